@@ -1,0 +1,46 @@
+# Every target sets itself up from a clean clone with python3 alone; from the second time on it starts at once.
+PYTHON ?= python3
+VENV   ?= .venv
+EXTRAS ?= dev
+ARGS   ?=
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+comma  := ,
+READY  := $(VENV)/.ready-$(subst $(comma),+,$(EXTRAS))
+
+.PHONY: help demo test check bench clean
+help:            ## this list
+	@sed -nE 's/^([a-z]+):.*## */\1\t/p' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "redelivery needs Python 3.11 or newer, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 $(MAKECMDGOALS)" or 0)'
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "No venv module: on Debian and Ubuntu 'apt install python3-venv'"; exit 1; }
+	@$(PIP) install --upgrade pip
+
+$(READY): pyproject.toml | $(BIN)/python
+	@test -d src/redelivery/client/. || { echo "src/redelivery/client is not a link. Clone with: git clone -c core.symlinks=true"; exit 1; }
+	@echo "setting up $(VENV) with [$(EXTRAS)], once"
+	@$(PIP) install --editable '.[$(EXTRAS),amqp]' 2>$(VENV)/amqp.log || { \
+	  test -z "$$CI" || { cat $(VENV)/amqp.log; exit 1; }; \
+	  echo "WITHOUT AMQP: python-qpid-proton did not compile (needs gcc python3-dev pkg-config libssl-dev libsasl2-dev; see $(VENV)/amqp.log)"; \
+	  $(PIP) install --editable '.[$(EXTRAS)]'; }
+	@touch $@
+
+demo: $(READY)   ## what redelivery does, live, in 20 s
+	@$(BIN)/redelivery demo $(ARGS)
+
+test: $(READY)   ## all tests; real brokers join where Java or Docker is there (Spark: EXTRAS=dev,spark)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY)  ## lint, format, types, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/mypy tests
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(READY)  ## ratios to raw stomp.py and proton: a table, JSON and a plot
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:           ## forget the set-up
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,0 +1,1 @@
+"""Immutable values and the errors; nothing here acts (floor 0)."""

@@ -1,0 +1,32 @@
+"""What a broker can do over a protocol: data that the sessions read, instead of a class per broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Facts about one (protocol, broker) pair; each is settled on the real broker (DESIGN.md, "Dialects").
+
+    ``transactions``: sends and acknowledgements can be one unit of work.
+    ``native_poison``: a poisoned message can be handed to the broker, which surely has a dead-letter queue.
+    ``poison_carries_cause``: the broker's own dead letter says why.
+    ``exact_counts``: the wire carries a delivery count (otherwise only a redelivered flag: base 1 or 2).
+    ``counts_prefetched``: a lost connection raises the count of messages that nobody saw.
+    ``selectors``, ``browse``, ``delayed_delivery``, ``no_local``: the broker does them.
+    ``message_ids``: the broker tells the id of a sent message.
+    ``body_kinds``: the kinds of body that arrive as they were sent.
+    """
+
+    transactions: bool = True
+    native_poison: bool = False
+    poison_carries_cause: bool = False
+    exact_counts: bool = False
+    counts_prefetched: bool = True
+    selectors: bool = False
+    browse: bool = False
+    delayed_delivery: bool = False
+    no_local: bool = False
+    message_ids: bool = False
+    body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))

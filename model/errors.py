@@ -1,0 +1,134 @@
+"""Every error that redelivery raises; names and meaning are JMS's (Jakarta Messaging 3.1, "Exceptions").
+
+    JMSError
+    ├── IllegalStateError              the call does not fit the state of the object
+    ├── InvalidDestinationError        also ValueError
+    ├── InvalidSelectorError           also ValueError
+    ├── InvalidClientIDError
+    ├── MessageFormatError             also TypeError
+    ├── MessageNotWriteableError       a received message is read-only; its copy() is not
+    ├── ResourceAllocationError        the broker is full or has reached a limit
+    ├── SecurityError                  login refused, or no permission
+    ├── TransactionRolledBackError     commit() ended in a rollback; the deliveries come again
+    ├── InDoubtError                   the answer to a commit or send was lost
+    ├── UnsupportedError               this broker or protocol cannot do it
+    ├── ConfigError                    also ValueError: a bad option, URL or argument value
+    ├── ProtocolError                  the peer does not speak the protocol, or broke it
+    ├── RequestTimeoutError            also TimeoutError: a named time-out ran out
+    └── ConnectError                   also ConnectionError: no connection could be made
+    └── ConnectionLostError            also ConnectionError: it was there and is gone
+
+The cause, where there is one, is always ``__cause__``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from redelivery.model.messages import Message
+
+__all__ = [
+    "ConfigError",
+    "ConnectError",
+    "ConnectionLostError",
+    "IllegalStateError",
+    "InDoubtError",
+    "InvalidClientIDError",
+    "InvalidDestinationError",
+    "InvalidSelectorError",
+    "JMSError",
+    "MessageFormatError",
+    "MessageNotWriteableError",
+    "ProtocolError",
+    "RequestTimeoutError",
+    "ResourceAllocationError",
+    "SecurityError",
+    "TransactionRolledBackError",
+    "UnsupportedError",
+]
+
+
+class JMSError(Exception):
+    """The root of all errors of this library."""
+
+
+class IllegalStateError(JMSError):
+    """The call does not fit the state of the object; the text says when and why it came into that state."""
+
+
+class InvalidDestinationError(JMSError, ValueError):
+    """The name is no destination, or the broker does not accept it."""
+
+
+class InvalidSelectorError(JMSError, ValueError):
+    """The selector is not valid."""
+
+
+class InvalidClientIDError(JMSError):
+    """The client id is refused, as a rule because another connection holds it."""
+
+
+class MessageFormatError(JMSError, TypeError):
+    """The message type or the protocol cannot carry a body or property, or a body is of another kind than asked for."""
+
+
+class MessageNotWriteableError(JMSError):
+    """A received message is read-only."""
+
+
+class ResourceAllocationError(JMSError):
+    """The broker has no room: a full queue, a reached limit."""
+
+
+class SecurityError(JMSError):
+    """The broker refused the login, or the permission."""
+
+
+class TransactionRolledBackError(JMSError):
+    """The transaction was rolled back instead of committed: nothing was sent, every delivery comes again."""
+
+
+class InDoubtError(JMSError):
+    """The answer to a commit or to a confirmed send did not come: it happened or it did not.
+
+    ``transaction_id`` is the broker's or our name of the transaction, None for a plain send;
+    ``sent`` and ``received`` are the messages concerned.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        transaction_id: str | None = None,
+        sent: tuple[Message, ...] = (),
+        received: tuple[Message, ...] = (),
+    ) -> None:
+        super().__init__(text)
+        self.transaction_id = transaction_id
+        self.sent = sent
+        self.received = received
+
+
+class UnsupportedError(JMSError):
+    """This broker, protocol or installation cannot do it; the text says what and why."""
+
+
+class ConfigError(JMSError, ValueError):
+    """An option, URL or argument value that cannot be used; the text names it."""
+
+
+class ProtocolError(JMSError):
+    """What the peer sent is not the protocol that was expected."""
+
+
+class RequestTimeoutError(JMSError, TimeoutError):
+    """The broker did not answer within the named time-out."""
+
+
+class ConnectError(JMSError, ConnectionError):
+    """No connection could be made."""
+
+
+class ConnectionLostError(JMSError, ConnectionError):
+    """The connection was lost; unacknowledged messages are the broker's again."""

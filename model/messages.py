@@ -1,0 +1,308 @@
+"""Messages: what the application writes, and what it is handed.
+
+A received message reads from its source when it is looked at and keeps what it read, so that a body or a header
+that nobody reads costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from redelivery.model.destinations import Destination, destination
+from redelivery.model.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.values import Body, Value, body_kind, check_body, check_properties
+
+HEADERS: Final = (
+    "message_id",
+    "destination",
+    "reply_to",
+    "correlation_id",
+    "type",
+    "timestamp",
+    "expiration",
+    "delivery_time",
+    "priority",
+    "persistent",
+    "group_id",
+    "group_sequence",
+)
+_DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
+_KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
+
+
+class MessageSource(Protocol):
+    """What a received message is read from; every method raises MessageFormatError on what it cannot decode."""
+
+    def body(self) -> Body:
+        """The body, decoded."""
+
+    def properties(self) -> Mapping[str, Value]:
+        """The application's properties and the broker's, read-only."""
+
+    def header(self, name: str) -> object:
+        """The value of one of `HEADERS`, None where it is not set."""
+
+    def wire_count(self) -> int:
+        """Which delivery this is as far as the wire tells, 1 for the first."""
+
+
+class Receipt(Protocol):
+    """Who is asked when a received message is acknowledged."""
+
+    def acknowledge(self, message: Message) -> None:
+        """Acknowledge as the session's mode says."""
+
+
+class Message:
+    """A JMS message. One that was received is read-only; its `copy` is not.
+
+    ``body`` is ``str`` (text), ``bytes``, ``dict`` (map), ``list`` (stream) or None. Times are aware UTC datetimes;
+    None stands for an unset expiration or delivery time.
+    """
+
+    __slots__ = ("_fields", "_receipt", "_redeliveries", "_source")
+
+    _fields: dict[str, Any]
+    _source: MessageSource | None
+    _receipt: Receipt | None
+    _redeliveries: int
+
+    def __init__(
+        self,
+        body: object = None,
+        *,
+        properties: Mapping[str, object] | None = None,
+        correlation_id: str | bytes | None = None,
+        reply_to: Destination | str | None = None,
+        type: str | None = None,
+        group_id: str | None = None,
+        group_sequence: int | None = None,
+    ) -> None:
+        self._source = self._receipt = None
+        self._redeliveries = 0
+        self._fields = {"body": check_body(body)}
+        if properties:
+            self._fields["properties"] = check_properties(properties)
+        for name, value in (
+            ("correlation_id", correlation_id),
+            ("reply_to", reply_to),
+            ("type", type),
+            ("group_id", group_id),
+            ("group_sequence", group_sequence),
+        ):
+            if value is not None:
+                self._fields[name] = _checked(name, value)
+
+    @classmethod
+    def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Message:
+        """A read-only message over its source; ``redeliveries`` are those that the wire's count does not know."""
+        message = cls.__new__(cls)
+        message._source = source
+        message._receipt = receipt
+        message._redeliveries = redeliveries
+        message._fields = {}
+        return message
+
+    @property
+    def body(self) -> Any:
+        """The body. Raises MessageFormatError where it cannot be decoded; the message can still be acknowledged."""
+        try:
+            return self._fields["body"]
+        except KeyError:
+            assert self._source is not None, "only a received message reads its body late"
+            value = self._fields["body"] = self._source.body()
+            return value
+
+    @body.setter
+    def body(self, value: object) -> None:
+        self._write("body", check_body(value))
+
+    @property
+    def properties(self) -> Mapping[str, Value]:
+        """The properties, read-only; assign a mapping to replace them all."""
+        if "properties" not in self._fields:
+            self._fields["properties"] = check_properties(None) if self._source is None else self._source.properties()
+        properties: Mapping[str, Value] = self._fields["properties"]
+        return properties
+
+    @properties.setter
+    def properties(self, value: Mapping[str, object]) -> None:
+        self._write("properties", check_properties(value))
+
+    @property
+    def message_id(self) -> str | None:
+        """JMSMessageID, set by the broker or the library; None where the broker does not tell it."""
+        return self._read("message_id")  # type: ignore[no-any-return]  # the fields are typed where they are written
+
+    @property
+    def destination(self) -> Destination | None:
+        """Where it was sent to."""
+        return self._read("destination")  # type: ignore[no-any-return]  # as above
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was handed over to be sent."""
+        return self._read("timestamp")  # type: ignore[no-any-return]  # as above
+
+    @property
+    def expiration(self) -> datetime | None:
+        """When it stops being worth delivering."""
+        return self._read("expiration")  # type: ignore[no-any-return]  # as above
+
+    @property
+    def delivery_time(self) -> datetime | None:
+        """Before when it must not be delivered."""
+        return self._read("delivery_time")  # type: ignore[no-any-return]  # as above
+
+    @property
+    def priority(self) -> int:
+        """0 to 9; 4 where nothing was said."""
+        return self._read("priority")  # type: ignore[no-any-return]  # as above
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the broker keeps it through a restart."""
+        return self._read("persistent")  # type: ignore[no-any-return]  # as above
+
+    @property
+    def correlation_id(self) -> str | bytes | None:
+        """Links a reply to its request."""
+        return self._read("correlation_id")  # type: ignore[no-any-return]  # as above
+
+    @correlation_id.setter
+    def correlation_id(self, value: str | bytes | None) -> None:
+        self._write("correlation_id", _checked("correlation_id", value))
+
+    @property
+    def reply_to(self) -> Destination | None:
+        """Where a reply is expected."""
+        return self._read("reply_to")  # type: ignore[no-any-return]  # as above
+
+    @reply_to.setter
+    def reply_to(self, value: Destination | str | None) -> None:
+        self._write("reply_to", _checked("reply_to", value))
+
+    @property
+    def type(self) -> str | None:
+        """JMSType, the application's own."""
+        return self._read("type")  # type: ignore[no-any-return]  # as above
+
+    @type.setter
+    def type(self, value: str | None) -> None:
+        self._write("type", _checked("type", value))
+
+    @property
+    def group_id(self) -> str | None:
+        """JMSXGroupID: messages of one group go to one consumer."""
+        return self._read("group_id")  # type: ignore[no-any-return]  # as above
+
+    @group_id.setter
+    def group_id(self, value: str | None) -> None:
+        self._write("group_id", _checked("group_id", value))
+
+    @property
+    def group_sequence(self) -> int | None:
+        """JMSXGroupSeq."""
+        return self._read("group_sequence")  # type: ignore[no-any-return]  # as above
+
+    @group_sequence.setter
+    def group_sequence(self, value: int | None) -> None:
+        self._write("group_sequence", _checked("group_sequence", value))
+
+    @property
+    def delivery_count(self) -> int:
+        """JMSXDeliveryCount, 1 at first; a lower bound where the wire carries only a flag; 0 if never received."""
+        return 0 if self._source is None else self._source.wire_count() + self._redeliveries
+
+    @property
+    def redelivered(self) -> bool:
+        """JMSRedelivered: it was probably delivered before."""
+        return self.delivery_count > 1
+
+    def acknowledge(self) -> None:
+        """Acknowledge: in CLIENT mode all that the session has delivered (features R5), in INDIVIDUAL mode this one.
+
+        Ignored in the other modes.
+
+        Raises:
+            IllegalStateError: the message was not received, or its session is closed.
+        """
+        if self._receipt is None:
+            raise IllegalStateError("only a received message can be acknowledged")
+        self._receipt.acknowledge(self)
+
+    def copy(self) -> Message:
+        """A writable message with the same body, properties and application's headers."""
+        return Message(
+            self.body,
+            properties=self.properties,
+            correlation_id=self.correlation_id,
+            reply_to=self.reply_to,
+            type=self.type,
+            group_id=self.group_id,
+            group_sequence=self.group_sequence,
+        )
+
+    def stamp(self, **headers: object) -> None:
+        """Set what the provider sets at a send (JMS: what the application wrote there is overwritten)."""
+        for name in headers:
+            assert name in HEADERS, name
+        self._fields.update(headers)
+
+    def __repr__(self) -> str:
+        kind = body_kind(self._fields["body"]) if "body" in self._fields else "unread"
+        known = [f"{name}={self._fields[name]!r}" for name in ("message_id", "destination") if name in self._fields]
+        return f"<Message {' '.join([kind, *known])}>"
+
+    def _read(self, name: str) -> Any:
+        try:
+            return self._fields[name]
+        except KeyError:
+            value = _DEFAULTS.get(name) if self._source is None else self._source.header(name)
+            self._fields[name] = value
+            return value
+
+    def _write(self, name: str, value: object) -> None:
+        if self._source is not None:
+            raise MessageNotWriteableError("a received message is read-only; change its copy()")
+        self._fields[name] = value
+
+
+def convert_body(message: Message, kind: type) -> Any:
+    """The body as ``kind`` (str, bytes, dict or list), by JMS's rule for receiveBody.
+
+    Raises:
+        MessageFormatError: the body is of another kind.
+    """
+    if kind not in _KINDS:
+        raise MessageFormatError(f"{kind!r} is no kind of body; ask for str, bytes, dict or list")
+    body = message.body
+    if isinstance(body, kind):
+        return body
+    raise MessageFormatError(f"the message holds {body_kind(body)}, not {_KINDS[kind]}; read message.body instead")
+
+
+def from_epoch_ms(value: int) -> datetime | None:
+    """A time from milliseconds since 1970; 0 is JMS's "not set"."""
+    return datetime.fromtimestamp(value / 1000, UTC) if value else None
+
+
+def to_epoch_ms(value: datetime | None) -> int:
+    """Milliseconds since 1970 of an aware time; 0 for None."""
+    return round(value.timestamp() * 1000) if value else 0
+
+
+def _checked(name: str, value: object) -> object:
+    if value is None:
+        return None
+    if name == "reply_to":
+        return destination(value)  # type: ignore[arg-type]  # it checks the type itself
+    if name == "group_sequence":
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        raise MessageFormatError(f"group_sequence={value!r} is not a whole number from 0")
+    if isinstance(value, str) or (name == "correlation_id" and isinstance(value, bytes)):
+        return value
+    raise MessageFormatError(f"{name}={value!r} is not a text")

@@ -1,0 +1,128 @@
+"""Property and body values, typed as JMS types them (Jakarta Messaging 3.1, "Message properties", "Message bodies").
+
+| Python | JMS |
+|---|---|
+| bool | boolean |
+| int | int where it fits 32 bits, else long, else MessageFormatError |
+| float | double |
+| str | String |
+| bytes | byte[], in map and stream bodies only |
+| Byte, Short, Long, Float | byte, short, long, float |
+| None | null, where the protocol can carry it |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+from redelivery.model.errors import MessageFormatError
+
+Value: TypeAlias = bool | int | float | str | bytes | None
+Body: TypeAlias = str | bytes | dict[str, Value] | list[Value] | None
+
+INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
+LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class _Whole(int):
+    """An int that must fit a number of bits."""
+
+    bits = 64
+
+    def __new__(cls, value: int) -> _Whole:
+        limit = 1 << (cls.bits - 1)
+        if not -limit <= value < limit:
+            raise MessageFormatError(f"{value} does not fit a JMS {cls.__name__.lower()} ({cls.bits} bits)")
+        return super().__new__(cls, value)
+
+
+class Byte(_Whole):
+    """A JMS byte, -128 to 127."""
+
+    bits = 8
+
+
+class Short(_Whole):
+    """A JMS short, 16 bits."""
+
+    bits = 16
+
+
+class Long(_Whole):
+    """A JMS long even where the number would fit an int."""
+
+
+class Float(float):
+    """A JMS float, 32 bits; a plain Python float is a double."""
+
+
+def check_value(name: str, value: object, *, bytes_allowed: bool) -> Value:
+    """The value itself, if JMS has a type for it.
+
+    Raises:
+        MessageFormatError: it has none, or the number does not fit 64 bits; the text names ``name``.
+    """
+    if value is None or isinstance(value, (bool, float, str)):
+        return value
+    if isinstance(value, int):
+        if LONG_MIN <= value <= LONG_MAX:
+            return value
+        raise MessageFormatError(f"{name}: {value} does not fit a JMS long (64 bits)")
+    if bytes_allowed and isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    kinds = "bool, int, float, str, None" + (", bytes" if bytes_allowed else "")
+    raise MessageFormatError(f"{name}: a {type(value).__name__} is no JMS value; use {kinds}")
+
+
+def check_name(name: object) -> str:
+    """The name of a property, if it is one. Which names a protocol can carry is the protocol's own affair."""
+    if not isinstance(name, str) or not name:
+        raise MessageFormatError(f"{name!r} is no name of a property: it must be a text that is not empty")
+    return name
+
+
+def check_properties(properties: Mapping[str, object] | None) -> Mapping[str, Value]:
+    """A read-only copy of the properties with every name and value checked."""
+    if not properties:
+        return MappingProxyType({})
+    return MappingProxyType(
+        {
+            check_name(name): check_value(f"property {name!r}", value, bytes_allowed=False)
+            for name, value in properties.items()
+        }
+    )
+
+
+def check_body(body: object) -> Body:
+    """The body, if it is text, bytes, a map, a stream or None; mappings and sequences are copied.
+
+    Raises:
+        MessageFormatError: it is something else, or holds something else.
+    """
+    if body is None or isinstance(body, (str, bytes)):
+        return body
+    if isinstance(body, (bytearray, memoryview)):
+        return bytes(body)
+    if isinstance(body, Mapping):
+        return {
+            check_name(name): check_value(f"map entry {name!r}", value, bytes_allowed=True)
+            for name, value in body.items()
+        }
+    if isinstance(body, Sequence):
+        return [check_value(f"stream item {at}", value, bytes_allowed=True) for at, value in enumerate(body)]
+    raise MessageFormatError(
+        f"a {type(body).__name__} is no message body; use str (text), bytes, dict (map), list (stream) or None"
+    )
+
+
+def body_kind(body: Body) -> str:
+    """``text``, ``bytes``, ``map``, ``stream`` or ``none``."""
+    if isinstance(body, str):
+        return "text"
+    if isinstance(body, bytes):
+        return "bytes"
+    if body is None:
+        return "none"
+    return "map" if isinstance(body, dict) else "stream"

@@ -1,0 +1,1 @@
+"""JMS-style sessions whose redelivery means the same on every broker."""

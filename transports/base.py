@@ -1,0 +1,274 @@
+"""The seam between the sessions above and a protocol or the embedded broker below.
+
+Rules of this file:
+
+1. It knows values only: no clock, no thread, no socket. Whoever implements the seam brings those.
+2. What can wait for an answer is a `Flow`: a generator that yields each `Pending` it waits for. The shell above drives
+   it (threads: `wait` until the pending is done; asyncio: await it), so that a step of several answers (SEND, receipt,
+   then ACK) is written once. A time-out is thrown into the flow as RequestTimeoutError at the yield.
+3. What cannot wait is a plain method and returns after the bytes are written or queued.
+4. The transport calls up on whichever thread reads, holding no lock of its own.
+5. Broker differences are `Capabilities` and tables of the dialect, never subclasses seen from above.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ssl import SSLContext
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from redelivery.model.capabilities import Capabilities
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import JMSError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.model.values import Body, Value
+
+T = TypeVar("T")
+
+
+class Waiter(Protocol):
+    """Where one thread (or task) of a session parks; see wire/threads.py."""
+
+    def wake(self) -> None:
+        """Let the one who waits look again; harmless when nobody waits. May be called from any thread."""
+
+
+class Pending:
+    """The answer to one request: done at most once, by the transport."""
+
+    __slots__ = ("done", "error", "on_done", "value", "waiter")
+
+    def __init__(self, waiter: Waiter | None = None, on_done: Callable[[Pending], None] | None = None) -> None:
+        self.waiter = waiter
+        self.on_done = on_done
+        self.done = False
+        self.value: Any = None
+        self.error: JMSError | None = None
+
+    def complete(self, value: object = None) -> None:
+        """The broker said yes."""
+        self._finish(value, None)
+
+    def fail(self, error: JMSError) -> None:
+        """The broker said no, or will never answer."""
+        self._finish(None, error)
+
+    def _finish(self, value: object, error: JMSError | None) -> None:
+        if self.done:
+            return
+        self.value, self.error, self.done = value, error, True
+        if self.on_done is not None:
+            self.on_done(self)
+        if self.waiter is not None:
+            self.waiter.wake()
+
+
+Flow: TypeAlias = Generator[Pending, None, T]
+
+
+class Link:
+    """One consumer's attachment to a destination. The transport fills `id`; the session owns `consumer`."""
+
+    __slots__ = ("consumer", "destination", "id", "no_local", "prefetch", "selector")
+
+    def __init__(
+        self,
+        destination: Destination,
+        *,
+        prefetch: int | None = None,
+        selector: str | None = None,
+        no_local: bool = False,
+    ) -> None:
+        self.destination = destination
+        self.prefetch = prefetch  # None: the dialect's default, filled in by attach
+        self.selector = selector
+        self.no_local = no_local
+        self.id = ""
+        self.consumer: Any = None
+
+
+class Delivery(ABC):
+    """One message as the broker handed it to one link: a `redelivery.model.messages.MessageSource`.
+
+    The slots after `link` belong to the session's ledger; a transport only initialises them.
+    ``redeliveries`` counts local ones, ``state`` is the ledger's, ``cause`` the application's last failure with it.
+    """
+
+    __slots__ = ("cause", "link", "redeliveries", "state")
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.redeliveries = 0
+        self.state = 0
+        self.cause: BaseException | None = None
+
+    @abstractmethod
+    def wire_count(self) -> int:
+        """1 on what the wire calls a first delivery; a lower bound where it carries only a flag."""
+
+    @abstractmethod
+    def expires_at(self) -> int:
+        """Epoch milliseconds, 0 for never; cheap, it is asked of every message."""
+
+    @abstractmethod
+    def body(self) -> Body:
+        """The body, decoded. Raises MessageFormatError."""
+
+    @abstractmethod
+    def properties(self) -> Mapping[str, Value]:
+        """The properties, read-only."""
+
+    @abstractmethod
+    def header(self, name: str) -> Any:
+        """One of `redelivery.model.messages.HEADERS`."""
+
+
+class SessionEvents(Protocol):
+    """What a channel tells its session."""
+
+    inbox: deque[Delivery]
+    waiter: Waiter
+
+    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
+        """They came, in the broker's order; the same as extending `inbox` and waking `waiter`."""
+
+    def on_link_closed(self, link: Link, error: JMSError) -> None:
+        """The broker ended one consumer."""
+
+
+class ConnectionEvents(Protocol):
+    """What a transport tells its connection."""
+
+    def on_lost(self, error: JMSError) -> None:
+        """The connection is gone; called once, after every pending answer has failed. Not called for our own close."""
+
+    def on_error(self, error: JMSError) -> None:
+        """Something failed that no call waits for (it goes to the exception listener)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransportOptions:
+    """What a transport is opened with; the password is in no repr. Times are in seconds."""
+
+    scheme: str
+    host: str
+    port: int | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    client_id: str | None = None
+    dialect: str = "auto"
+    tls: SSLContext | None = None
+    connect_timeout: float = 15.0
+    request_timeout: float = 30.0
+    close_timeout: float = 15.0
+    heartbeat: float = 10.0
+    params: Mapping[str, str] = field(default_factory=dict)  # of the URL's query, those that the transport itself knows
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who answered: filled by `Transport.open`."""
+
+    provider_name: str
+    provider_version: str
+    protocol: str
+    dialect: str
+    capabilities: Capabilities
+
+
+class Channel(ABC):
+    """One session's conversation with the broker. One thread at a time, the session's own (`close` aside)."""
+
+    @abstractmethod
+    def attach(self, link: Link) -> Flow[None]:
+        """Start consuming. Raises InvalidDestinationError, InvalidSelectorError, SecurityError, UnsupportedError."""
+
+    @abstractmethod
+    def detach(self, link: Link) -> Flow[None]:
+        """Stop consuming; deliveries of the link that are neither settled nor in `commit` are the broker's again."""
+
+    @abstractmethod
+    def handed_out(self, delivery: Delivery) -> None:
+        """The application has it, unacknowledged: the window may move on (credit, or an ACK in the open transaction)."""
+
+    @abstractmethod
+    def accept(self, deliveries: Sequence[Delivery], *, lazy: bool) -> None:
+        """Acknowledge outside any transaction; lazy ones may stay with us for a few milliseconds to leave together."""
+
+    @abstractmethod
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Give back what the application never saw, where the protocol can; otherwise they go back at detach."""
+
+    @abstractmethod
+    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> Flow[None]:
+        """Dead-letter: ``copy`` (stamped with its destination) and an ack as one; None: the broker's own way."""
+
+    @abstractmethod
+    def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
+        """Write a stamped message. A pending is completed by the broker's confirmation; transacted ones need none."""
+
+    @abstractmethod
+    def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
+        """Make the sends visible and acknowledge the deliveries, as one unit.
+
+        Raises:
+            TransactionRolledBackError: nothing happened; the deliveries are still ours.
+            InDoubtError: the answer did not come; the deliveries are forgotten.
+        """
+
+    @abstractmethod
+    def rollback(self) -> Flow[None]:
+        """Undo the sends and whatever `handed_out` enlisted; the deliveries are still ours."""
+
+    @abstractmethod
+    def park(self, deliveries: Sequence[Delivery]) -> None:
+        """They wait for a non-blocking redelivery and must not count against the window."""
+
+    @abstractmethod
+    def unpark(self, deliveries: Sequence[Delivery]) -> None:
+        """Their wait is over: they will be handed out again."""
+
+    @abstractmethod
+    def close(self) -> Flow[None]:
+        """End the conversation: open transaction undone, links detached. Never raises for a lost connection."""
+
+
+class Transport(ABC):
+    """A connection to one broker; thread-safe."""
+
+    peer: Peer
+
+    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
+        self.options = options
+        self.events = events
+
+    @abstractmethod
+    def open(self) -> None:
+        """Connect and log in, within `connect_timeout`; fills `peer`. Raises ConnectError, SecurityError, ProtocolError."""
+
+    @abstractmethod
+    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+        """A conversation for one session."""
+
+    @abstractmethod
+    def new_waiter(self) -> Waiter:
+        """A place to park for `wait`."""
+
+    @abstractmethod
+    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+        """Return when the waiter was woken since its last wait, or after ``timeout`` seconds. May read the wire meanwhile.
+
+        Raises ConnectionLostError when the connection is gone.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Say goodbye within `close_timeout`, then close whatever answers or not. Harmless twice."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Close without a goodbye; every pending answer fails with ConnectionLostError."""
