@@ -1,0 +1,88 @@
+"""ActiveMQ Classic as the tests want it: the broker's own configuration file and command line.
+
+Anonymous clients may do everything. What some tests need beyond a stock broker:
+
+| destination | is |
+|---|---|
+| `individual.>` | dead-lettered to `DLQ.<name>` (individualDeadLetterStrategy) instead of `ActiveMQ.DLQ` |
+| `full.>` | refuses a send as soon as it holds 64 KiB (sendFailIfNoSpace) |
+| `allowed.>` | the only queues that the user `restricted` (password `restricted`) may write to; he may read all |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+
+_CONFIGURATION = Template("""\
+<beans xmlns="http://www.springframework.org/schema/beans" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+  xsi:schemaLocation="http://www.springframework.org/schema/beans
+    http://www.springframework.org/schema/beans/spring-beans.xsd
+    http://activemq.apache.org/schema/core http://activemq.apache.org/schema/core/activemq-core.xsd">
+  <bean class="org.springframework.beans.factory.config.PropertyPlaceholderConfigurer"/>
+  <broker xmlns="http://activemq.apache.org/schema/core" brokerName="classic" useJmx="false" advisorySupport="false"
+          schedulerSupport="true" dataDirectory="$${activemq.data}">
+    <destinationPolicy><policyMap><policyEntries>
+      <policyEntry queue="individual.>">
+        <deadLetterStrategy>
+          <individualDeadLetterStrategy queuePrefix="DLQ." useQueueForQueueMessages="true"/>
+        </deadLetterStrategy>
+      </policyEntry>
+      <policyEntry queue="full.>" memoryLimit="64kb">
+        <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy>
+      </policyEntry>
+    </policyEntries></policyMap></destinationPolicy>
+    <persistenceAdapter><kahaDB directory="$${activemq.data}/kahadb"/></persistenceAdapter>
+    <plugins>
+      <simpleAuthenticationPlugin anonymousAccessAllowed="true">
+        <users>
+          <authenticationUser username="admin" password="admin" groups="everything"/>
+          <authenticationUser username="restricted" password="restricted" groups="restricted"/>
+        </users>
+      </simpleAuthenticationPlugin>
+      <authorizationPlugin><map><authorizationMap><authorizationEntries>
+        <authorizationEntry queue=">" read="anonymous,everything,restricted" write="anonymous,everything"
+                            admin="anonymous,everything,restricted"/>
+        <authorizationEntry topic=">" read="anonymous,everything,restricted" write="anonymous,everything,restricted"
+                            admin="anonymous,everything,restricted"/>
+        <authorizationEntry queue="allowed.>" write="restricted"/>
+      </authorizationEntries></authorizationMap></map></authorizationPlugin>
+    </plugins>
+    <systemUsage><systemUsage sendFailIfNoSpace="true">
+      <memoryUsage><memoryUsage percentOfJvmHeap="60"/></memoryUsage>
+      <storeUsage><storeUsage limit="2 gb"/></storeUsage>
+      <tempUsage><tempUsage limit="1 gb"/></tempUsage>
+    </systemUsage></systemUsage>
+    <transportConnectors>
+      <transportConnector name="openwire" uri="tcp://$host:$openwire"/>
+      <transportConnector name="amqp" uri="amqp://$host:$amqp"/>
+      <transportConnector name="stomp" uri="stomp://$host:$stomp"/>
+    </transportConnectors>
+  </broker>
+</beans>
+""")
+
+
+def configure(folder: Path, host: str, ports: Mapping[str, int]) -> Mapping[str, Path]:
+    """Write activemq.xml into ``folder``."""
+    file = folder / "activemq.xml"
+    file.write_text(_CONFIGURATION.substitute(ports, host=host), encoding="utf-8")
+    return {"/opt/apache-activemq/conf/activemq.xml": file}
+
+
+def command(home: Path, conf: Path, data: Path) -> Sequence[str]:
+    """What runs the distribution unpacked in ``home``; it keeps its messages (KahaDB) and its log in ``data``."""
+    return [
+        "java",
+        "-Xmx1g",
+        f"-Dactivemq.home={home}",
+        f"-Dactivemq.base={home}",
+        f"-Dactivemq.conf={conf}",
+        f"-Dactivemq.data={data}",
+        f"-Dlog4j2.configurationFile={home / 'conf' / 'log4j2.properties'}",
+        "-jar",
+        str(home / "bin" / "activemq.jar"),
+        "start",
+        f"xbean:file:{conf / 'activemq.xml'}",
+    ]

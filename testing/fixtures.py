@@ -1,0 +1,32 @@
+"""The fixtures with real brokers. Nothing but pytest is imported until one of them is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from redelivery.testing.real import RealBroker
+
+
+@pytest.fixture(scope="session")
+def activemq() -> Iterator[RealBroker]:
+    """ActiveMQ Classic, one for the whole test run.
+
+    Skips the test where there is none; fails it where there must be one (see `redelivery.testing.real.required`).
+    """
+    yield from _real_broker("activemq")
+
+
+def _real_broker(name: str) -> Iterator[RealBroker]:
+    from redelivery.testing.real import UnavailableError, required, running
+
+    try:
+        with running(name) as broker:
+            yield broker
+    except UnavailableError as error:
+        if required(name):
+            pytest.fail(f"{name} is required: {error}", pytrace=False)
+        pytest.skip(str(error))
