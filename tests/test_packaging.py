@@ -1,0 +1,119 @@
+"""The house: rooms behind relative links, a complete list of packages, a light import, small files."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import statistics
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import redelivery
+
+ROOT = Path(__file__).parents[1]
+PLATE = ROOT / "src" / "redelivery"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ROOMS = sorted(path.name for path in PLATE.iterdir() if path.is_symlink())
+
+# The public contract of this version: a name more or less is a decision, to be made here too.
+PUBLIC_NAMES = {
+    *("connect", "ConnectionFactory", "Connection", "Session", "Consumer", "Producer", "AckMode"),
+    *("Message", "Queue", "Topic", "Destination", "Byte", "Short", "Long", "Float"),
+    *("RedeliveryPolicy", "RedeliveryPolicyMap", "AddressSettings", "AddressSettingsMap", "PrefetchPolicy"),
+    *("BrokerDeadLetterStrategy", "SharedDeadLetterStrategy", "IndividualDeadLetterStrategy"),
+    "DiscardingDeadLetterStrategy",
+    *("JMSError", "IllegalStateError", "InvalidDestinationError", "InvalidSelectorError", "InvalidClientIDError"),
+    *("MessageFormatError", "MessageNotWriteableError", "ResourceAllocationError", "SecurityError"),
+    *("TransactionRolledBackError", "InDoubtError", "UnsupportedError", "ConfigError", "ConnectError"),
+    *("ConnectionLostError", "ProtocolError", "RequestTimeoutError"),
+}
+
+
+def python(code: str) -> str:
+    """Standard output of ``code`` in an interpreter of its own."""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own code
+    return run.stdout
+
+
+def sources() -> list[Path]:
+    files = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, timeout=30)  # noqa: S607  # git of the PATH
+    if files.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in files.stdout.split() if not (ROOT / name).is_symlink() and (ROOT / name).exists()]
+
+
+def test_rooms_are_relative_links_to_top_level_folders() -> None:
+    assert {name: os.readlink(PLATE / name) for name in ROOMS} == {name: f"../../{name}" for name in ROOMS}
+    assert all((PLATE / name / "__init__.py").is_file() for name in ROOMS)
+
+
+def test_every_folder_with_code_is_a_listed_package() -> None:
+    folders = {
+        ".".join(("redelivery", *path.parent.relative_to(ROOT).parts))
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+    }
+    assert set(PYPROJECT["tool"]["setuptools"]["packages"]) == {"redelivery", *folders}
+
+
+def test_every_listed_package_has_an_init_file() -> None:
+    packages = PYPROJECT["tool"]["setuptools"]["packages"]
+    assert all((ROOT / "src" / name.replace(".", "/") / "__init__.py").is_file() for name in packages)
+
+
+def test_every_module_imports_and_no_room_goes_by_its_bare_name() -> None:
+    modules = [found.name for found in pkgutil.walk_packages(redelivery.__path__, "redelivery.")]
+    assert len(modules) > len(ROOMS)
+    code = f"""
+import importlib, json, sys
+for name in {modules!r}:
+    if name != "redelivery.__main__":
+        importlib.import_module(name)
+print(json.dumps(sorted(set({ROOMS!r}) & set(sys.modules))))
+"""
+    assert json.loads(python(code)) == []
+
+
+def test_import_is_light() -> None:
+    heavy = ["stomp", "typer", "rich", "pytest", "asyncio", "redelivery.broker"]
+    code = f"import json, sys, redelivery; print(json.dumps(sorted(set({heavy!r}) & set(sys.modules))))"
+    assert json.loads(python(code)) == []
+
+
+def test_pytest_plugin_imports_nothing_heavy_before_a_fixture_is_used() -> None:
+    code = """
+import json, pytest
+before = set(__import__("sys").modules)
+import redelivery.testing.plugin, redelivery.testing.fixtures
+import sys
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))))
+"""
+    assert json.loads(python(code)) == ["redelivery"]
+
+
+def test_exported_names_are_the_public_contract() -> None:
+    assert set(redelivery.__all__) == PUBLIC_NAMES
+    assert [name for name in redelivery.__all__ if not hasattr(redelivery, name)] == []
+
+
+def test_base_dependencies_are_few() -> None:
+    assert [requirement.partition(">")[0] for requirement in PYPROJECT["project"]["dependencies"]] == ["stomp.py"]
+
+
+def test_entry_points_of_the_transports_resolve() -> None:
+    for target in PYPROJECT["project"]["entry-points"]["redelivery.transports"].values():
+        module, _, name = target.partition(":")
+        assert hasattr(importlib.import_module(module), name), target
+
+
+def test_no_file_is_long_and_most_are_short() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources()}
+    assert {str(path.relative_to(ROOT)): n for path, n in lengths.items() if n > 350} == {}
+    in_rooms = [n for path, n in lengths.items() if path.relative_to(ROOT).parts[0] in ROOMS and n]
+    assert statistics.median(in_rooms) <= 120
