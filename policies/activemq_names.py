@@ -1,0 +1,86 @@
+"""ActiveMQ's spelling of a redelivery policy: bean names, milliseconds, and the text of Java's toString."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from redelivery.policies.checks import LONG_MAX, check_known, read_flag, read_number, read_whole, to_ms
+
+if TYPE_CHECKING:
+    from redelivery.policies.redelivery import RedeliveryPolicy
+
+_INT_MAX: Final = (1 << 31) - 1
+
+
+def _limit(name: str, value: object) -> int:
+    return read_whole(name, value, -1, _INT_MAX)
+
+
+def _delay(name: str, value: object) -> float:
+    return max(read_whole(name, value, -LONG_MAX - 1, LONG_MAX), 0) / 1000
+
+
+def _cap(name: str, value: object) -> float | None:
+    # Java takes a negative cap other than -1 for a cap below redeliveryDelay, which 0 is as well.
+    return None if read_whole(name, value, -LONG_MAX - 1, LONG_MAX) == -1 else _delay(name, value)
+
+
+def _multiplier(name: str, value: object) -> float:
+    return read_number(name, value, 0.0)
+
+
+def _percent(name: str, value: object) -> int:
+    return read_whole(name, value, 0, 100)
+
+
+_BEAN: Final[Mapping[str, tuple[str, Callable[[str, object], object]]]] = {
+    "maximumRedeliveries": ("maximum_redeliveries", _limit),
+    "initialRedeliveryDelay": ("initial_redelivery_delay", _delay),
+    "redeliveryDelay": ("redelivery_delay", _delay),
+    "useExponentialBackOff": ("use_exponential_back_off", read_flag),
+    "backOffMultiplier": ("back_off_multiplier", _multiplier),
+    "maximumRedeliveryDelay": ("maximum_redelivery_delay", _cap),
+    "useCollisionAvoidance": ("use_collision_avoidance", read_flag),
+    "collisionAvoidancePercent": ("collision_avoidance_percent", _percent),
+    "preDispatchCheck": ("pre_dispatch_check", read_flag),
+}
+
+
+def read_policy(options: Mapping[str, object], prefix: str) -> dict[str, Any]:
+    """Keyword arguments of a RedeliveryPolicy. Raises ConfigError that names the option, ``prefix`` included."""
+    check_known(_BEAN, options, prefix)
+    arguments = {}
+    for name, value in options.items():
+        keyword, read = _BEAN[name]
+        arguments[keyword] = read(prefix + name, value)
+    return arguments
+
+
+def describe_policy(policy: RedeliveryPolicy) -> str:
+    """``RedeliveryPolicy {destination = null, …}`` with the fields in Java's order."""
+    cap = policy.maximum_redelivery_delay
+    shown = {
+        "destination": policy.destination or "null",
+        "collisionAvoidanceFactor": java_double(policy.collision_avoidance_percent * 0.01),
+        "maximumRedeliveries": policy.maximum_redeliveries,
+        "maximumRedeliveryDelay": -1 if cap is None else to_ms(cap),
+        "initialRedeliveryDelay": to_ms(policy.initial_redelivery_delay),
+        "useCollisionAvoidance": str(policy.use_collision_avoidance).lower(),
+        "useExponentialBackOff": str(policy.use_exponential_back_off).lower(),
+        "backOffMultiplier": java_double(policy.back_off_multiplier),
+        "redeliveryDelay": to_ms(policy.redelivery_delay),
+        "preDispatchCheck": str(policy.pre_dispatch_check).lower(),
+    }
+    return "RedeliveryPolicy {" + ", ".join(f"{name} = {value}" for name, value in shown.items()) + "}"
+
+
+def java_double(value: float) -> str:
+    """Java's Double.toString of a number that is not negative: ``5.0``, ``1.0E7``."""
+    if value == 0 or 1e-3 <= value < 1e7:
+        return repr(value)
+    digits, exponent = Decimal(repr(value)).normalize().as_tuple()[1:]
+    assert isinstance(exponent, int), "the number is finite"
+    text = "".join(map(str, digits))
+    return f"{text[0]}.{text[1:] or '0'}E{exponent + len(text) - 1}"

@@ -1,0 +1,48 @@
+"""Why a message became a dead letter, in ActiveMQ's own words: the texts of ``dlqDeliveryFailureCause``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+MAX_CAUSE: Final = 2000
+"""Longest exception text that a cause repeats, in characters: it travels as a header."""
+
+
+def delivery_cause(redelivery_count: int, policy: RedeliveryPolicy, cause: BaseException | str | None) -> str:
+    """A delivery failed once too often; ``cause`` is the application's last failure with it, None where unknown."""
+    return f"Delivery[{redelivery_count}] exceeds redelivery policy limit:{policy}, cause:{describe_cause(cause)}"
+
+
+def dispatch_cause(redelivery_count: int, consumer_id: str, policy: RedeliveryPolicy) -> str:
+    """A message came from the broker with a count already beyond the limit, and no consumer saw it."""
+    return f"Dispatch[{redelivery_count}] to {consumer_id} exceeds redelivery policy limit:{policy}"
+
+
+def expired_cause(expiration_ms: int) -> str:
+    """A message outlived its expiration (epoch milliseconds) before it could be delivered."""
+    return f"Message Expired. Expiration:{expiration_ms}"
+
+
+def describe_cause(cause: BaseException | str | None) -> str:
+    """``module.Class: text`` on one line (``Class: text`` for Python's own), at most `MAX_CAUSE` characters.
+
+    None is ``null``, as in Java. Control characters become spaces: the text travels as a header.
+    """
+    if cause is None:
+        return "null"
+    text = cause if isinstance(cause, str) else _throwable(cause)
+    if len(text) > MAX_CAUSE:
+        text = text[: MAX_CAUSE - 1] + "…"
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def _throwable(error: BaseException) -> str:
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        text = str(error)
+    except Exception as broken:  # noqa: BLE001 - the application's own __str__ must not keep its message from the queue
+        text = f"<its text cannot be read: {type(broken).__name__}>"
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,196 @@
+"""Connection URLs: where to connect, as whom, and ActiveMQ's ``jms.*`` options.
+
+``scheme://user:password@host:port?option=value&…``; user, password, host, names and values may be percent-encoded.
+No error, no ``str()`` and no ``repr()`` shows a password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv6Address
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote
+
+from redelivery.model.errors import ConfigError
+from redelivery.policies.checks import read_flag
+from redelivery.policies.prefetch import PrefetchPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
+_BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SECRET: Final = re.compile(r"passw|passcode|secret|token|credential", re.IGNORECASE)
+_MASK: Final = "****"
+_JMS: Final = "jms."
+_REDELIVERY: Final = "jms.redeliveryPolicy."
+_PREFETCH: Final = "jms.prefetchPolicy."
+_NON_BLOCKING: Final = "jms.nonBlockingRedelivery"
+_CLIENT_ID: Final = "jms.clientID"
+_USER_NAME: Final = "jms.userName"
+_PASSWORD: Final = "jms.password"  # noqa: S105 - the name of an option, not a password
+_SINGLE: Final = (_NON_BLOCKING, _CLIENT_ID, _USER_NAME, _PASSWORD)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConnectionURL:
+    """A parsed connection URL; ``masked``, ``str()`` and ``repr()`` show ``****`` for every password.
+
+    ``host``: without the brackets of an IPv6 address; for ``vm`` the name of the embedded broker.
+    ``port``, ``username``, ``password``, ``redelivery_policy``, ``prefetch``, ``non_blocking_redelivery``,
+    ``client_id``: None where the URL says nothing.
+    ``params``: the options that do not begin with ``jms.``, decoded, for the transport to judge.
+    """
+
+    scheme: str
+    host: str
+    port: int | None
+    username: str | None
+    password: str | None
+    redelivery_policy: RedeliveryPolicy | None
+    prefetch: PrefetchPolicy | None
+    non_blocking_redelivery: bool | None
+    client_id: str | None
+    params: Mapping[str, str]
+    masked: str
+
+    def __str__(self) -> str:
+        return self.masked
+
+    def __repr__(self) -> str:
+        return f"ConnectionURL({self.masked!r})"
+
+
+def parse_connection_url(url: str) -> ConnectionURL:
+    """The parts of a connection URL.
+
+    Raises:
+        ConfigError: it has not this form, or a ``jms.`` option is unknown or malformed; the text names the part.
+    """
+    user_info, place, query, scheme = _split(url)
+    host, port = _host_and_port(scheme, place)
+    options = _options(query)
+    username, password = _credentials(user_info, options)
+    unknown = [name for name in options if name.startswith(_JMS) and not name.startswith((_REDELIVERY, _PREFETCH))]
+    unknown = [name for name in unknown if name not in _SINGLE]
+    if unknown:
+        known = ", ".join((*_SINGLE, f"{_REDELIVERY}*", f"{_PREFETCH}*"))
+        raise ConfigError(f"{unknown[0]!r} is no known option of a connection URL; known are {known}")
+    redelivery, prefetch = _group(options, _REDELIVERY), _group(options, _PREFETCH)
+    non_blocking = options.get(_NON_BLOCKING)
+    client_id = options.get(_CLIENT_ID)
+    if client_id == "":
+        raise ConfigError(f"{_CLIENT_ID}='': use a text that is not empty")
+    return ConnectionURL(
+        scheme=scheme,
+        host=host,
+        port=port,
+        username=username,
+        password=password,
+        redelivery_policy=RedeliveryPolicy.from_activemq(redelivery, prefix=_REDELIVERY) if redelivery else None,
+        prefetch=PrefetchPolicy.from_activemq(prefetch, prefix=_PREFETCH) if prefetch else None,
+        non_blocking_redelivery=None if non_blocking is None else read_flag(_NON_BLOCKING, non_blocking),
+        client_id=client_id,
+        params=MappingProxyType({name: value for name, value in options.items() if not name.startswith(_JMS)}),
+        masked=_masked(scheme, user_info, place, query),
+    )
+
+
+def _split(url: str) -> tuple[str | None, str, str, str]:
+    """User info (None: no ``@``), host and port, query, scheme: still encoded."""
+    if not isinstance(url, str):
+        raise ConfigError(f"a connection URL is a text, not a {type(url).__name__}")
+    scheme, separator, rest = url.partition("://")
+    if not separator or not _SCHEME.fullmatch(scheme):
+        raise ConfigError("a connection URL begins with a scheme, like 'vm://name' or 'stomp://host:61613'")
+    scheme = scheme.lower()
+    if not url.isprintable() or " " in url:
+        raise ConfigError(f"{scheme} URL: it has a space or a control character; percent-encode it")
+    if "#" in rest:
+        raise ConfigError(f"{scheme} URL: a '#' must be written %23")
+    before, _, query = rest.partition("?")
+    authority, _, path = before.partition("/")
+    if path:
+        raise ConfigError(f"{scheme} URL: nothing may follow the host but '?' (a '/' elsewhere must be written %2F)")
+    user_info, at, place = authority.rpartition("@")
+    return (user_info if at else None), place, query, scheme
+
+
+def _host_and_port(scheme: str, place: str) -> tuple[str, int | None]:
+    # The texts are not shown: where a password is not encoded, a part of it may stand here.
+    if place.startswith("["):
+        inside, bracket, after = place[1:].partition("]")
+        host = _decoded("host", inside)
+        try:
+            IPv6Address(host)
+        except AddressValueError:
+            bracket = ""
+        if not bracket or (after and not after.startswith(":")):
+            raise ConfigError(f"{scheme} URL: between '[' and ']' there must be an IPv6 address, then ':' and the port")
+        port = after[1:] if after else None
+    else:
+        name, colon, number = place.partition(":")
+        host = _decoded("host", name)
+        port = number if colon else None
+        if port is not None and ":" in port:
+            raise ConfigError(f"{scheme} URL: two ':' after the host; an IPv6 address is written in brackets")
+    if not host:
+        raise ConfigError(f"{scheme} URL: the host is missing" + (" (the broker's name)" if scheme == "vm" else ""))
+    if not host.isprintable() or " " in host or "/" in host:
+        raise ConfigError(f"{scheme} URL: the host has a character that no host has")
+    if port is None:
+        return host, None
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) <= 65535):
+        raise ConfigError(f"{scheme} URL: the port must be a number from 1 to 65535")
+    return host, int(port)
+
+
+def _options(query: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for piece in query.split("&") if query else ():
+        encoded, equals, value = piece.partition("=")
+        name = _decoded("name of an option", encoded)
+        if not equals or not name:
+            shown = "an option" if "@" in piece else repr(name)
+            raise ConfigError(f"{shown} in the connection URL is not of the form name=value")
+        if name in options:
+            raise ConfigError(f"{name!r} occurs twice in the connection URL")
+        options[name] = _decoded(repr(name), value)
+    return options
+
+
+def _credentials(user_info: str | None, options: Mapping[str, str]) -> tuple[str | None, str | None]:
+    username, password = options.get(_USER_NAME), options.get(_PASSWORD)
+    if user_info is None:
+        return username, password
+    user, colon, secret = user_info.partition(":")
+    if not user:
+        raise ConfigError("the connection URL has an '@' but no user name before it")
+    if username is not None or (colon and password is not None):
+        twice = "the user name" if username is not None else "the password"
+        raise ConfigError(f"the connection URL gives {twice} before '@' and as {_USER_NAME} or {_PASSWORD}")
+    return _decoded("user name", user), _decoded("password", secret) if colon else password
+
+
+def _decoded(what: str, encoded: str) -> str:
+    try:
+        if not _BROKEN_ESCAPE.search(encoded):
+            return unquote(encoded, errors="strict")
+    except UnicodeDecodeError:
+        pass  # the same advice as for a lone '%'; the text itself may be secret
+    raise ConfigError(f"{what} in the connection URL is not percent-encoded UTF-8 (a '%' itself is written %25)")
+
+
+def _group(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
+
+
+def _masked(scheme: str, user_info: str | None, place: str, query: str) -> str:
+    user, colon, _ = (user_info or "").partition(":")
+    shown = "" if user_info is None else f"{user}:{_MASK}@" if colon else f"{user}@"
+    pieces = []
+    for piece in query.split("&") if query else ():
+        name = piece.partition("=")[0]
+        pieces.append(f"{name}={_MASK}" if _SECRET.search(unquote(name)) else piece)
+    return f"{scheme}://{shown}{place}" + ("?" + "&".join(pieces) if pieces else "")

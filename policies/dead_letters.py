@@ -1,0 +1,232 @@
+"""Who gets a poisoned or expired message: ActiveMQ's dead-letter strategies as pure decisions."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from redelivery.model.destinations import Destination, Queue, Topic, destination
+from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.policies.checks import Seconds, check_flag, check_seconds, check_whole
+
+DEFAULT_DEAD_LETTER_QUEUE: Final = "ActiveMQ.DLQ"
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The broker dead-letters it in its own way."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """A copy goes to ``destination``, then the original is acknowledged.
+
+    ``expiration``: seconds until the copy expires, None for never.
+    """
+
+    destination: Destination
+    expiration: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """It is acknowledged and nothing else.
+
+    ``discarded``: a DiscardingDeadLetterStrategy said so, which counts its drops and reports every
+    ``report_interval`` of them (0: never).
+    """
+
+    reason: str
+    discarded: bool = False
+    report_interval: int = 0
+
+
+Decision: TypeAlias = Native | CopyTo | Drop
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The arguments of `DeadLetterStrategy.decide`."""
+
+    original: Destination
+    persistent: bool
+    expired: bool
+    native_available: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterStrategy(ABC):
+    """What all strategies share.
+
+    ``process_expired``: expired messages become dead letters too; False drops them.
+    ``process_non_persistent``: non-persistent messages as well; False drops them where we make the copy (a broker
+    that dead-letters natively follows its own rule).
+    ``expiration``: seconds (or timedelta) until a copy expires; None, or 0 as in ActiveMQ, for never.
+
+    Raises:
+        ConfigError: a value of a wrong type or out of its range; the text names it.
+    """
+
+    process_expired: bool = field(default=True, kw_only=True)
+    process_non_persistent: bool = field(default=False, kw_only=True)
+    expiration: Seconds | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_flag("process_expired", self.process_expired)
+        check_flag("process_non_persistent", self.process_non_persistent)
+        if self.expiration is not None:
+            object.__setattr__(self, "expiration", check_seconds("expiration", self.expiration) or None)
+
+    def decide(self, original: Destination, *, persistent: bool, expired: bool, native_available: bool) -> Decision:
+        """What becomes of a message that came from ``original``.
+
+        ``native_available``: the broker surely has a dead-letter queue (`Capabilities.native_poison`).
+        """
+        if expired and not self.process_expired:
+            return Drop("it has expired, and process_expired is False")
+        return self._place(_Facts(original, persistent, expired, native_available))
+
+    @abstractmethod
+    def _place(self, facts: _Facts) -> Decision:
+        """Where it goes, unless it has expired and is not wanted."""
+
+    def _copy(self, facts: _Facts, target: Destination) -> Decision:
+        if not facts.persistent and not self.process_non_persistent:
+            return Drop("it is not persistent, and process_non_persistent is False")
+        if target == facts.original:
+            return Drop(f"it was consumed from its own dead-letter destination {target}")
+        return CopyTo(target, None if self.expiration is None else check_seconds("expiration", self.expiration))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDeadLetterStrategy(DeadLetterStrategy):
+    """One dead-letter queue (or topic) for all: a copy goes there."""
+
+    dead_letter_queue: Destination | str = DEFAULT_DEAD_LETTER_QUEUE
+
+    def __post_init__(self) -> None:
+        DeadLetterStrategy.__post_init__(self)
+        _target("dead_letter_queue", self.dead_letter_queue)
+
+    def _place(self, facts: _Facts) -> Decision:
+        return self._copy(facts, destination(self.dead_letter_queue))
+
+
+@dataclass(frozen=True, slots=True)
+class IndividualDeadLetterStrategy(DeadLetterStrategy):
+    """One dead-letter destination per destination: prefix, name and suffix.
+
+    ``use_queue_for_queue_messages``, ``use_queue_for_topic_messages``: it is a queue; False makes it a topic.
+    """
+
+    queue_prefix: str = "ActiveMQ.DLQ.Queue."
+    topic_prefix: str = "ActiveMQ.DLQ.Topic."
+    queue_suffix: str = ""
+    topic_suffix: str = ""
+    use_queue_for_queue_messages: bool = True
+    use_queue_for_topic_messages: bool = True
+
+    def __post_init__(self) -> None:
+        DeadLetterStrategy.__post_init__(self)
+        for name in ("queue_prefix", "topic_prefix", "queue_suffix", "topic_suffix"):
+            text = getattr(self, name)
+            if not isinstance(text, str):
+                raise ConfigError(f"{name}={text!r}: use a text")
+        _target("queue_prefix and queue_suffix", f"{self.queue_prefix}x{self.queue_suffix}")
+        _target("topic_prefix and topic_suffix", f"{self.topic_prefix}x{self.topic_suffix}")
+        check_flag("use_queue_for_queue_messages", self.use_queue_for_queue_messages)
+        check_flag("use_queue_for_topic_messages", self.use_queue_for_topic_messages)
+
+    def _place(self, facts: _Facts) -> Decision:
+        if isinstance(facts.original, Topic):
+            name = f"{self.topic_prefix}{facts.original.name}{self.topic_suffix}"
+            as_queue = self.use_queue_for_topic_messages
+        else:
+            name = f"{self.queue_prefix}{facts.original.name}{self.queue_suffix}"
+            as_queue = self.use_queue_for_queue_messages
+        return self._copy(facts, Queue(name) if as_queue else Topic(name))
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDeadLetterStrategy(DeadLetterStrategy):
+    """The broker dead-letters where it surely has a dead-letter queue, otherwise as SharedDeadLetterStrategy().
+
+    ``configured``: True: this broker is set up to dead-letter, always leave it to it; False: never; None: only where
+    the dialect is sure of it, and the broker can do what ``expiration`` and ``process_non_persistent`` ask for.
+    """
+
+    configured: bool | None = None
+
+    def __post_init__(self) -> None:
+        DeadLetterStrategy.__post_init__(self)
+        if self.configured is not None:
+            check_flag("configured", self.configured)
+
+    def _place(self, facts: _Facts) -> Decision:
+        if self.configured is None:
+            # A broker gives its dead letters no expiration of ours, and Classic drops non-persistent ones.
+            able = self.expiration is None and (facts.persistent or not self.process_non_persistent)
+            native = facts.native_available and able
+        else:
+            native = self.configured
+        return Native() if native else self._copy(facts, Queue(DEFAULT_DEAD_LETTER_QUEUE))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardingDeadLetterStrategy(DeadLetterStrategy):
+    """ActiveMQ's discarding plug-in: everything is dropped, or only what came from certain destinations.
+
+    ``drop_only``: regular expressions, one of which must match the whole name of the original destination; a single
+    text is split at spaces, as in ActiveMQ. None given: everything is dropped.
+    ``otherwise``: decides about the rest, by its own options; a ``process_expired=False`` here counts for all.
+    ``report_interval``: a log line every so many drops, 0 for never.
+    """
+
+    drop_only: Iterable[str] = ()
+    otherwise: DeadLetterStrategy = field(default_factory=BrokerDeadLetterStrategy)
+    report_interval: int = 1000
+    _expressions: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        DeadLetterStrategy.__post_init__(self)
+        given = self.drop_only.split() if isinstance(self.drop_only, str) else self.drop_only
+        if not isinstance(given, Iterable):
+            raise ConfigError(f"drop_only={given!r}: use regular expressions")
+        given = tuple(given)
+        object.__setattr__(self, "drop_only", given)
+        object.__setattr__(self, "_expressions", tuple(_expression(each) for each in given))
+        if not isinstance(self.otherwise, DeadLetterStrategy):
+            raise ConfigError(f"otherwise={self.otherwise!r}: use a dead-letter strategy")
+        check_whole("report_interval", self.report_interval, 0)
+
+    def _place(self, facts: _Facts) -> Decision:
+        original = facts.original
+        if not self._expressions or any(each.fullmatch(original.name) for each in self._expressions):
+            return Drop(f"messages of {original} are discarded", True, self.report_interval)
+        return self.otherwise.decide(
+            original,
+            persistent=facts.persistent,
+            expired=facts.expired,
+            native_available=facts.native_available,
+        )
+
+
+def _target(name: str, value: object) -> None:
+    try:
+        usable = isinstance(value, (str, Destination)) and not destination(value).is_pattern
+    except InvalidDestinationError:
+        usable = False
+    if not usable:
+        raise ConfigError(f"{name}={value!r}: use the name of one queue or topic")
+
+
+def _expression(text: object) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise ConfigError(f"drop_only: {text!r} is no regular expression; use texts")
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ConfigError(f"drop_only: {text!r} is no regular expression: {error}") from error

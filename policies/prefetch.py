@@ -1,0 +1,73 @@
+"""How many messages a broker may send ahead of their acknowledgement: ActiveMQ's prefetch policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from redelivery.model.destinations import Destination, Topic
+from redelivery.policies.checks import check_known, check_whole, read_whole
+
+MAX_PREFETCH: Final = 32767
+_ALL: Final = "all"
+_BEAN: Final[Mapping[str, str]] = {
+    "queuePrefetch": "queue",
+    "topicPrefetch": "topic",
+    "durableTopicPrefetch": "durable_topic",
+    "queueBrowserPrefetch": "browser",
+    _ALL: "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchPolicy:
+    """Messages sent ahead, by kind of consumer; 0 to 32767, None for the dialect's default.
+
+    Raises:
+        ConfigError: a value of a wrong type or out of its range; the text names it.
+    """
+
+    queue: int | None = None
+    topic: int | None = None
+    durable_topic: int | None = None
+    browser: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("queue", "topic", "durable_topic", "browser"):
+            value = getattr(self, name)
+            if value is not None:
+                check_whole(f"prefetch of {name}", value, 0, MAX_PREFETCH)
+
+    @classmethod
+    def of(cls, value: PrefetchPolicy | int | None) -> PrefetchPolicy:
+        """A policy from itself, from one number for every kind of consumer, or from None (all defaults)."""
+        if isinstance(value, PrefetchPolicy):
+            return value
+        if value is None:
+            return cls()
+        number = check_whole("prefetch", value, 0, MAX_PREFETCH)
+        return cls(number, number, number, number)
+
+    @classmethod
+    def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> PrefetchPolicy:
+        """A policy from ActiveMQ's names, as texts or values; ``all`` counts where nothing nearer is named.
+
+        ``prefix`` stands before the names in errors.
+
+        Raises:
+            ConfigError: an unknown name, or a value that does not fit it; the text names it.
+        """
+        check_known(_BEAN, options, prefix)
+        numbers = {name: read_whole(prefix + name, value, 0, MAX_PREFETCH) for name, value in options.items()}
+        every = numbers.pop(_ALL, None)
+        fields = {field: numbers.get(name, every) for name, field in _BEAN.items() if name != _ALL}
+        return cls(**fields)
+
+    def for_destination(self, destination: Destination, *, durable: bool = False, browser: bool = False) -> int | None:
+        """The number for a consumer of this destination; None where the dialect decides."""
+        if browser:
+            return self.browser
+        if isinstance(destination, Topic):
+            return self.durable_topic if durable else self.topic
+        return self.queue

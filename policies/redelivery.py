@@ -1,0 +1,140 @@
+"""When a rolled-back message comes again, and when it has come too often: ActiveMQ's RedeliveryPolicy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from redelivery.policies.activemq_names import describe_policy, read_policy
+from redelivery.policies.back_off import Classic, Random
+from redelivery.policies.checks import (
+    Seconds,
+    check_flag,
+    check_number,
+    check_optional_text,
+    check_seconds,
+    check_whole,
+    to_ms,
+)
+
+NO_LIMIT: Final = -1
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RedeliveryPolicy:
+    """ActiveMQ's RedeliveryPolicy: its names, defaults and arithmetic; durations in seconds, or given as timedelta.
+
+    ``maximum_redeliveries``: -1 for no limit; N allows N + 1 deliveries.
+    ``initial_redelivery_delay``: before the first redelivery, taken as it is: no jitter, no cap.
+    ``redelivery_delay``: before the later ones; with back-off it is used only after an initial delay of 0.
+    ``use_exponential_back_off``, ``back_off_multiplier``: each delay is the previous one times the multiplier; a
+    multiplier of at most 1 means no back-off.
+    ``maximum_redelivery_delay``: caps the back-off, None for no cap; one below ``redelivery_delay`` gives
+    ``redelivery_delay``.
+    ``use_collision_avoidance``, ``collision_avoidance_percent`` (0 to 100): moves each delay but the first up or down
+    by chance, after the cap.
+    ``pre_dispatch_check``: a delivery whose count, as the broker tells it, is beyond the limit is poisoned unseen.
+    Where the broker's count charges messages that nobody saw, this is done only if the user asked for it, which
+    ``pre_dispatch_check_set`` tells: True where the argument was given (None, the default, is "not given").
+    ``destination``: the entry under which a RedeliveryPolicyMap holds the policy; it only appears in causes.
+
+    Raises:
+        ConfigError: a value of a wrong type or out of its range; the text names it.
+    """
+
+    maximum_redeliveries: int
+    initial_redelivery_delay: float
+    redelivery_delay: float
+    use_exponential_back_off: bool
+    back_off_multiplier: float
+    maximum_redelivery_delay: float | None
+    use_collision_avoidance: bool
+    collision_avoidance_percent: int
+    pre_dispatch_check: bool
+    destination: str | None = field(compare=False)
+    pre_dispatch_check_set: bool = field(compare=False)
+
+    def __init__(
+        self,
+        *,
+        maximum_redeliveries: int = 6,
+        initial_redelivery_delay: Seconds = 1.0,
+        redelivery_delay: Seconds = 1.0,
+        use_exponential_back_off: bool = False,
+        back_off_multiplier: float = 5.0,
+        maximum_redelivery_delay: Seconds | None = None,
+        use_collision_avoidance: bool = False,
+        collision_avoidance_percent: int = 15,
+        pre_dispatch_check: bool | None = None,
+        destination: str | None = None,
+        pre_dispatch_check_set: bool | None = None,
+    ) -> None:
+        put = partial(object.__setattr__, self)
+        put("maximum_redeliveries", check_whole("maximum_redeliveries", maximum_redeliveries, NO_LIMIT))
+        put("initial_redelivery_delay", check_seconds("initial_redelivery_delay", initial_redelivery_delay))
+        put("redelivery_delay", check_seconds("redelivery_delay", redelivery_delay))
+        put("use_exponential_back_off", check_flag("use_exponential_back_off", use_exponential_back_off))
+        put("back_off_multiplier", check_number("back_off_multiplier", back_off_multiplier, 0.0))
+        cap = maximum_redelivery_delay
+        put("maximum_redelivery_delay", None if cap is None else check_seconds("maximum_redelivery_delay", cap))
+        put("use_collision_avoidance", check_flag("use_collision_avoidance", use_collision_avoidance))
+        percent = check_whole("collision_avoidance_percent", collision_avoidance_percent, 0, 100)
+        put("collision_avoidance_percent", percent)
+        put("destination", check_optional_text("destination", destination))
+        if pre_dispatch_check is None:
+            put("pre_dispatch_check", True)
+            put("pre_dispatch_check_set", False)
+        else:
+            check = check_flag("pre_dispatch_check", pre_dispatch_check)
+            put("pre_dispatch_check", check)
+            # dataclasses.replace hands the old answer over; a False can only have been asked for.
+            put("pre_dispatch_check_set", pre_dispatch_check_set is not False or not check)
+
+    def delay(self, redelivery_count: int, rng: Random | None = None) -> float:
+        """Seconds to wait before the n-th redelivery, n = 1, 2, …; exact to the millisecond as ActiveMQ computes it.
+
+        ``rng`` serves collision avoidance: its ``random()`` is drawn twice per step, n - 1 steps (at most 1,000).
+
+        Raises:
+            ConfigError: the count is not a whole number from 1.
+        """
+        check_whole("redelivery_count", redelivery_count, 1)
+        cap = self.maximum_redelivery_delay
+        arithmetic = Classic(
+            to_ms(self.initial_redelivery_delay),
+            to_ms(self.redelivery_delay),
+            self.back_off_multiplier if self.use_exponential_back_off else None,
+            None if cap is None else to_ms(cap),
+            self.collision_avoidance_percent * 0.01 if self.use_collision_avoidance else None,
+        )
+        return arithmetic.delay(redelivery_count, rng) / 1000
+
+    def exceeded(self, redelivery_count: int) -> bool:
+        """Whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
+
+        Raises:
+            ConfigError: the count is not a whole number from 0.
+        """
+        check_whole("redelivery_count", redelivery_count, 0)
+        return self.maximum_redeliveries != NO_LIMIT and redelivery_count > self.maximum_redeliveries
+
+    @classmethod
+    def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> RedeliveryPolicy:
+        """A policy from ActiveMQ's names and milliseconds, as texts or values; what is not named has its default.
+
+        A negative delay means "at once", a ``maximumRedeliveryDelay`` of -1 "no cap". Unlike in Java, where it would
+        poison every message, a ``maximumRedeliveries`` below -1 is refused. ``prefix`` stands before the names in
+        errors (``jms.redeliveryPolicy.`` in a URL).
+
+        Raises:
+            ConfigError: an unknown name, or a value that does not fit it; the text names it.
+        """
+        return cls(**read_policy(options, prefix))
+
+    def describe(self) -> str:
+        """The text that Java's ``toString`` gives, as it appears in the cause of a dead letter."""
+        return describe_policy(self)
+
+    __str__ = describe
