@@ -1,0 +1,54 @@
+"""Large bodies: how fast, and whether the cost is linear in the size."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+
+import redelivery
+from benchmarks.ours import PATIENCE
+from benchmarks.places import FakePlace
+from benchmarks.results import Measure
+from redelivery import AckMode
+
+MIB = 1 << 20
+KINDS = {"text": "text", "nul": "bytes, all NUL", "random": "bytes, random"}
+
+
+def megabytes_per_second(place: FakePlace, size: int, kind: str, count: int) -> float:
+    """From the SUBSCRIBE to the last body read."""
+    queue = place.prepare(count, size, kind)
+    gc.collect()
+    with redelivery.connect(place.url) as connection, connection.session(AckMode.AUTO) as session:
+        start = time.perf_counter()
+        consumer = session.consumer(queue, prefetch=2)
+        for _ in range(count):
+            message = consumer.receive(PATIENCE)
+            assert message is not None, f"a body of {size} bytes did not come"
+            assert len(message.body) == size, f"{len(message.body)} bytes of {size}"
+        seconds = time.perf_counter() - start
+    place.finish(queue, acked=count)
+    return count * size / seconds / 1e6
+
+
+def measure(place: FakePlace, rounds: int, scale: float) -> tuple[Measure, ...]:
+    """The largest body of each kind, and its speed against a body of a quarter of the size."""
+    large = max(4, int(64 * min(1.0, scale * 4))) * MIB
+    found = []
+    for kind, title in KINDS.items():
+        speeds: dict[int, list[float]] = {large // 4: [], large: []}
+        for number in range(rounds + 1):
+            for size, rates in speeds.items():
+                rate = megabytes_per_second(place, size, kind, 4 * large // size // 2)
+                if number:  # the first makes the body
+                    rates.append(rate)
+        quarter, whole = (statistics.median(rates) for rates in speeds.values())
+        name = f"body of {large // MIB} MiB, {title}"
+        found.append(Measure(f"body-{kind}", name, whole, "MB/s", 200, at_most=False))
+        found.append(
+            Measure(
+                f"linear-{kind}", f"{name}: speed against {large // 4 // MIB} MiB", whole / quarter, "times", 0.7, False
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,78 @@
+"""The ledger alone, without transport or message: what a session's rules cost for each delivery."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping
+
+from benchmarks.results import Measure
+from redelivery import AckMode, Queue, RedeliveryPolicy
+from redelivery.client.ledger import Ledger, Station
+from redelivery.transports.base import Delivery, Link
+
+BATCH = 100
+LIMIT = 2.0  # microseconds per message
+
+
+class Plain(Delivery):
+    """A delivery with nothing in it."""
+
+    __slots__ = ()
+
+    def wire_count(self) -> int:
+        return 1
+
+    def expires_at(self) -> int:
+        return 0
+
+    def body(self) -> str:
+        return ""
+
+    def properties(self) -> Mapping[str, str]:
+        return {}
+
+    def header(self, name: str) -> None:
+        del name
+
+
+def microseconds(mode: AckMode, batches: int) -> float:
+    """Per message: arrive, dispatch and acknowledge, in batches of 100."""
+    ledger = Ledger(mode, wall_ms=lambda: 0)
+    link = Link(Queue("bench"))
+    policy = RedeliveryPolicy()
+    station = Station(link, lambda _: policy, name="bench")
+    ledger.attach(station)
+    spent = 0.0
+    gc.collect()
+    for _ in range(batches):
+        arriving = [Plain(link) for _ in range(BATCH)]
+        start = time.perf_counter()
+        ledger.arrived(arriving)
+        for _ in arriving:
+            delivery = ledger.dispatch(station, 0.0)
+            assert delivery is not None
+            if mode is AckMode.INDIVIDUAL:
+                ledger.acknowledge(delivery, 0)
+            elif mode is not AckMode.TRANSACTED:
+                ledger.consumed(delivery)
+        if mode is AckMode.TRANSACTED:
+            ledger.settled(ledger.covered())
+        ledger.take_orders()
+        spent += time.perf_counter() - start
+    return spent / (batches * BATCH) * 1e6
+
+
+def measure(rounds: int, scale: float) -> tuple[Measure, ...]:
+    """The best of the rounds: what the code costs when nothing else has the processor."""
+    batches = max(1, int(1000 * scale))
+    return tuple(
+        Measure(
+            f"ledger-{mode.name.lower()}",
+            f"ledger alone, {mode.name}, arrive + dispatch + acknowledge",
+            min(microseconds(mode, batches) for _ in range(rounds)),
+            "µs per message",
+            LIMIT,
+        )
+        for mode in (AckMode.TRANSACTED, AckMode.AUTO, AckMode.INDIVIDUAL)
+    )

@@ -1,0 +1,109 @@
+"""Raw stomp.py as its documentation shows it: a listener, ``ack`` in ``on_message``; begin, ack, commit.
+
+What waits for the broker (a commit, a window of sends) waits on the main thread, because the listener's thread is the
+one that reads. Every function returns the seconds that the messages took.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from urllib.parse import urlsplit
+
+import stomp
+from stomp.utils import Frame
+
+PATIENCE = 120.0  # seconds without an end: the run has failed
+
+
+class Reading(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no types
+    """Reads body and id of each message and acknowledges it."""
+
+    def __init__(self, connection: stomp.Connection12, count: int, ack: bool) -> None:
+        self.connection, self.left, self.ack = connection, count, ack
+        self.read = 0
+        self.done = threading.Event()
+
+    def on_message(self, frame: Frame) -> None:
+        self.read += len(frame.body) + len(frame.headers["message-id"])
+        if self.ack:
+            self.connection.ack(frame.headers["ack"])
+        self.left -= 1
+        if not self.left:
+            self.done.set()
+
+
+class Handing(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no types
+    """Hands messages and receipts to the main thread, by the cheapest queue that there is."""
+
+    def __init__(self) -> None:
+        self.messages: SimpleQueue[Frame] = SimpleQueue()
+        self.receipts: SimpleQueue[str] = SimpleQueue()
+
+    def on_message(self, frame: Frame) -> None:
+        self.messages.put(frame)
+
+    def on_receipt(self, frame: Frame) -> None:
+        self.receipts.put(frame.headers["receipt-id"])
+
+
+@contextmanager
+def connected(url: str) -> Iterator[stomp.Connection12]:
+    parts = urlsplit(url)
+    connection = stomp.Connection12([(parts.hostname, parts.port)])
+    connection.connect(parts.username, parts.password, wait=True)
+    try:
+        yield connection
+    finally:
+        connection.disconnect(receipt="bye")  # waits, so that no acknowledgement is cut off
+
+
+def consume(url: str, queue: str, count: int, *, ack: str) -> float:
+    """``ack``: auto, or client-individual with an ACK for each message."""
+    with connected(url) as connection:
+        reading = Reading(connection, count, ack != "auto")
+        connection.set_listener("", reading)
+        start = time.perf_counter()
+        connection.subscribe(f"/queue/{queue}", id="1", ack=ack)
+        assert reading.done.wait(PATIENCE), f"{reading.left} of {count} messages did not come"
+        return time.perf_counter() - start
+
+
+def consume_transacted(url: str, queue: str, count: int, *, batch: int, nodelay: bool) -> float:
+    """``nodelay``: TCP_NODELAY set by hand, which stomp.py never does."""
+    with connected(url) as connection:
+        handing = Handing()
+        connection.set_listener("", handing)
+        if nodelay:
+            connection.transport.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        start = time.perf_counter()
+        connection.subscribe(f"/queue/{queue}", id="1", ack="client-individual")
+        for number in range(count // batch):
+            transaction = connection.begin()
+            for _ in range(batch):
+                frame = handing.messages.get(timeout=PATIENCE)
+                assert frame.body, frame.headers["message-id"]
+                connection.ack(frame.headers["ack"], transaction=transaction)
+            connection.commit(transaction, receipt=str(number))
+            handing.receipts.get(timeout=PATIENCE)
+        return time.perf_counter() - start
+
+
+def send(url: str, queue: str, count: int, *, window: int) -> float:
+    """Persistent, each with a receipt, at most ``window`` of them open."""
+    body = "x" * 1024
+    with connected(url) as connection:
+        handing = Handing()
+        connection.set_listener("", handing)
+        start = time.perf_counter()
+        for number in range(count):
+            if number >= window:
+                handing.receipts.get(timeout=PATIENCE)
+            connection.send(f"/queue/{queue}", body, headers={"persistent": "true"}, receipt=str(number))
+        for _ in range(min(window, count)):
+            handing.receipts.get(timeout=PATIENCE)
+        return time.perf_counter() - start
