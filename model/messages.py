@@ -221,6 +221,16 @@ class Message:
         """JMSRedelivered: it was probably delivered before."""
         return self.delivery_count > 1
 
+    @property
+    def source(self) -> MessageSource | None:
+        """What a received message is read from; for the library's own use."""
+        return self._source
+
+    @property
+    def local_redeliveries(self) -> int:
+        """Redeliveries that the wire's count does not know; for the library's own use."""
+        return self._redeliveries
+
     def acknowledge(self) -> None:
         """Acknowledge: in CLIENT mode all that the session has delivered (features R5), in INDIVIDUAL mode this one.
 

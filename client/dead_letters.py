@@ -1,0 +1,99 @@
+"""From a poisoned delivery to what the transport is asked: the broker's own way, a copy, or nothing but an ack."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from redelivery.client.ledger import Poison
+from redelivery.model.capabilities import Capabilities
+from redelivery.model.errors import MessageFormatError
+from redelivery.model.messages import Message, from_epoch_ms
+from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
+from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, Native
+from redelivery.transports.base import Delivery
+from redelivery.transports.wire.clock import epoch_ms, utc_now
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do: drop it, send ``copy`` and acknowledge, or (neither) leave it to the broker."""
+
+    drop: bool = False
+    copy: Message | None = None
+
+
+class DeadLetters:
+    """One connection's dead letters: asks the strategy, makes the copies, counts what a discarding strategy drops."""
+
+    def __init__(self, strategy: DeadLetterStrategy) -> None:
+        self._strategy = strategy
+        self.dropped = 0
+
+    def decide(self, order: Poison, capabilities: Capabilities) -> Verdict:
+        """What becomes of one poisoned or expired delivery.
+
+        Raises:
+            MessageFormatError: its body cannot be read, so that no copy can be made.
+        """
+        delivery = order.delivery
+        origin = delivery.header("destination")
+        decision = self._strategy.decide(
+            origin,
+            persistent=delivery.header("persistent"),
+            expired=order.expired,
+            native_available=capabilities.native_poison,
+        )
+        match decision:
+            case Native():
+                log.warning("%s: left to the broker's dead-letter queue: %s", origin, order.cause)
+                return Verdict()
+            case Drop(reason, discarded, interval):
+                self._dropped(discarded, interval)
+                log.log(
+                    logging.INFO if discarded else logging.WARNING, "%s: dropped, %s: %s", origin, reason, order.cause
+                )
+                return Verdict(drop=True)
+            case CopyTo():
+                log.warning("%s: dead-lettered to %s: %s", origin, decision.destination, order.cause)
+                return Verdict(copy=_copy(delivery, order.cause, decision))
+
+    def _dropped(self, discarded: bool, interval: int) -> None:
+        if discarded:
+            self.dropped += 1
+            if interval and self.dropped % interval == 0:
+                log.warning("%d messages dropped so far by the discarding dead-letter strategy", self.dropped)
+
+
+def _copy(delivery: Delivery, cause: str, decision: CopyTo) -> Message:
+    """The dead letter: body, application's properties and headers as they were; persistent; says where from and why."""
+    original = Message.received(delivery, delivery.redeliveries, None)
+    try:
+        copy = original.copy()
+    except MessageFormatError as error:
+        raise MessageFormatError(f"no copy can be made of a message that cannot be read: {error}") from error
+    copy.properties = copy_properties(
+        original.properties,
+        dead_letter_properties(
+            cause,
+            delivery.header("destination"),
+            delivery.expires_at(),
+            # the failed delivery has been counted already, as the redelivery that will not be
+            max(1, original.delivery_count - 1 if delivery.redeliveries else original.delivery_count),
+            persistent=original.persistent,
+        ),
+    )
+    expires = None if not decision.expiration else utc_now() + timedelta(seconds=decision.expiration)
+    copy.stamp(
+        destination=decision.destination,
+        persistent=True,
+        priority=original.priority,
+        timestamp=original.timestamp or from_epoch_ms(epoch_ms()),
+        expiration=expires,
+        delivery_time=None,
+        message_id=None,
+    )
+    return copy

@@ -1,0 +1,52 @@
+"""How a thread drives a flow of the transport: it waits for each answer, bounded, and may read the wire meanwhile."""
+
+from __future__ import annotations
+
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.transports.base import Flow, Pending, T, Transport, Waiter
+from redelivery.transports.wire.clock import monotonic
+
+
+def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float) -> T:
+    """Drive ``flow`` to its end; each answer may take ``timeout`` seconds.
+
+    An interrupt (KeyboardInterrupt, SystemExit) is told to the flow as a time-out, so that the transport's books
+    stay right, and then goes on.
+    """
+    try:
+        pending = next(flow)
+        while True:
+            try:
+                error = wait_for(pending, transport, waiter, timeout)
+            except (KeyboardInterrupt, SystemExit):
+                _give_up(flow)
+                raise
+            pending = next(flow) if error is None else flow.throw(error)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: float) -> JMSError | None:
+    """Wait until the broker has answered; the error is that no answer came (its own refusal is in the pending)."""
+    if pending.done:
+        return None
+    deadline = monotonic() + timeout
+    while not pending.done:
+        remaining = deadline - monotonic()
+        if remaining <= 0:
+            return RequestTimeoutError(f"the broker did not answer within request_timeout={timeout:g} s")
+        try:
+            transport.wait(waiter, remaining)
+        except ConnectionLostError as error:
+            return None if pending.done else error
+    return None
+
+
+def _give_up(flow: Flow[T]) -> None:
+    try:
+        flow.throw(RequestTimeoutError("interrupted while waiting for the broker"))
+    except (JMSError, StopIteration):
+        pass
+    else:
+        flow.close()

@@ -1,0 +1,281 @@
+"""Sessions: the unit of acknowledgement and of transactions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from redelivery.client.consumer import Consumer
+from redelivery.client.core import SessionCore
+from redelivery.client.listeners import ListenerLoop
+from redelivery.client.producer import Producer
+from redelivery.client.subscriptions import begin
+from redelivery.client.transactions import acknowledge_one, close_books, commit, rollback
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError, IllegalStateError, JMSError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.policies.prefetch import PrefetchPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+log = logging.getLogger(__name__)
+
+
+class Session:
+    """One thread's conversation with the broker; made by `Connection.session`.
+
+    A call while another thread is inside the session raises IllegalStateError (``close`` aside).
+    Leaving its ``with`` block closes it; a transacted session rolls back what is not committed.
+    """
+
+    def __init__(self, core: SessionCore, on_closed: Callable[[Session], None]) -> None:
+        self._core = core
+        self._loop = ListenerLoop(core)
+        self._on_closed = on_closed
+        self._consumers = 0
+        self._in_block = False
+
+    @property
+    def ack_mode(self) -> AckMode:
+        """When a message of this session counts as consumed."""
+        return self._core.mode
+
+    @property
+    def transacted(self) -> bool:
+        """Whether commit and rollback decide."""
+        return self._core.mode == AckMode.TRANSACTED
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or its connection lost."""
+        return self._core.life.over or self._core.lost is not None
+
+    def queue(self, name: str) -> Queue:
+        """A queue by its name, which is not created by this."""
+        return Queue(name)
+
+    def topic(self, name: str) -> Topic:
+        """A topic by its name, which is not created by this."""
+        return Topic(name)
+
+    def consumer(
+        self,
+        destination: Destination | str,
+        *,
+        selector: str | None = None,
+        no_local: bool = False,
+        prefetch: int | None = None,
+        redelivery_policy: RedeliveryPolicy | None = None,
+    ) -> Consumer:
+        """A consumer of a queue or topic.
+
+        Args:
+            destination: a Queue, a Topic, or a text; ``"orders"`` is a queue. Wildcards are allowed.
+            selector: JMS's condition on headers and properties, judged by the broker.
+            no_local: a topic's messages of this connection are not wanted.
+            prefetch: how many unacknowledged messages the broker may push; None is the connection's policy.
+            redelivery_policy: instead of the connection's for this destination.
+
+        Raises:
+            InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
+            UnsupportedError: the broker cannot do it.
+        """
+        core = self._core
+        target = parse_destination(destination)
+        if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
+            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
+        if selector is not None and not isinstance(selector, str):
+            raise ConfigError(f"selector must be a text, not a {type(selector).__name__}")
+        window = (core.options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
+        core.enter("consumer")
+        try:
+            self._consumers += 1
+            station, policy, attached = begin(
+                core,
+                target,
+                f"consumer {self._consumers} of {target}",
+                selector=selector,
+                no_local=no_local,
+                window=window,
+                own_policy=redelivery_policy,
+            )
+            return Consumer(core, station, self._loop, self, policy, attached=attached)
+        finally:
+            core.use.release()
+
+    def producer(
+        self,
+        destination: Destination | str | None = None,
+        *,
+        persistent: bool = True,
+        priority: int = 4,
+        ttl: float | timedelta | None = None,
+        delivery_delay: float | timedelta | None = None,
+    ) -> Producer:
+        """A producer for one destination, or (None) for whatever each send names. Times are in seconds."""
+        core = self._core
+        core.enter("producer")
+        try:
+            return Producer(
+                core,
+                None if destination is None else parse_destination(destination),
+                persistent=persistent,
+                priority=priority,
+                ttl=ttl,
+                delivery_delay=delivery_delay,
+            )
+        finally:
+            core.use.release()
+
+    def commit(self) -> None:
+        """Everything sent becomes visible, everything received is acknowledged, as one; the next transaction begins.
+
+        Raises:
+            IllegalStateError: the session is not transacted.
+            TransactionRolledBackError: the broker refused; nothing was sent, the deliveries come again by the policy.
+            InDoubtError: the answer did not come; ``sent`` and ``received`` say what it is about.
+        """
+        self._transacted("commit")
+        with self._inside("commit"):
+            commit(self._core)
+
+    def rollback(self, cause: BaseException | None = None) -> None:
+        """Nothing of the transaction was sent; everything received comes again, or is dead-lettered, by the policy.
+
+        Args:
+            cause: why; it stands on the dead letter.
+        """
+        self._transacted("rollback")
+        with self._inside("rollback"):
+            rollback(self._core, cause)
+
+    def recover(self, cause: BaseException | None = None) -> None:
+        """Everything delivered and not acknowledged comes again, or is dead-lettered, by the policy (features R6).
+
+        Raises:
+            IllegalStateError: the session is transacted; use rollback.
+        """
+        if self.transacted:
+            raise IllegalStateError("recover: the session is transacted; use rollback()")
+        with self._inside("recover"):
+            rollback(self._core, cause)
+
+    def acknowledge(self, message: Message | None = None) -> None:
+        """In CLIENT mode everything that the session has delivered; ``message.acknowledge()`` is the same.
+
+        In INDIVIDUAL mode only ``message``. Ignored in the other modes (features R5). An object from before a
+        recover, or acknowledged before, acknowledges nothing in INDIVIDUAL mode.
+
+        Raises:
+            IllegalStateError: the session is closed (features R11), or INDIVIDUAL mode and no message.
+        """
+        with self._inside("acknowledge"):
+            if self.ack_mode == AckMode.CLIENT:
+                commit(self._core)
+            elif self.ack_mode == AckMode.INDIVIDUAL:
+                if message is None:
+                    raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
+                acknowledge_one(self._core, message)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commit on success; on an Exception roll back with it as the cause and raise it.
+
+        KeyboardInterrupt, SystemExit and other BaseExceptions roll back without a cause. Does not nest.
+
+        Raises:
+            IllegalStateError: the session is not transacted, or already inside such a block.
+        """
+        self._transacted("transaction")
+        if self._in_block:
+            raise IllegalStateError(
+                "transaction: this session is inside a transaction() block already; it does not nest"
+            )
+        self._in_block = True
+        try:
+            yield self
+        except BaseException as error:
+            self._in_block = False
+            try:
+                self.rollback(error if isinstance(error, Exception) else None)
+            except JMSError as second:
+                error.add_note(f"the rollback failed too: {second}")
+            raise
+        self._in_block = False
+        self.commit()
+
+    def close(self) -> None:
+        """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing (features R10).
+
+        Called from a listener of this session it takes effect when the callback has returned. Twice is harmless.
+        """
+        core = self._core
+        if core.life.over and core.lost is None:
+            return
+        core.closing = core.irregular = True
+        core.waiter.wake()
+        if self.close_after_callback(self.close):
+            return
+        try:
+            if core.life.step("close", "closed by close()"):
+                self._shut()
+        finally:
+            self._on_closed(self)
+
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
+        return self._loop.wait_until_idle(timeout)
+
+    def close_after_callback(self, close: Callable[[], None]) -> bool:
+        """True, and ``close`` is called later, where the caller is one of our listeners. For the connection."""
+        if not self._loop.in_callback:
+            return False
+        self._core.closing = True
+        self._loop.after_callback.append(close)
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session {self.ack_mode.name}{' closed' if self.closed else ''}>"
+
+    def _transacted(self, action: str) -> None:
+        if not self.transacted:
+            raise IllegalStateError(f"{action}: the session's mode is {self.ack_mode.name}, not TRANSACTED")
+
+    @contextmanager
+    def _inside(self, action: str) -> Iterator[None]:
+        self._core.enter(action)
+        try:
+            yield
+        finally:
+            self._core.use.release()
+
+    def _shut(self) -> None:
+        """End the listener thread, the books, the channel; what hangs is left behind after a bounded wait, and said."""
+        core = self._core
+        timeout = core.options.close_timeout
+        if not self._loop.end(timeout):
+            log.warning("close: a listener did not return within close_timeout=%g s; it is left to itself", timeout)
+        if not core.use.acquire(timeout=timeout):
+            log.warning("close: a thread did not leave the session within close_timeout=%g s", timeout)
+            return
+        try:
+            if core.lost is None:
+                close_books(core)
+        except JMSError as error:
+            log.warning("close: %s", error)
+        finally:
+            core.ledger.transport_lost()
+            core.use.release()

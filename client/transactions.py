@@ -1,0 +1,76 @@
+"""What ends a unit of work: commit, rollback, acknowledge. Called by the holder of the session."""
+
+from __future__ import annotations
+
+from redelivery.client.core import SessionCore
+from redelivery.model.errors import InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Delivery
+from redelivery.transports.wire.clock import monotonic
+
+
+def commit(core: SessionCore) -> None:
+    """Commit a transaction, or acknowledge everything held in CLIENT mode, which is the same at the broker.
+
+    Raises:
+        TransactionRolledBackError: the deliveries come again, by the policy.
+        InDoubtError: they are forgotten; ``sent`` and ``received`` are filled in.
+    """
+    covered = core.ledger.covered()
+    sent = tuple(core.sent)
+    if not covered and not sent and core.mode == AckMode.CLIENT:
+        return
+    core.sent.clear()
+    try:
+        core.do(core.channel.commit(covered))
+    except TransactionRolledBackError as error:
+        core.ledger.rollback(monotonic(), error)
+        core.carry_out()
+        raise
+    except InDoubtError as error:
+        core.ledger.settled(covered)
+        error.sent = sent
+        error.received = tuple(_message(delivery) for delivery in covered)
+        if core.lost is None:
+            core.carry_out()
+        raise
+    except BaseException:
+        core.ledger.settled(covered)  # interrupted: nobody will know, as with a lost answer
+        raise
+    core.ledger.settled(covered)
+    core.carry_out()
+
+
+def rollback(core: SessionCore, cause: BaseException | None) -> None:
+    """Undo the sends; what is held comes again or is dead-lettered. `recover` is the same where nothing is sent."""
+    core.sent.clear()
+    core.do(core.channel.rollback())
+    core.ledger.rollback(monotonic(), cause)
+    core.carry_out()
+
+
+def acknowledge_one(core: SessionCore, message: Message) -> None:
+    """INDIVIDUAL mode: this message; a stale object or a second time does nothing."""
+    source = message.source
+    if isinstance(source, Delivery) and core.ledger.acknowledge(source, message.local_redeliveries):
+        core.channel.accept((source,), lazy=True)
+
+
+def close_books(core: SessionCore) -> None:
+    """The session ends: a transacted one counts what it held as rolled back, then everything is the broker's again."""
+    if core.inbox:
+        core.take_in()
+    if core.mode == AckMode.TRANSACTED:
+        core.sent.clear()
+        core.do(core.channel.rollback())
+    core.ledger.close(monotonic())
+    try:
+        core.carry_out()
+    except JMSError as error:
+        core.report(error)
+    core.do(core.channel.close())
+
+
+def _message(delivery: Delivery) -> Message:
+    return Message.received(delivery, delivery.redeliveries, None)
