@@ -1,0 +1,26 @@
+"""Every recorded scenario, played here: the same as the Java client, or different as `differences` says."""
+
+from __future__ import annotations
+
+import pytest
+from tests.traces.runner import Runs
+from tests.traces.scenario import scenarios
+from tests.traces.targets import TARGETS
+
+PLAYED = [
+    pytest.param(name, target.name, id=f"{target.name}-{name}")
+    for target in TARGETS.values()
+    for name, scenario in scenarios().items()
+    if target.plays(scenario)
+]
+
+
+@pytest.mark.parametrize(("scenario", "target"), PLAYED)
+def test_scenario(scenario: str, target: str, request: pytest.FixtureRequest) -> None:
+    runs: Runs = request.getfixturevalue("vm_runs" if target == "vm" else "stomp_runs")
+
+    outcome = runs.outcome(scenario, target, timeout=50)
+
+    assert not outcome.problems, outcome.report()
+    if outcome.from_stated is not None:
+        assert outcome.from_java, f"{scenario} at {target} is as recorded now: take it out of the table"
