@@ -1,0 +1,59 @@
+"""One thread that calls when something is due, and only lives while something is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from redelivery.transports.wire.clock import epoch_ms
+
+_LOOK_AGAIN = 60.0  # seconds: the wall clock may have been set meanwhile
+
+
+class Alarm:
+    """Calls ``ring`` when the deadline comes; ``ring`` sets the next one. Thread-safe."""
+
+    def __init__(self, name: str, ring: Callable[[], None]) -> None:
+        self._name = name
+        self._ring = ring
+        self._changed = threading.Condition()
+        self._deadline: int | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def set(self, deadline: int | None) -> None:
+        """Ring at ``deadline``, milliseconds since 1970; None for never."""
+        if deadline is None and self._deadline is None:
+            return
+        with self._changed:
+            if self._closed or deadline == self._deadline:
+                return
+            self._deadline = deadline
+            if self._thread is not None:
+                self._changed.notify()
+            elif deadline is not None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def close(self, timeout: float) -> None:
+        """End the thread, waiting for it up to ``timeout`` seconds. Harmless twice."""
+        with self._changed:
+            self._closed = True
+            self._deadline = None
+            thread = self._thread
+            self._changed.notify()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._deadline is None:
+                    self._thread = None
+                    return
+                left = (self._deadline - epoch_ms()) / 1000
+                if left > 0:
+                    self._changed.wait(min(left, _LOOK_AGAIN))
+                    continue
+                self._deadline = None
+            self._ring()

@@ -1,0 +1,113 @@
+"""The engine made safe for threads: one lock, a clock, and an alarm for what becomes due."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from itertools import count
+from typing import Protocol, TypeVar
+
+from redelivery.broker.alarm import Alarm
+from redelivery.broker.engine.config import BrokerConfig
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.faults import Faults
+from redelivery.model.errors import IllegalStateError, InvalidClientIDError
+from redelivery.transports.wire.clock import epoch_ms
+
+T = TypeVar("T")
+
+
+class BrokerClosedError(IllegalStateError):
+    """The broker has ended."""
+
+
+class Connection(Protocol):
+    """One client of the broker, through whichever door."""
+
+    def broker_closed(self, reason: str) -> None:
+        """The broker has ended; nothing of this connection is known there any more."""
+
+
+class Core:
+    """What the doors share. Their calls go through `call`; nothing is called up while the lock is held."""
+
+    def __init__(self, name: str, config: BrokerConfig) -> None:
+        self.name = name
+        self.config = config
+        self.faults = Faults()
+        self.started_at = epoch_ms()
+        self._engine = Engine(config)
+        self._lock = threading.Lock()
+        self._alarm = Alarm(f"redelivery-broker-{name}-timer", self._ring)
+        self._closed: str | None = None
+        self._connections: dict[Connection, str | None] = {}  # with their client ids
+        self._numbers = count(1)
+
+    def call(self, function: Callable[[Engine, int], T]) -> T:
+        """Run ``function(engine, now)`` alone, then tell the consumers that were given something.
+
+        Raises:
+            BrokerClosedError: the broker is closed.
+        """
+        touched = []
+        try:
+            with self._lock:
+                if self._closed is not None:
+                    raise self._ended(self._closed)
+                try:
+                    return function(self._engine, epoch_ms())
+                finally:
+                    touched = self._engine.take_touched()
+                    self._alarm.set(self._engine.next_deadline())
+        finally:
+            for subscription in touched:
+                subscription.outbox.wake()
+
+    def new_id(self) -> str:
+        """A message id that no other broker or run has given."""
+        return f"ID:{self.name}-{self.started_at}-1:{next(self._numbers)}"
+
+    def connect(self, connection: Connection, client_id: str | None) -> None:
+        """Make a connection known.
+
+        Raises:
+            BrokerClosedError: the broker is closed.
+            InvalidClientIDError: another connection holds the client id.
+        """
+        with self._lock:
+            if self._closed is not None:
+                raise self._ended(self._closed)
+            if client_id is not None and client_id in self._connections.values():
+                raise InvalidClientIDError(f"client id {client_id!r} is already connected to broker {self.name!r}")
+            self._connections[connection] = client_id
+
+    def disconnect(self, connection: Connection) -> None:
+        """Forget a connection; its subscriptions and transactions are its own affair. Harmless twice."""
+        with self._lock:
+            self._connections.pop(connection, None)
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
+    def close(self, reason: str, timeout: float) -> None:
+        """End: no call works from now on, every connection is told. Harmless twice."""
+        with self._lock:
+            if self._closed is not None:
+                return
+            self._closed = reason
+            connections = list(self._connections)
+            self._connections.clear()
+        self._alarm.close(timeout)
+        for connection in connections:
+            connection.broker_closed(reason)
+
+    def _ring(self) -> None:
+        try:
+            self.call(lambda engine, now: engine.tick(now))
+        except BrokerClosedError:
+            return  # meanwhile
+
+    def _ended(self, reason: str) -> BrokerClosedError:
+        return BrokerClosedError(f"the embedded broker {self.name!r} is closed: {reason}")

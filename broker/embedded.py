@@ -1,0 +1,119 @@
+"""The embedded broker: queues and topics in this process, reached by ``vm://`` and, if asked for, over STOMP."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Final
+
+from redelivery.broker import registry
+from redelivery.broker.core import Core
+from redelivery.broker.engine.config import BrokerConfig
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.faults import Faults
+from redelivery.broker.views import StoredSource
+from redelivery.model.destinations import Topic, destination
+from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
+from redelivery.model.messages import Message
+
+_END: Final = 5.0  # seconds that a thread of ours is waited for at close
+
+
+class EmbeddedBroker:
+    """A broker in this process; a context manager. Nothing is kept after `close`.
+
+    ``name``: what ``vm://name`` connects to; one broker of a name per process.
+    ``stomp_port``: also listen for STOMP clients on 127.0.0.1; 0 takes a free port, None (default) opens none.
+    ``config``: limits, users and dead-letter strategies.
+
+    Raises:
+        ConfigError: a bad name or port.
+    """
+
+    def __init__(
+        self, name: str = "localhost", *, stomp_port: int | None = None, config: BrokerConfig | None = None
+    ) -> None:
+        if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("/?#: "):
+            raise ConfigError(f"name={name!r} is no broker's name: it must fit into a URL like vm://orders")
+        if stomp_port is not None and (
+            isinstance(stomp_port, bool) or not isinstance(stomp_port, int) or not 0 <= stomp_port <= 65535
+        ):
+            raise ConfigError(f"stomp_port={stomp_port!r} is no port; give 0 to 65535, or None for no STOMP")
+        self.name = name
+        self.core = Core(name, config or BrokerConfig())
+        self._stomp_port = stomp_port
+        self._state = "not started yet"
+
+    @property
+    def faults(self) -> Faults:
+        """Faults that this broker makes on purpose."""
+        return self.core.faults
+
+    def start(self) -> EmbeddedBroker:
+        """Start; entering the context does it too.
+
+        Raises:
+            IllegalStateError: it was started before, or another broker of that name runs in this process.
+        """
+        if self._state != "not started yet":
+            raise IllegalStateError(f"the embedded broker {self.name!r} cannot be started: it is {self._state}")
+        registry.register(self)
+        self._state = "running"
+        return self
+
+    def close(self) -> None:
+        """End the broker and every connection to it. Harmless twice."""
+        if self._state == "closed":
+            return
+        self._state = "closed"
+        registry.unregister(self)
+        self.core.close("close() was called", _END)
+
+    def __enter__(self) -> EmbeddedBroker:
+        if self._state != "running":
+            self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def vm_url(self) -> str:
+        """What `redelivery.connect` takes within this process."""
+        return f"vm://{self.name}"
+
+    def queue_depth(self, name: str) -> int:
+        """How many messages a queue holds: waiting or unacknowledged; delayed ones not yet.
+
+        Raises:
+            InvalidDestinationError: the name is a topic's; a topic holds nothing.
+        """
+        queue = _queue_name(name)
+        return self.core.call(lambda engine, _now: engine.depth(queue))
+
+    def messages(self, name: str) -> list[Message]:
+        """What `queue_depth` counts, in order; nothing is taken. Each shows the count of its next delivery.
+
+        Raises:
+            InvalidDestinationError: as `queue_depth`.
+        """
+        queue = _queue_name(name)
+
+        def look(engine: Engine, _now: int) -> list[Message]:
+            return [
+                Message.received(StoredSource(entry.message, entry.redeliveries + 1), 0, None)
+                for entry in engine.entries(queue)
+            ]
+
+        return self.core.call(look)
+
+    def __repr__(self) -> str:
+        return f"<EmbeddedBroker {self.name!r} {self._state}>"
+
+
+def _queue_name(name: str) -> str:
+    wanted = destination(name)
+    if isinstance(wanted, Topic):
+        raise InvalidDestinationError(f"{wanted}: a topic holds no messages; name a queue")
+    return wanted.name

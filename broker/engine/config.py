@@ -1,0 +1,68 @@
+"""How an embedded broker is set up: values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hmac import compare_digest
+from types import MappingProxyType
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
+from redelivery.policies.dead_letters import (
+    BrokerDeadLetterStrategy,
+    DeadLetterStrategy,
+    SharedDeadLetterStrategy,
+)
+from redelivery.policies.destination_map import DestinationMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig:
+    """What an EmbeddedBroker may be told.
+
+    ``dead_letter_strategy``: who gets poisoned and expired messages; ActiveMQ.DLQ by default.
+    ``dead_letter_strategies``: the same for some destinations, by pattern ("individual.>", "topic://news.*").
+    ``memory_limit``: bytes that messages may take, about; a send beyond raises ResourceAllocationError. None: no limit.
+    ``users``: passwords by name; None lets everybody in.
+
+    Raises:
+        ConfigError: a value of the wrong type or out of its range; the text names it.
+    """
+
+    dead_letter_strategy: DeadLetterStrategy = field(default_factory=SharedDeadLetterStrategy)
+    dead_letter_strategies: Mapping[str, DeadLetterStrategy] = field(default_factory=dict)
+    memory_limit: int | None = None
+    users: Mapping[str, str] | None = field(default=None, repr=False)
+    _strategies: DestinationMap[DeadLetterStrategy] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_strategy("dead_letter_strategy", self.dead_letter_strategy)
+        for pattern, strategy in self.dead_letter_strategies.items():
+            _check_strategy(f"dead_letter_strategies[{pattern!r}]", strategy)
+        limit = self.memory_limit
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise ConfigError(f"memory_limit={limit!r} is no number of bytes; give a whole number from 0, or None")
+        for name in ("dead_letter_strategies", "users"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+        object.__setattr__(self, "_strategies", DestinationMap(self.dead_letter_strategies))
+
+    def strategy_for(self, destination: Destination) -> DeadLetterStrategy:
+        """The strategy of the most specific pattern that matches, else the default."""
+        return self._strategies.get(destination) or self.dead_letter_strategy
+
+    def admits(self, username: str | None, password: str | None) -> bool:
+        """Whether somebody with this name and password may connect."""
+        if self.users is None:
+            return True
+        known = self.users.get(username or "")
+        return known is not None and compare_digest(known.encode(), (password or "").encode())
+
+
+def _check_strategy(name: str, value: object) -> None:
+    if not isinstance(value, DeadLetterStrategy):
+        raise ConfigError(f"{name}={value!r} is no dead-letter strategy; give for example SharedDeadLetterStrategy()")
+    if isinstance(value, BrokerDeadLetterStrategy):
+        raise ConfigError(f"{name}: this is the broker itself; give SharedDeadLetterStrategy() or an individual one")

@@ -1,0 +1,65 @@
+"""What becomes due: delayed messages, and the expiry of messages that wait."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.subscriptions import Entry
+
+_SWEEP = 1024  # entries; below, what has left its backlog is not worth looking for
+
+
+class Deadlines:
+    """Two heaps by time (milliseconds)."""
+
+    __slots__ = ("_delayed", "_expiring", "_number", "_sweep_at")
+
+    def __init__(self) -> None:
+        self._delayed: list[tuple[int, int, StoredMessage]] = []
+        self._expiring: list[tuple[int, int, Entry]] = []
+        self._number = 0
+        self._sweep_at = _SWEEP
+
+    def __len__(self) -> int:
+        """How many messages are delayed."""
+        return len(self._delayed)
+
+    def delay(self, message: StoredMessage) -> None:
+        """Keep a message until its delivery time."""
+        self._number += 1
+        heapq.heappush(self._delayed, (message.delivery_time, self._number, message))
+
+    def watch(self, entry: Entry) -> None:
+        """Note when a waiting entry expires; harmless if it never does."""
+        if entry.message.expiration:
+            self._number += 1
+            heapq.heappush(self._expiring, (entry.message.expiration, self._number, entry))
+            if len(self._expiring) > self._sweep_at:
+                self._sweep()
+
+    def next(self) -> int | None:
+        """When something becomes due, None for never."""
+        while self._expiring and self._expiring[0][2].backlog is None:
+            heapq.heappop(self._expiring)
+        heads = [heap[0][0] for heap in (self._delayed, self._expiring) if heap]
+        return min(heads, default=None)
+
+    def due(self, now: int) -> Iterator[StoredMessage]:
+        """The delayed messages whose time has come."""
+        while self._delayed and self._delayed[0][0] <= now:
+            yield heapq.heappop(self._delayed)[2]
+
+    def expired(self, now: int) -> Iterator[Entry]:
+        """The waiting entries whose time is over."""
+        while self._expiring and self._expiring[0][0] <= now:
+            entry = heapq.heappop(self._expiring)[2]
+            if entry.backlog is not None:
+                yield entry
+
+    def _sweep(self) -> None:
+        """Forget entries that were taken before they expired, or they would be held until then."""
+        self._expiring = [item for item in self._expiring if item[2].backlog is not None]
+        heapq.heapify(self._expiring)
+        self._sweep_at = max(_SWEEP, 2 * len(self._expiring))

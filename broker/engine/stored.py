@@ -1,0 +1,94 @@
+"""What the broker keeps of a message: a value, cut off from the sender's and every receiver's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import InvalidDestinationError
+from redelivery.model.messages import Message, to_epoch_ms
+from redelivery.model.values import Body, Value
+
+_NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})
+_OVERHEAD: Final = 256  # bytes charged for a message without body and properties
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message. Times are milliseconds since 1970, 0 for "not set"; `size` is what the memory limit counts."""
+
+    message_id: str
+    destination: Destination
+    body: Body = None
+    properties: Mapping[str, Value] = field(default_factory=lambda: _NO_PROPERTIES)
+    timestamp: int = 0
+    expiration: int = 0
+    delivery_time: int = 0
+    priority: int = 4
+    persistent: bool = True
+    correlation_id: str | bytes | None = None
+    reply_to: Destination | None = None
+    type: str | None = None
+    group_id: str | None = None
+    group_sequence: int | None = None
+    original_destination: Destination | None = None
+    origin: str = ""
+    size: int = 0
+
+    @classmethod
+    def of(cls, message: Message, message_id: str, *, now: int, origin: str = "") -> StoredMessage:
+        """The value of a stamped message; ``origin`` names the connection that sends it (for no_local).
+
+        Raises:
+            InvalidDestinationError: the message has no destination, or a pattern.
+        """
+        target = message.destination
+        if target is None or target.is_pattern:
+            raise InvalidDestinationError(f"a message cannot be sent to {target}: give the name of one queue or topic")
+        body, properties = message.body, message.properties
+        return cls(
+            message_id=message_id,
+            destination=target,
+            body=detached(body),
+            properties=properties,
+            timestamp=to_epoch_ms(message.timestamp) or now,
+            expiration=to_epoch_ms(message.expiration),
+            delivery_time=to_epoch_ms(message.delivery_time),
+            priority=message.priority,
+            persistent=message.persistent,
+            correlation_id=message.correlation_id,
+            reply_to=message.reply_to,
+            type=message.type,
+            group_id=message.group_id,
+            group_sequence=message.group_sequence,
+            origin=origin,
+            size=size_of(body, properties),
+        )
+
+    def expired(self, now: int) -> bool:
+        """Whether it is no longer worth delivering."""
+        return 0 < self.expiration <= now
+
+
+def detached(body: Body) -> Body:
+    """The body itself where it is immutable, else a copy."""
+    if isinstance(body, dict):
+        return dict(body)
+    return list(body) if isinstance(body, list) else body
+
+
+def size_of(body: Body, properties: Mapping[str, Value]) -> int:
+    """About how many bytes a message takes."""
+    size = _OVERHEAD + sum(len(name) + _length(value) for name, value in properties.items())
+    if isinstance(body, dict):
+        return size + sum(len(name) + _length(value) for name, value in body.items())
+    if isinstance(body, list):
+        return size + sum(_length(value) for value in body)
+    return size + _length(body)
+
+
+def _length(value: Value) -> int:
+    return len(value) if isinstance(value, (str, bytes)) else 8

@@ -1,0 +1,21 @@
+"""A unit of work: sends that wait for the commit, and acknowledgements that are undone by a rollback."""
+
+from __future__ import annotations
+
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.subscriptions import Dispatch
+
+
+class Transaction:
+    """What one client has enlisted since its begin. It is over after a commit or rollback."""
+
+    __slots__ = ("acknowledged", "over", "sends")
+
+    def __init__(self) -> None:
+        self.sends: list[StoredMessage] = []
+        self.acknowledged: list[Dispatch] = []
+        self.over = False
+
+    def __bool__(self) -> bool:
+        """Whether anything is enlisted."""
+        return bool(self.sends or self.acknowledged)

@@ -1,0 +1,75 @@
+"""The embedded brokers of this process, by name: what ``vm://name`` finds or starts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from redelivery.broker.core import Connection
+from redelivery.model.errors import ConnectError, IllegalStateError
+
+if TYPE_CHECKING:
+    from redelivery.broker.embedded import EmbeddedBroker
+
+_lock = threading.RLock()  # it is held while a broker is started, which registers itself
+_running: dict[str, EmbeddedBroker] = {}
+_started_by_us: set[EmbeddedBroker] = set()
+
+
+def register(broker: EmbeddedBroker) -> None:
+    """Make a started broker known.
+
+    Raises:
+        IllegalStateError: another broker of that name runs in this process.
+    """
+    with _lock:
+        other = _running.get(broker.name)
+        if other is not None:
+            how = f"by the first connection to vm://{broker.name}" if other in _started_by_us else "by EmbeddedBroker"
+            raise IllegalStateError(
+                f"an embedded broker named {broker.name!r} already runs in this process, started {how};"
+                " close it first or choose another name"
+            )
+        _running[broker.name] = broker
+
+
+def unregister(broker: EmbeddedBroker) -> None:
+    """Forget a broker. Harmless twice."""
+    with _lock:
+        _started_by_us.discard(broker)
+        if _running.get(broker.name) is broker:
+            del _running[broker.name]
+
+
+def join(
+    name: str, connection: Connection, client_id: str | None, start: Callable[[], EmbeddedBroker] | None
+) -> EmbeddedBroker:
+    """Connect to the broker of that name; if there is none, to the one that ``start`` makes.
+
+    Raises:
+        ConnectError: there is none, and nobody to start it.
+        InvalidClientIDError: another connection holds the client id.
+    """
+    with _lock:
+        broker = _running.get(name)
+        if broker is None:
+            if start is None:
+                raise ConnectError(
+                    f"vm://{name}: no embedded broker of that name runs in this process, and create=false"
+                )
+            broker = start()
+            _started_by_us.add(broker)
+        broker.core.connect(connection, client_id)
+        return broker
+
+
+def leave(broker: EmbeddedBroker, connection: Connection) -> None:
+    """Disconnect; a broker that was started by a connection ends with the last one, as ActiveMQ's does."""
+    with _lock:
+        broker.core.disconnect(connection)
+        last = broker in _started_by_us and broker.core.connections == 0
+        if last:
+            unregister(broker)
+    if last:
+        broker.close()

@@ -1,0 +1,52 @@
+"""A stored message as the model's messages read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from redelivery.broker.engine.stored import StoredMessage, detached
+from redelivery.model.messages import from_epoch_ms
+from redelivery.model.values import Body, Value
+from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
+
+_TIMES = frozenset(("timestamp", "expiration", "delivery_time"))
+
+
+class StoredSource:
+    """A `redelivery.model.messages.MessageSource` over a stored message."""
+
+    __slots__ = ("_count", "_stored")
+
+    def __init__(self, stored: StoredMessage, count: int) -> None:
+        self._stored = stored
+        self._count = count
+
+    def body(self) -> Body:
+        """The body; a map or stream is the caller's own copy."""
+        return detached(self._stored.body)
+
+    def properties(self) -> Mapping[str, Value]:
+        """The properties."""
+        return properties_of(self._stored)
+
+    def header(self, name: str) -> object:
+        """One header."""
+        return header_of(self._stored, name)
+
+    def wire_count(self) -> int:
+        """The count given."""
+        return self._count
+
+
+def properties_of(stored: StoredMessage) -> Mapping[str, Value]:
+    """The properties, on a dead letter with its origin."""
+    if stored.original_destination is None:
+        return stored.properties
+    return MappingProxyType({**stored.properties, ORIGINAL_DESTINATION: str(stored.original_destination)})
+
+
+def header_of(stored: StoredMessage, name: str) -> object:
+    """One of `redelivery.model.messages.HEADERS`; times as aware datetimes."""
+    value = getattr(stored, name)
+    return from_epoch_ms(value) if name in _TIMES else value

@@ -1,0 +1,183 @@
+"""``vm://name``: the transport to the embedded broker of this process; every answer is there at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from itertools import count
+from typing import Final, TypeVar
+
+from redelivery.broker import registry
+from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.embedded import EmbeddedBroker
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.faults import Action
+from redelivery.broker.vm_channel import VmChannel
+from redelivery.broker.waiter import VmWaiter
+from redelivery.model.capabilities import Capabilities
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectError,
+    ConnectionLostError,
+    IllegalStateError,
+    JMSError,
+    SecurityError,
+)
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import (
+    Channel,
+    ConnectionEvents,
+    Peer,
+    SessionEvents,
+    Transport,
+    TransportOptions,
+    Waiter,
+)
+
+CAPABILITIES: Final = Capabilities(
+    transactions=True,
+    native_poison=True,
+    poison_carries_cause=True,
+    exact_counts=True,
+    counts_prefetched=False,
+    delayed_delivery=True,
+    no_local=True,
+    message_ids=True,
+    body_kinds=frozenset(("text", "bytes", "map", "stream", "none")),
+)
+T = TypeVar("T")
+_numbers = count(1)
+_FLAGS: Final = {"true": True, "false": False}
+
+
+class VmTransport(Transport):
+    """One connection to an embedded broker, which is started on first use and ends with its last such connection.
+
+    The URL's query may say ``create=false``: then the broker must be there already.
+    """
+
+    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
+        super().__init__(options, events)
+        for name, value in options.params.items():
+            if name != "create":
+                raise ConfigError(f"vm://{options.host}: unknown option {name!r}; known is 'create'")
+            if value not in _FLAGS:
+                raise ConfigError(f"vm://{options.host}: create={value!r} is neither true nor false")
+        self._broker: EmbeddedBroker | None = None
+        self._channels: list[VmChannel] = []
+        self._lock = threading.Lock()
+        self._over: JMSError | None = None
+        self._origin = f"vm:{next(_numbers)}"
+
+    @property
+    def core(self) -> Core:
+        """The broker behind. Raises IllegalStateError before `open`, and what ended the connection after its end."""
+        if self._over is not None:
+            raise self._over
+        if self._broker is None:
+            raise IllegalStateError(f"vm://{self.options.host} is not open yet")
+        return self._broker.core
+
+    def open(self) -> None:
+        """Find or start the broker."""
+        options = self.options
+        name = options.host or "localhost"
+        start = (lambda: EmbeddedBroker(name).start()) if _FLAGS[options.params.get("create", "true")] else None
+        try:
+            self._broker = registry.join(name, self, options.client_id, start)
+        except IllegalStateError as error:
+            raise ConnectError(f"vm://{name}: {error}") from error
+        if not self._broker.core.config.admits(options.username, options.password):
+            registry.leave(self._broker, self)
+            raise SecurityError(f"vm://{name}: user name {options.username!r} or password is wrong")
+        fault = self._broker.core.faults.strike("CONNECT")
+        if fault is not None and fault.action in (Action.ERROR, Action.DROP, Action.DROP_AFTER):
+            registry.leave(self._broker, self)
+            raise ConnectError(f"vm://{name}: {fault.text or 'the connection was cut'} (a planned fault)")
+        self.peer = Peer("redelivery", version("redelivery"), "vm", "activemq", CAPABILITIES)
+
+    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:  # noqa: ARG002 - here all modes are the same
+        """A conversation for one session."""
+        channel = VmChannel(self, events, self._origin)
+        with self._lock:
+            self._channels.append(channel)
+        return channel
+
+    def forget(self, channel: VmChannel) -> None:
+        """A channel has ended."""
+        with self._lock:
+            known = channel in self._channels
+            if known:
+                self._channels.remove(channel)
+        if known and self._broker is not None:
+            channel.leave(self._broker.core)
+
+    def run(self, command: str, function: Callable[[Engine, int], T]) -> T:
+        """Do something at the broker, under the faults planned for the command.
+
+        Raises:
+            ConnectionLostError: the broker has ended, or a planned fault cut the connection.
+            JMSError: a planned error; or whatever the function raises.
+        """
+        core = self.core
+        fault = core.faults.strike(command)
+        if fault is not None and fault.action is Action.ERROR:
+            raise JMSError(fault.text)
+        if fault is not None and fault.action is Action.DROP:
+            raise self.lose(f"the connection was cut before {command} (a planned fault)")
+        try:
+            result = core.call(function)
+        except BrokerClosedError as error:
+            raise self.lose(str(error)) from error
+        if fault is not None and fault.action is Action.DROP_AFTER:
+            raise self.lose(f"the connection was cut after {command} (a planned fault)")
+        return result
+
+    def lose(self, reason: str) -> ConnectionLostError:
+        """The connection breaks; returns the error for whoever is in a call."""
+        error = ConnectionLostError(f"vm://{self.options.host}: {reason}")
+        if self._end(error):
+            self.events.on_lost(error)
+        return error
+
+    def new_waiter(self) -> Waiter:
+        """A place to park."""
+        return VmWaiter()
+
+    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+        """Park; there is nothing to read meanwhile."""
+        if isinstance(self._over, ConnectionLostError):
+            raise self._over
+        assert isinstance(waiter, VmWaiter), "made by new_waiter"
+        waiter.wait(timeout)
+        if isinstance(self._over, ConnectionLostError):
+            raise self._over
+
+    def close(self) -> None:
+        """End the channels in order, then leave the broker."""
+        self._end(IllegalStateError(f"the connection to vm://{self.options.host} is closed"))
+
+    def abort(self) -> None:
+        """The same without a goodbye; the broker still knows exactly what was seen, as it is in this process."""
+        self._end(ConnectionLostError(f"the connection to vm://{self.options.host} was aborted"))
+
+    def broker_closed(self, reason: str) -> None:
+        """The broker has ended under us."""
+        self.lose(f"the embedded broker is closed: {reason}")
+
+    def _end(self, error: JMSError) -> bool:
+        """Whether this call ended it."""
+        with self._lock:
+            if self._over is not None:
+                return False
+            self._over = error
+            channels, self._channels = self._channels, []
+        broker = self._broker
+        if broker is not None:
+            for channel in channels:
+                channel.leave(broker.core)
+            registry.leave(broker, self)
+        for channel in channels:
+            channel.events.waiter.wake()
+        return True

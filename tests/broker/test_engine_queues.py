@@ -1,0 +1,384 @@
+"""The engine's rules for queues, one by one; the clock is a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from redelivery.broker.engine.config import BrokerConfig
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.engine.transactions import Transaction
+from redelivery.model.destinations import Queue, Topic, destination
+from redelivery.model.errors import (
+    IllegalStateError,
+    ResourceAllocationError,
+    TransactionRolledBackError,
+    UnsupportedError,
+)
+
+
+class Box(list[Dispatch]):
+    """Collects what a consumer is given."""
+
+    def wake(self) -> None:
+        """Nobody waits here."""
+
+    def bodies(self) -> list[object]:
+        return [dispatch.message.body for dispatch in self]
+
+    def take(self) -> list[Dispatch]:
+        taken = list(self)
+        self.clear()
+        return taken
+
+
+class Bench:
+    """An engine with short words for a test."""
+
+    def __init__(self, config: BrokerConfig | None = None) -> None:
+        self.engine = Engine(config or BrokerConfig())
+        self.sent = 0
+
+    def message(self, body: str, to: str = "q", **fields: object) -> StoredMessage:
+        self.sent += 1
+        return StoredMessage(message_id=f"ID:{self.sent}", destination=destination(to), body=body, size=100, **fields)  # type: ignore[arg-type]
+
+    def send(self, *bodies: str, to: str = "q", now: int = 0, **fields: object) -> None:
+        for body in bodies:
+            self.engine.send(self.message(body, to, **fields), now)
+
+    def consumer(
+        self, name: str = "q", prefetch: int = 100, now: int = 0, *, no_local: bool = False, origin: str = ""
+    ) -> tuple[Subscription, Box]:
+        box = Box()
+        subscription = Subscription(destination(name), box, prefetch=prefetch, no_local=no_local, origin=origin)
+        self.engine.subscribe(subscription)
+        self.engine.start(subscription, now)
+        return subscription, box
+
+    def held(self, queue: str) -> list[object]:
+        return [entry.message.body for entry in self.engine.entries(queue)]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def bodies(dispatches: Sequence[Dispatch]) -> list[object]:
+    return [dispatch.message.body for dispatch in dispatches]
+
+
+def test_messages_come_in_order_and_count_one(bench: Bench) -> None:
+    bench.send("a", "b")
+    _, box = bench.consumer()
+    bench.send("c")
+    assert box.bodies() == ["a", "b", "c"]
+    assert [dispatch.count for dispatch in box] == [1, 1, 1]
+
+
+def test_acknowledged_messages_are_forgotten(bench: Bench) -> None:
+    _, box = bench.consumer()
+    bench.send("a", "b", "c")
+    bench.engine.acknowledge([box[1]], 0)
+    assert bench.held("q") == ["a", "c"]
+    assert bench.engine.memory_used == 200
+
+
+def test_the_window_is_filled_and_no_more(bench: Bench) -> None:
+    _, box = bench.consumer(prefetch=2)
+    bench.send("a", "b", "c", "d")
+    assert box.bodies() == ["a", "b"]
+    bench.engine.acknowledge([box[0]], 0)
+    assert box.bodies() == ["a", "b", "c"]
+
+
+def test_a_prefetch_of_zero_never_delivers(bench: Bench) -> None:
+    _, box = bench.consumer(prefetch=0)
+    bench.send("a")
+    assert box == []
+
+
+def test_what_was_handed_out_does_not_fill_the_window(bench: Bench) -> None:
+    """A batch larger than the prefetch never stalls."""
+    _, box = bench.consumer(prefetch=2)
+    bench.send(*(str(number) for number in range(500)))
+    at = 0
+    while at < len(box):
+        bench.engine.hand_out([box[at]], 0)
+        at += 1
+    assert at == 500
+    assert bench.engine.depth("q") == 500
+
+
+def test_consumers_take_turns(bench: Bench) -> None:
+    _, first = bench.consumer()
+    _, second = bench.consumer()
+    bench.send("a", "b", "c", "d")
+    assert first.bodies() == ["a", "c"]
+    assert second.bodies() == ["b", "d"]
+
+
+def test_what_a_lost_consumer_held_comes_back_at_the_head_in_order_and_counted(bench: Bench) -> None:
+    lost, box = bench.consumer(prefetch=3)
+    bench.send("a", "b", "c", "d", "e")
+    assert box.bodies() == ["a", "b", "c"]
+    bench.engine.acknowledge([box[1]], 0)
+    bench.engine.unsubscribe(lost, 0, all_seen=True)
+    _, box = bench.consumer()
+    assert box.bodies() == ["a", "c", "d", "e"]
+    assert [dispatch.count for dispatch in box] == [2, 2, 2, 1]
+
+
+def test_an_orderly_close_counts_only_what_was_seen(bench: Bench) -> None:
+    closed, box = bench.consumer()
+    bench.send("a", "b", "c")
+    bench.engine.hand_out([box[0]], 0)
+    bench.engine.unsubscribe(closed, 0, all_seen=False)
+    _, box = bench.consumer()
+    assert [(dispatch.message.body, dispatch.count) for dispatch in box] == [("a", 2), ("b", 1), ("c", 1)]
+
+
+def test_two_consumers_give_back_into_one_order(bench: Bench) -> None:
+    one, _ = bench.consumer(prefetch=2)
+    two, _ = bench.consumer(prefetch=2)
+    bench.send("a", "b", "c", "d", "e")
+    bench.engine.unsubscribe(two, 0, all_seen=False)
+    bench.engine.unsubscribe(one, 0, all_seen=False)
+    _, box = bench.consumer()
+    assert box.bodies() == ["a", "b", "c", "d", "e"]
+
+
+def test_messages_go_to_another_consumer_at_once_when_one_is_lost(bench: Bench) -> None:
+    lost, _ = bench.consumer()
+    _, box = bench.consumer()
+    bench.send("a", "b")
+    bench.engine.unsubscribe(lost, 0, all_seen=True)
+    assert box.bodies() == ["b", "a"]
+
+
+def test_released_messages_come_back_uncounted(bench: Bench) -> None:
+    subscription, box = bench.consumer(prefetch=2)
+    bench.send("a", "b", "c")
+    bench.engine.stop(subscription)
+    bench.engine.release(box.take(), 0)
+    assert box == []
+    bench.engine.start(subscription, 0)
+    assert [(dispatch.message.body, dispatch.count) for dispatch in box] == [("a", 1), ("b", 1)]
+
+
+def test_a_stale_or_repeated_answer_is_refused_and_changes_nothing(bench: Bench) -> None:
+    lost, box = bench.consumer()
+    bench.send("a", "b")
+    stale, other = box.take()
+    with pytest.raises(IllegalStateError, match="twice"):
+        bench.engine.acknowledge([other, other], 0)
+    bench.engine.unsubscribe(lost, 0, all_seen=True)
+    with pytest.raises(IllegalStateError, match=r"ID:1 is not .*held"):
+        bench.engine.acknowledge([stale], 0)
+    with pytest.raises(IllegalStateError):
+        bench.engine.poison(stale, None, 0)
+    assert bench.held("q") == ["a", "b"]
+
+
+def test_a_wildcard_consumer_takes_from_queues_that_come_later_too(bench: Bench) -> None:
+    bench.send("a", to="orders.eu")
+    _, box = bench.consumer("orders.>")
+    bench.send("b", to="orders.us.new")
+    bench.send("c", to="invoices")
+    assert box.bodies() == ["a", "b"]
+    assert bench.engine.depth("orders.eu") == 1
+
+
+def test_a_star_stands_for_one_word(bench: Bench) -> None:
+    _, box = bench.consumer("orders.*")
+    bench.send("a", to="orders.eu")
+    bench.send("b", to="orders.eu.new")
+    assert box.bodies() == ["a"]
+
+
+def test_a_group_sticks_to_its_consumer_even_while_that_one_is_full(bench: Bench) -> None:
+    first, one = bench.consumer(prefetch=1)
+    _, two = bench.consumer()
+    bench.send("g1", "g2", "g3", group_id="g")
+    bench.send("x")
+    assert one.bodies() == ["g1"]
+    assert two.bodies() == ["x"]
+    bench.engine.acknowledge(one.take(), 0)
+    assert one.bodies() == ["g2"]
+    bench.engine.unsubscribe(first, 0, all_seen=False)
+    assert two.bodies() == ["x", "g2", "g3"]
+
+
+def test_a_group_sequence_of_minus_one_ends_the_group(bench: Bench) -> None:
+    _, one = bench.consumer()
+    _, two = bench.consumer()
+    bench.send("g1", group_id="g")
+    bench.send("g2", group_id="g", group_sequence=-1)
+    bench.send("g3", "g4", group_id="g")
+    assert (one.bodies(), two.bodies()) == (["g1", "g2"], ["g3", "g4"])
+
+
+def test_a_delayed_message_comes_when_it_is_due(bench: Bench) -> None:
+    _, box = bench.consumer()
+    bench.send("later", delivery_time=2000)
+    bench.send("sooner", delivery_time=1000)
+    assert bench.engine.next_deadline() == 1000
+    assert bench.engine.depth("q") == 0
+    bench.engine.tick(1000)
+    assert box.bodies() == ["sooner"]
+    assert bench.engine.next_deadline() == 2000
+    bench.engine.tick(2500)
+    assert box.bodies() == ["sooner", "later"]
+    assert bench.engine.next_deadline() is None
+
+
+def test_a_full_broker_refuses_and_takes_again_when_there_is_room() -> None:
+    bench = Bench(BrokerConfig(memory_limit=250))
+    _, box = bench.consumer(prefetch=1)
+    bench.send("a", "b")
+    with pytest.raises(ResourceAllocationError, match="limit of 250 bytes"):
+        bench.send("c")
+    bench.engine.acknowledge(box.take(), 0)
+    bench.send("c")
+    assert bench.held("q") == ["b", "c"]
+
+
+def test_selectors_and_no_local_on_a_queue_are_refused_clearly(bench: Bench) -> None:
+    with pytest.raises(UnsupportedError, match="selector 'a = 1'"):
+        bench.engine.subscribe(Subscription(Queue("q"), Box(), prefetch=1), selector="a = 1")
+    with pytest.raises(UnsupportedError, match="no_local"):
+        bench.engine.subscribe(Subscription(Queue("q"), Box(), prefetch=1, no_local=True))
+
+
+# Topics
+
+
+def test_a_topic_gives_to_everyone_who_listens_and_keeps_nothing(bench: Bench) -> None:
+    bench.send("early", to="topic://news")
+    _, one = bench.consumer("topic://news")
+    gone, two = bench.consumer("topic://*", prefetch=1)
+    bench.send("a", "b", to="topic://news")
+    assert one.bodies() == ["a", "b"]
+    assert two.bodies() == ["a"]
+    bench.engine.unsubscribe(gone, 0, all_seen=True)
+    bench.engine.acknowledge(one.take(), 0)
+    assert bench.engine.memory_used == 0
+
+
+def test_a_slow_subscriber_of_a_topic_misses_nothing(bench: Bench) -> None:
+    _, box = bench.consumer("topic://news", prefetch=1)
+    bench.send("a", "b", "c", to="topic://news")
+    seen = []
+    while box:
+        taken = box.take()
+        seen += bodies(taken)
+        bench.engine.acknowledge(taken, 0)
+    assert seen == ["a", "b", "c"]
+
+
+def test_no_local_keeps_ones_own_messages_away(bench: Bench) -> None:
+    _, mine = bench.consumer("topic://news", no_local=True, origin="c1")
+    _, other = bench.consumer("topic://news", no_local=True, origin="c2")
+    bench.send("a", to="topic://news", origin="c1")
+    assert (mine.bodies(), other.bodies()) == ([], ["a"])
+
+
+def test_an_expired_topic_message_is_forgotten_without_a_dead_letter(bench: Bench) -> None:
+    _, box = bench.consumer("topic://news", prefetch=1)
+    bench.send("a", to="topic://news")
+    bench.send("b", to="topic://news", expiration=1000)
+    bench.engine.acknowledge(box.take(), 2000)
+    assert box == []
+    assert bench.held("ActiveMQ.DLQ") == []
+    assert bench.engine.memory_used == 0
+
+
+# Transactions
+
+
+def test_sends_of_a_transaction_are_seen_at_its_commit_only(bench: Bench) -> None:
+    _, box = bench.consumer()
+    unit = Transaction()
+    bench.engine.enlist_send(unit, bench.message("a"))
+    assert box == []
+    bench.engine.commit(unit, 0)
+    assert box.bodies() == ["a"]
+    with pytest.raises(IllegalStateError, match="over"):
+        bench.engine.commit(unit, 0)
+
+
+def test_a_rollback_leaves_deliveries_with_their_consumer_and_drops_sends(bench: Bench) -> None:
+    _, box = bench.consumer()
+    bench.send("a")
+    unit = Transaction()
+    bench.engine.enlist(unit, box, 0)
+    bench.engine.enlist_send(unit, bench.message("x", "other"))
+    bench.engine.rollback(unit, 0)
+    assert box.bodies() == ["a"], "nothing is dispatched again"
+    assert bench.held("other") == []
+    bench.engine.acknowledge(box, 0)
+    assert bench.held("q") == []
+
+
+def test_an_ack_in_a_transaction_widens_the_window_and_cannot_be_repeated(bench: Bench) -> None:
+    _, box = bench.consumer(prefetch=1)
+    bench.send("a", "b")
+    unit = Transaction()
+    bench.engine.enlist(unit, [box[0]], 0)
+    assert box.bodies() == ["a", "b"]
+    for again in (bench.engine.acknowledge, lambda named, now: bench.engine.poison(named[0], None, now)):
+        with pytest.raises(IllegalStateError, match="open transaction"):
+            again([box[0]], 0)
+
+
+def test_a_transaction_keeps_its_acks_when_the_consumer_leaves(bench: Bench) -> None:
+    leaving, box = bench.consumer()
+    bench.send("a", "b", "c")
+    committed, undone = Transaction(), Transaction()
+    bench.engine.enlist(committed, [box[0]], 0)
+    bench.engine.enlist(undone, [box[1]], 0)
+    bench.engine.unsubscribe(leaving, 0, all_seen=True)
+    bench.engine.commit(committed, 0)
+    assert bench.held("q") == ["b", "c"]
+    bench.engine.rollback(undone, 0)
+    _, box = bench.consumer()
+    assert [(dispatch.message.body, dispatch.count) for dispatch in box] == [("b", 2), ("c", 2)]
+
+
+def test_a_commit_that_does_not_fit_does_nothing() -> None:
+    bench = Bench(BrokerConfig(memory_limit=250))
+    _, box = bench.consumer()
+    bench.send("a", "b")
+    unit = Transaction()
+    bench.engine.enlist(unit, [box[0]], 0)
+    for body in ("x", "y"):
+        bench.engine.enlist_send(unit, bench.message(body, "other"))
+    with pytest.raises(TransactionRolledBackError) as caught:
+        bench.engine.commit(unit, 0)
+    assert isinstance(caught.value.__cause__, ResourceAllocationError)
+    assert bench.held("other") == []
+    bench.engine.acknowledge(box, 0)
+
+
+def test_what_a_commit_acknowledges_makes_room_for_what_it_sends() -> None:
+    bench = Bench(BrokerConfig(memory_limit=250))
+    _, box = bench.consumer()
+    bench.send("a", "b")
+    unit = Transaction()
+    bench.engine.enlist(unit, box, 0)
+    for body in ("x", "y"):
+        bench.engine.enlist_send(unit, bench.message(body, "other"))
+    bench.engine.commit(unit, 0)
+    assert bench.held("other") == ["x", "y"]
+
+
+def test_a_topic_and_a_queue_of_one_name_are_two(bench: Bench) -> None:
+    _, box = bench.consumer("topic://q")
+    bench.send("a")
+    assert box == []
+    assert isinstance(bench.engine.entries("q")[0].message.destination, Queue)
+    assert not isinstance(bench.engine.entries("q")[0].message.destination, Topic)
