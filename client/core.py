@@ -124,12 +124,12 @@ class SessionCore:
         Raises:
             ConnectionLostError: the connection is gone.
         """
+        delivery = self._next(station, hold)
+        if delivery is not None:
+            return delivery
         deadline = None if timeout is None else monotonic() + timeout
         looked = False
         while True:
-            delivery = self._next(station, hold)
-            if delivery is not None:
-                return delivery
             if self.closing or station.closing:
                 return None
             remaining = self._remaining(station, deadline)
@@ -138,6 +138,9 @@ class SessionCore:
                     return None
                 looked = True  # what the socket holds already counts as there
             self.transport.wait(self.waiter, remaining)
+            delivery = self._next(station, hold)
+            if delivery is not None:
+                return delivery
 
     def _next(self, station: Station, hold: bool) -> Delivery | None:
         ledger = self.ledger
@@ -145,9 +148,12 @@ class SessionCore:
             self.take_in()
         if not self.running:
             return None
-        now = monotonic()
+        now = 0.0
         if ledger.delayed:
+            now = monotonic()
             ledger.tick(now)
+        elif station.not_before:
+            now = monotonic()
         delivery = ledger.dispatch(station, now) if hold else ledger.take(station, now)
         if ledger.orders:
             self.carry_out()

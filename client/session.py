@@ -24,6 +24,7 @@ from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 log = logging.getLogger(__name__)
+CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL  # a look-up in the class is slow, on the path of every message
 
 
 class Session:
@@ -174,13 +175,17 @@ class Session:
         Raises:
             IllegalStateError: the session is closed (features R11), or INDIVIDUAL mode and no message.
         """
-        with self._inside("acknowledge"):
-            if self.ack_mode == AckMode.CLIENT:
-                commit(self._core)
-            elif self.ack_mode == AckMode.INDIVIDUAL:
+        core = self._core
+        core.enter("acknowledge")
+        try:
+            if core.mode is INDIVIDUAL:
                 if message is None:
                     raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
-                acknowledge_one(self._core, message)
+                acknowledge_one(core, message)
+            elif core.mode is CLIENT:
+                commit(core)
+        finally:
+            core.use.release()
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:

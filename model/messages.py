@@ -28,6 +28,7 @@ HEADERS: Final = (
     "group_id",
     "group_sequence",
 )
+_UNREAD: Final = object()  # not looked at yet: a body or header may be None
 _DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
 _KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
 
@@ -108,12 +109,11 @@ class Message:
     @property
     def body(self) -> Any:
         """The body. Raises MessageFormatError where it cannot be decoded; the message can still be acknowledged."""
-        try:
-            return self._fields["body"]
-        except KeyError:
+        value = self._fields.get("body", _UNREAD)
+        if value is _UNREAD:
             assert self._source is not None, "only a received message reads its body late"
             value = self._fields["body"] = self._source.body()
-            return value
+        return value
 
     @body.setter
     def body(self, value: object) -> None:
@@ -267,12 +267,11 @@ class Message:
         return f"<Message {' '.join([kind, *known])}>"
 
     def _read(self, name: str) -> Any:
-        try:
-            return self._fields[name]
-        except KeyError:
+        value = self._fields.get(name, _UNREAD)
+        if value is _UNREAD:
             value = _DEFAULTS.get(name) if self._source is None else self._source.header(name)
             self._fields[name] = value
-            return value
+        return value
 
     def _write(self, name: str, value: object) -> None:
         if self._source is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from redelivery.client.ledger.entries import State
+from redelivery.client.ledger.entries import GONE, HELD
 from redelivery.client.ledger.held import Holding
 from redelivery.transports.base import Delivery
 
@@ -20,9 +20,9 @@ class Acknowledging(Holding):
 
     def consumed(self, delivery: Delivery) -> bool:
         """AUTO and DUPS_OK: its listener has returned. True: acknowledge it; False after a recover in the listener."""
-        if delivery.state != State.HELD:
+        if delivery.state is not HELD:
             return False
-        self._drop_from_hand(delivery, State.GONE)
+        self._drop_from_hand(delivery, GONE)
         self._settle_close(delivery.link.consumer)
         return True
 
@@ -31,9 +31,9 @@ class Acknowledging(Holding):
 
         ``redeliveries`` is the count of the message object: a stale one, from before a recover, acknowledges nothing.
         """
-        if delivery.state != State.HELD or delivery.redeliveries != redeliveries:
+        if delivery.state is not HELD or delivery.redeliveries != redeliveries:
             return False
-        self._drop_from_hand(delivery, State.GONE)
+        self._drop_from_hand(delivery, GONE)
         return True
 
     def covered(self) -> tuple[Delivery, ...]:
@@ -43,6 +43,6 @@ class Acknowledging(Holding):
     def settled(self, deliveries: tuple[Delivery, ...]) -> None:
         """The commit has happened, or nobody will ever know: they are not ours any more."""
         for delivery in deliveries:
-            self._drop_from_hand(delivery, State.GONE)
+            self._drop_from_hand(delivery, GONE)
         for station in [each for each in self.stations if each.closing]:
             self._settle_close(station)

@@ -22,6 +22,10 @@ class State(IntEnum):
     GONE = 4  # settled, or the broker's again
 
 
+# Looking a member up in its class costs a fifth of a microsecond, on the path of every message.
+READY, HELD, DELAYED, CONDEMNED, GONE = State
+
+
 class Station:
     """One consumer in the ledger: its ready deliveries, in order, and until when it stands still.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redelivery.client.ledger.books import Books
-from redelivery.client.ledger.entries import Poison, State, Station
+from redelivery.client.ledger.entries import CONDEMNED, GONE, Poison, Station
 from redelivery.policies.causes import delivery_cause, dispatch_cause, expired_cause
 from redelivery.transports.base import Delivery
 
@@ -17,7 +17,7 @@ class Sorting(Books):
         if expires and expires <= self._wall_ms():
             self._condemn(delivery, expired_cause(expires), expired=True)
             return True
-        if delivery.state == State.CONDEMNED:
+        if delivery.state is CONDEMNED:
             policy, count = self._limit(delivery, station)
             self._condemn(delivery, delivery_cause(count, policy, delivery.cause))
             return True
@@ -30,5 +30,5 @@ class Sorting(Books):
         return False
 
     def _condemn(self, delivery: Delivery, cause: str, *, expired: bool = False) -> None:
-        delivery.state = State.GONE
+        delivery.state = GONE
         self.orders.append(Poison(delivery, cause, expired))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from redelivery.client.ledger.entries import Detach, Park, Release, State, Station, Unpark
+from redelivery.client.ledger.entries import DELAYED, GONE, HELD, READY, Detach, Park, Release, Station, Unpark
 from redelivery.client.ledger.expire import Sorting
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
@@ -29,7 +29,7 @@ class Holding(Sorting):
         """The next delivery for the application, which holds it from now on; None where there is none yet."""
         delivery = self.take(station, now)
         if delivery is not None:
-            delivery.state = State.HELD
+            delivery.state = HELD
             self.held[delivery] = None
             station.held += 1
         return delivery
@@ -48,14 +48,14 @@ class Holding(Sorting):
             # the three cheap tests of what `_refused` looks into, on the path of every message
             if (delivery.state or station.check_limit or delivery.expires_at()) and self._refused(delivery, station):
                 continue
-            delivery.state = State.GONE
+            delivery.state = GONE
             return delivery
         return None
 
     def put_back(self, delivery: Delivery) -> None:
         """As if it had not been handed out: at the head again, uncounted (JMS receiveBody; a cancelled receive)."""
         station: Station = delivery.link.consumer
-        self._drop_from_hand(delivery, State.READY)
+        self._drop_from_hand(delivery, READY)
         station.ready.appendleft(delivery)
         self._settle_close(station)
 
@@ -65,7 +65,7 @@ class Holding(Sorting):
             _, _, station, batch = heappop(self.delayed)
             self.delayed_count -= len(batch)
             for delivery in batch:
-                delivery.state = State.READY
+                delivery.state = READY
             station.ready.extend(batch)
             self.orders.append(Unpark(batch))
 
@@ -86,7 +86,7 @@ class Holding(Sorting):
         """
         if self.mode == AckMode.INDIVIDUAL:
             for delivery in [each for each in self.held if each.link is station.link]:
-                self._drop_from_hand(delivery, State.GONE)
+                self._drop_from_hand(delivery, GONE)
         station.closing = True
         self._settle_close(station)
 
@@ -98,15 +98,15 @@ class Holding(Sorting):
         """The connection is gone: everything is the broker's again, and no order can be carried out."""
         for station in self.stations:
             for delivery in station.ready:
-                delivery.state = State.GONE
+                delivery.state = GONE
             station.ready.clear()
             station.held = 0
             station.not_before = 0.0
         for delivery in self.held:
-            delivery.state = State.GONE
+            delivery.state = GONE
         for entry in self.delayed:
             for delivery in entry[3]:
-                delivery.state = State.GONE
+                delivery.state = GONE
         self.held.clear()
         self.delayed.clear()
         self.delayed_count = 0
@@ -114,7 +114,7 @@ class Holding(Sorting):
 
     def _delay(self, station: Station, batch: tuple[Delivery, ...], release: float) -> None:
         for delivery in batch:
-            delivery.state = State.DELAYED
+            delivery.state = DELAYED
         self._sequence += 1
         heappush(self.delayed, (release, self._sequence, station, batch))
         self.delayed_count += len(batch)
@@ -128,11 +128,11 @@ class Holding(Sorting):
             self.delayed.remove(entry)
             self.delayed_count -= len(entry[3])
             for delivery in entry[3]:
-                delivery.state = State.GONE
+                delivery.state = GONE
             self.orders.append(Unpark(entry[3]))
         self.delayed.sort()
         for delivery in station.ready:
-            delivery.state = State.GONE
+            delivery.state = GONE
         if station.ready:
             self.orders.append(Release(tuple(station.ready)))
             station.ready.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from redelivery.client.ledger.acknowledge import Acknowledging
-from redelivery.client.ledger.entries import Poison, State, Station
+from redelivery.client.ledger.entries import CONDEMNED, GONE, READY, Poison, Station
 from redelivery.policies.causes import delivery_cause
 from redelivery.transports.base import Delivery
 
@@ -27,7 +27,7 @@ class Redelivering(Acknowledging):
         if station not in self.stations or station.closing:
             return
         policy, count = self._limit(delivery, station)
-        delivery.state = State.CONDEMNED
+        delivery.state = CONDEMNED
         station.ready.appendleft(delivery)
         station.not_before = max(station.not_before, now + max(policy.delay(max(count, 1), self.rng), 1.0))
 
@@ -56,14 +56,14 @@ class Redelivering(Acknowledging):
             delivery.redeliveries += 1
             policy, count = self._limit(delivery, station)
             if policy.exceeded(count):
-                self._drop_from_hand(delivery, State.GONE)
+                self._drop_from_hand(delivery, GONE)
                 self.orders.append(Poison(delivery, delivery_cause(count, policy, delivery.cause)))
             else:
-                self._drop_from_hand(delivery, State.READY)
+                self._drop_from_hand(delivery, READY)
                 again.append(delivery)
         if station.closing:
             for delivery in again:
-                delivery.state = State.GONE
+                delivery.state = GONE
             self._settle_close(station)
         elif again:
             policy, count = self._limit(again[-1], station)

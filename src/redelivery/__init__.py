@@ -10,6 +10,8 @@ with redelivery.connect("vm://example") as connection:
         session.rollback()      # it comes again after the policy's delay, and in the end it is dead-lettered
 """
 
+import logging
+
 from redelivery.client.connection import Connection, ConnectionMetaData
 from redelivery.client.consumer import Consumer
 from redelivery.client.factory import ConnectionFactory, connect
@@ -49,6 +51,8 @@ from redelivery.policies.dead_letters import (
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.policies.redelivery_map import RedeliveryPolicyMap
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged is the application's choice
 
 __all__ = [
     "AckMode",
