@@ -98,10 +98,10 @@ def _parse(key: object, value: T) -> Iterator[Entry[T]]:
     text = str(key) if isinstance(key, Destination) else key
     if not isinstance(text, str):
         raise ConfigError(f"{key!r} is no destination or pattern; use a text like 'orders.*' or 'topic://news.>'")
-    scheme = ""
+    shared = text.partition("://")[0] if "://" in text.partition(",")[0] else ""
     for part in text.split(","):
         before, separator, name = part.rpartition("://")
-        scheme = before if separator else scheme  # the first one counts for those that follow, as in ActiveMQ
+        scheme = before if separator else shared  # the first one's counts for those without, as in ActiveMQ
         try:
             words = words_of(destination(f"{scheme or 'queue'}://{name}").name)
         except InvalidDestinationError as error:
