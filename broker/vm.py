@@ -14,7 +14,6 @@ from redelivery.broker.embedded import EmbeddedBroker
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.faults import Action
 from redelivery.broker.vm_channel import VmChannel
-from redelivery.broker.waiter import VmWaiter
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import (
     ConfigError,
@@ -32,8 +31,9 @@ from redelivery.transports.base import (
     SessionEvents,
     Transport,
     TransportOptions,
-    Waiter,
 )
+from redelivery.transports.base import Waiter as SeamWaiter
+from redelivery.transports.wire.threads import Waiter
 
 CAPABILITIES: Final = Capabilities(
     transactions=True,
@@ -141,15 +141,15 @@ class VmTransport(Transport):
             self.events.on_lost(error)
         return error
 
-    def new_waiter(self) -> Waiter:
+    def new_waiter(self) -> SeamWaiter:
         """A place to park."""
-        return VmWaiter()
+        return Waiter()
 
-    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+    def wait(self, waiter: SeamWaiter, timeout: float | None) -> None:
         """Park; there is nothing to read meanwhile."""
         if isinstance(self._over, ConnectionLostError):
             raise self._over
-        assert isinstance(waiter, VmWaiter), "made by new_waiter"
+        assert isinstance(waiter, Waiter), "made by new_waiter"
         waiter.wait(timeout)
         if isinstance(self._over, ConnectionLostError):
             raise self._over

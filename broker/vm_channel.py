@@ -23,6 +23,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message, from_epoch_ms
 from redelivery.model.values import Body, Value
+from redelivery.policies.causes import expired_cause
 from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, SessionEvents, Waiter
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class VmChannel(Channel):
         """Dead-letter by the broker's strategy, or replace by ``copy``; outside the session's transaction."""
         dispatch = _dispatch(delivery)
         if copy is None:
-            self._transport.run("NACK", lambda engine, now: engine.poison(dispatch, cause, now))
+            expired = cause == expired_cause(dispatch.message.expiration)
+            self._transport.run("NACK", lambda engine, now: engine.poison(dispatch, cause, now, expired=expired))
             return
 
         def replace(engine: Engine, now: int) -> None:
