@@ -26,6 +26,7 @@ PUBLIC_NAMES = {
     *("connect", "ConnectionFactory", "Connection", "Session", "Consumer", "Producer", "AckMode"),
     *("Message", "Queue", "Topic", "Destination", "Byte", "Short", "Long", "Float"),
     *("RedeliveryPolicy", "RedeliveryPolicyMap", "AddressSettings", "AddressSettingsMap", "PrefetchPolicy"),
+    *("Capabilities", "ConnectionMetaData", "DeadLetterStrategy"),
     *("BrokerDeadLetterStrategy", "SharedDeadLetterStrategy", "IndividualDeadLetterStrategy"),
     "DiscardingDeadLetterStrategy",
     *("JMSError", "IllegalStateError", "InvalidDestinationError", "InvalidSelectorError", "InvalidClientIDError"),

@@ -1,0 +1,102 @@
+"""What the tests of the suite have in common: a queue of their own, and who looks at it from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+
+from tests.conformance.pairs import DEAD_LETTERS, Pair
+
+import redelivery
+from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy, Session
+
+# Long enough for a busy machine; a test that waits this long for something fails.
+SOON = 10.0
+# How long we look before we believe that nothing comes.
+NOTHING = 0.4
+
+QUICK = RedeliveryPolicy(maximum_redeliveries=6, initial_redelivery_delay=0.02, redelivery_delay=0.02)
+
+
+class Stage:
+    """Opens connections to the pair and closes them all after the test; ``queue`` is the test's own."""
+
+    def __init__(self, pair: Pair, queue: str, opened: ExitStack) -> None:
+        self.pair = pair
+        self.queue = queue
+        self._opened = opened
+
+    def connect(self, *, start: bool = True, **options: Any) -> Connection:
+        """A connection with a quick redelivery policy, unless another is given."""
+        if "redelivery_policies" not in options:
+            options.setdefault("redelivery_policy", QUICK)
+        return self._opened.enter_context(redelivery.connect(self.pair.url, start=start, **options))
+
+    def session(self, mode: AckMode, **options: Any) -> Session:
+        """A session on a connection of its own."""
+        return self.connect(**options).session(mode)
+
+    def consuming(self, mode: AckMode, **options: Any) -> tuple[Session, Consumer]:
+        """A session on a connection of its own, and a consumer of the queue."""
+        session = self.session(mode, **options)
+        return session, session.consumer(self.queue)
+
+    def send(self, *bodies: Any, queue: str | None = None, **options: Any) -> None:
+        """Send from a connection of its own, in one transaction. Each message has the property ``ref``, the queue."""
+        properties = {"ref": self.queue, **options.pop("properties", {})}
+        with redelivery.connect(self.pair.url) as connection, connection.session(AckMode.TRANSACTED) as session:
+            producer = session.producer(queue or self.queue)
+            for body in bodies:
+                producer.send(body, properties=properties, **options)
+            session.commit()
+
+    def left(self, queue: str | None = None) -> list[Message]:
+        """Take all that is on a queue (the test's own), as another client; closes nothing of the test's."""
+        return self._take(queue or self.queue)
+
+    def left_bodies(self, queue: str | None = None) -> list[Any]:
+        return [message.body for message in self.left(queue)]
+
+    def dead_letters(self, queue: str = DEAD_LETTERS, at_least: int = 0) -> list[Message]:
+        """The test's own dead letters; the dead-letter queue of a real broker is shared, so it is emptied."""
+        return [found for found in self._take(queue, at_least) if found.properties.get("ref") == self.queue]
+
+    def _take(self, queue: str, at_least: int = 0) -> list[Message]:
+        found: list[Message] = []
+        with redelivery.connect(self.pair.url) as connection, connection.session() as session:
+            consumer = session.consumer(queue)
+            patience = NOTHING if self.pair.kind.remote else 0.1
+            while (message := consumer.receive(timeout=SOON if len(found) < at_least else patience)) is not None:
+                _ = message.body
+                found.append(message)
+        return found
+
+
+def receive(consumer: Consumer) -> Message:
+    """The next message; fails when none comes soon."""
+    message = consumer.receive(timeout=SOON)
+    assert message is not None, f"nothing came from {consumer.destination} within {SOON} s"
+    return message
+
+
+def receive_all(consumer: Consumer, count: int) -> list[Message]:
+    return [receive(consumer) for _ in range(count)]
+
+
+def bodies(messages: Iterable[Message]) -> list[Any]:
+    return [message.body for message in messages]
+
+
+def nothing_comes(*consumers: Consumer) -> bool:
+    return all(consumer.receive(timeout=NOTHING) is None for consumer in consumers)
+
+
+def numbered(count: int) -> Sequence[str]:
+    """``m0001``, ``m0002`` and so on."""
+    return [f"m{number:04}" for number in range(1, count + 1)]
+
+
+def milliseconds(delta: timedelta) -> float:
+    return delta / timedelta(milliseconds=1)

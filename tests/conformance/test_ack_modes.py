@@ -1,0 +1,111 @@
+"""When a message counts as consumed (features R3, R4, R5; INDIVIDUAL is ActiveMQ's)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conformance.stage import SOON, Stage, bodies, nothing_comes, numbered, receive, receive_all
+
+from redelivery import AckMode, IllegalStateError
+
+
+def test_r3_auto_acknowledges_when_receive_returns(stage: Stage) -> None:
+    stage.send("a", "b")
+    session, consumer = stage.consuming(AckMode.AUTO)
+    assert receive(consumer).body == "a"
+    session.close()
+    assert stage.left_bodies() == ["b"]
+
+
+def test_r3_auto_acknowledges_a_list_before_it_is_handed_over(stage: Stage) -> None:
+    stage.send(*numbered(5))
+    session, consumer = stage.consuming(AckMode.AUTO)
+    taken = bodies(consumer.receive_many(3, timeout=SOON))
+    assert 1 <= len(taken) <= 3
+    session.close()
+    assert taken + stage.left_bodies() == numbered(5)
+
+
+def test_r3_auto_never_comes_again_after_recover(stage: Stage) -> None:
+    stage.send("a")
+    session, consumer = stage.consuming(AckMode.AUTO)
+    receive(consumer)
+    session.recover()
+    assert nothing_comes(consumer)
+
+
+def test_r4_dups_ok_acknowledges_late_but_before_close(stage: Stage) -> None:
+    stage.send(*numbered(150))
+    session, consumer = stage.consuming(AckMode.DUPS_OK)
+    assert bodies(receive_all(consumer, 149)) == numbered(149)
+    session.close()
+    assert stage.left_bodies() == numbered(150)[149:]
+
+
+def test_r5_client_acknowledges_all_that_the_session_has_delivered(stage: Stage) -> None:
+    other = f"{stage.queue}.other"
+    stage.send("a", "b", "c")
+    stage.send("x", "y", queue=other)
+    session, consumer = stage.consuming(AckMode.CLIENT)
+    second = session.consumer(other)
+    first = receive(consumer)
+    assert bodies([receive(consumer), receive(second)]) == ["b", "x"]
+    first.acknowledge()
+    session.close()
+    assert stage.left_bodies() == ["c"]
+    assert stage.left_bodies(other) == ["y"]
+
+
+def test_r5_session_acknowledge_is_the_same(stage: Stage) -> None:
+    stage.send("a", "b", "c")
+    session, consumer = stage.consuming(AckMode.CLIENT)
+    receive_all(consumer, 2)
+    session.acknowledge()
+    session.close()
+    assert stage.left_bodies() == ["c"]
+
+
+@pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK])
+def test_r5_acknowledge_is_ignored_where_the_session_does_it(stage: Stage, mode: AckMode) -> None:
+    stage.send("a")
+    _, consumer = stage.consuming(mode)
+    receive(consumer).acknowledge()
+    assert nothing_comes(consumer)
+
+
+def test_r5_acknowledge_is_ignored_in_a_transaction(stage: Stage) -> None:
+    stage.send("a")
+    session, consumer = stage.consuming(AckMode.TRANSACTED)
+    receive(consumer).acknowledge()
+    session.rollback()
+    assert receive(consumer).delivery_count == 2
+
+
+def test_individual_acknowledges_that_message_only(stage: Stage) -> None:
+    stage.send("a", "b", "c")
+    session, consumer = stage.consuming(AckMode.INDIVIDUAL)
+    receive_all(consumer, 3)[1].acknowledge()
+    session.close()
+    assert stage.left_bodies() == ["a", "c"]
+
+
+def test_individual_acknowledged_twice_is_harmless(stage: Stage) -> None:
+    stage.send("a", "b")
+    session, consumer = stage.consuming(AckMode.INDIVIDUAL)
+    message = receive(consumer)
+    message.acknowledge()
+    message.acknowledge()
+    assert receive(consumer).body == "b"
+    session.close()
+    assert stage.left_bodies() == ["b"]
+
+
+@pytest.mark.parametrize("mode", AckMode)
+def test_commit_and_rollback_belong_to_transacted_sessions(stage: Stage, mode: AckMode) -> None:
+    session = stage.session(mode)
+    if mode == AckMode.TRANSACTED:
+        session.commit()
+        session.rollback()
+        return
+    for call in (session.commit, session.rollback):
+        with pytest.raises(IllegalStateError, match="TRANSACTED"):
+            call()

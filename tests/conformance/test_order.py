@@ -1,0 +1,134 @@
+"""Blocking redelivery keeps the order; non-blocking lets others pass, far beyond the prefetch window."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, numbered, receive, receive_all
+
+from redelivery import AckMode, RedeliveryPolicy
+
+
+def delayed(seconds: float) -> RedeliveryPolicy:
+    return RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=seconds, redelivery_delay=seconds)
+
+
+def test_blocking_nothing_overtakes_a_delayed_message(stage: Stage) -> None:
+    stage.send("a", "b", "c")
+    session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=delayed(NOTHING + 0.3))
+    receive_all(consumer, 2)
+    session.rollback()
+    assert nothing_comes(consumer)
+    assert bodies(receive_all(consumer, 3)) == ["a", "b", "c"]
+
+
+def test_blocking_holds_back_that_consumer_only(stage: Stage) -> None:
+    other = f"{stage.queue}.other"
+    stage.send("a")
+    stage.send("x", queue=other)
+    session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=delayed(1.0))
+    second = session.consumer(other)
+    receive(consumer)
+    session.rollback()
+    began = monotonic()
+    assert receive(second).body == "x"
+    assert monotonic() - began < 0.9
+    assert receive(consumer).body == "a"
+
+
+def test_non_blocking_others_pass_a_delayed_message(stage: Stage) -> None:
+    stage.send("a", "b", "c")
+    session, consumer = stage.consuming(
+        AckMode.TRANSACTED, redelivery_policy=delayed(1.0), non_blocking_redelivery=True
+    )
+    assert receive(consumer).body == "a"
+    session.rollback()
+    assert bodies(receive_all(consumer, 2)) == ["b", "c"]
+    session.commit()
+    message = receive(consumer)
+    assert (message.body, message.delivery_count) == ("a", 2)
+    session.commit()
+    session.close()
+    assert stage.left() == []
+
+
+def test_non_blocking_acknowledges_the_right_messages_in_client_mode(stage: Stage) -> None:
+    """The Java client loses acknowledgements there: its ranges assume the broker's order."""
+    stage.send("a", "b", "c")
+    session, consumer = stage.consuming(AckMode.CLIENT, redelivery_policy=delayed(0.3), non_blocking_redelivery=True)
+    assert receive(consumer).body == "a"
+    session.recover()
+    second, third, first = receive_all(consumer, 3)
+    assert bodies([second, third, first]) == ["b", "c", "a"]
+    first.acknowledge()
+    session.close()
+    assert stage.left() == []
+
+
+@pytest.mark.parametrize("count", [150, 1000])
+def test_parking_delayed_messages_do_not_fill_the_window(stage: Stage, count: int) -> None:
+    stage.send(*numbered(count), "last")
+    session, consumer = stage.consuming(
+        AckMode.TRANSACTED, redelivery_policy=delayed(20.0), non_blocking_redelivery=True, prefetch=100
+    )
+    for body in numbered(count):
+        assert receive(consumer).body == body
+        session.rollback()
+    assert receive(consumer).body == "last"
+    session.commit()
+    session.close()
+    assert sorted(stage.left_bodies()) == numbered(count)
+
+
+def test_parking_each_comes_again_once_with_its_count(stage: Stage) -> None:
+    count = 300
+    stage.send(*numbered(count))
+    session, consumer = stage.consuming(
+        AckMode.TRANSACTED, redelivery_policy=delayed(3.0), non_blocking_redelivery=True, prefetch=100
+    )
+    for body in numbered(count):
+        assert receive(consumer).body == body
+        session.rollback()
+    again = []
+    for _ in range(count):
+        message = receive(consumer)
+        again.append((message.body, message.delivery_count))
+        session.commit()
+    assert sorted(again) == [(body, 2) for body in numbered(count)]
+    assert nothing_comes(consumer)
+    session.close()
+    assert stage.left() == []
+
+
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_a_time_out_during_the_delay_is_kept(stage: Stage, non_blocking: bool) -> None:
+    stage.send("a")
+    session, consumer = stage.consuming(
+        AckMode.TRANSACTED, redelivery_policy=delayed(1.5), non_blocking_redelivery=non_blocking, prefetch=1
+    )
+    receive(consumer)
+    session.rollback()
+    began = monotonic()
+    assert consumer.receive(timeout=0.2) is None
+    assert consumer.receive_nowait() is None
+    assert 0.19 <= monotonic() - began < 1.0
+    assert consumer.receive(timeout=SOON) is not None
+
+
+def test_stop_and_start_do_not_shorten_the_delay(stage: Stage) -> None:
+    """The Java client restarts its consumer there: the order is lost and the commit fails."""
+    stage.send("a", "b")
+    connection = stage.connect(redelivery_policy=delayed(1.0))
+    session = connection.session(AckMode.TRANSACTED)
+    consumer = session.consumer(stage.queue)
+    receive(consumer)
+    session.rollback()
+    began = monotonic()
+    connection.stop()
+    connection.start()
+    assert bodies(receive_all(consumer, 2)) == ["a", "b"]
+    assert monotonic() - began > 0.9
+    session.commit()
+    session.close()
+    assert stage.left() == []

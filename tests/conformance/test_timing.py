@@ -1,0 +1,141 @@
+"""Expiry, delayed delivery, stop and start, and time-outs that are kept."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from time import monotonic
+
+import pytest
+from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, receive
+
+from redelivery import AckMode, RedeliveryPolicy
+
+
+def test_expired_message_is_not_delivered(stage: Stage) -> None:
+    stage.send("gone", ttl=0.05)
+    stage.send("here")
+    threading.Event().wait(0.2)
+    _, consumer = stage.consuming(AckMode.AUTO)
+    assert receive(consumer).body == "here"
+    assert nothing_comes(consumer)
+
+
+@pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.CLIENT, AckMode.TRANSACTED])
+def test_message_that_expires_in_the_prefetch_is_not_delivered(stage: Stage, mode: AckMode) -> None:
+    stage.send("first")
+    session, consumer = stage.consuming(mode)
+    receive(consumer).acknowledge()
+    stage.send("gone", ttl=0.3)
+    stage.send("here")
+    threading.Event().wait(0.6)
+    message = receive(consumer)
+    assert message.body == "here"
+    message.acknowledge()
+    if session.transacted:
+        session.commit()
+    session.close()
+    assert stage.left() == []
+
+
+def test_message_that_expires_during_the_redelivery_delay_is_not_delivered(stage: Stage) -> None:
+    stage.send("gone", ttl=0.5)
+    stage.send("here")
+    policy = RedeliveryPolicy(initial_redelivery_delay=0.8, redelivery_delay=0.8)
+    session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=policy)
+    assert receive(consumer).body == "gone"
+    session.rollback()
+    assert receive(consumer).body == "here"
+    session.commit()
+    session.close()
+    assert stage.left() == []
+
+
+def test_message_is_not_delivered_before_its_delivery_time(stage: Stage) -> None:
+    _, consumer = stage.consuming(AckMode.AUTO)
+    began = monotonic()
+    stage.send("late", delivery_delay=timedelta(seconds=1))
+    stage.send("now")
+    assert receive(consumer).body == "now"
+    assert consumer.receive(timeout=0.3) is None
+    assert receive(consumer).body == "late"
+    assert monotonic() - began > 0.9
+
+
+def test_nothing_is_delivered_by_a_stopped_connection(stage: Stage) -> None:
+    stage.send("a", "b")
+    connection = stage.connect(start=False)
+    consumer = connection.session().consumer(stage.queue)
+    assert nothing_comes(consumer)
+    connection.start()
+    assert receive(consumer).body == "a"
+    connection.stop()
+    assert nothing_comes(consumer)
+    connection.start()
+    assert receive(consumer).body == "b"
+
+
+def test_a_stopped_connection_can_send(stage: Stage) -> None:
+    stage.connect(start=False).session().producer(stage.queue).send("a")
+    assert stage.left_bodies() == ["a"]
+
+
+def test_stop_waits_for_the_running_listener(stage: Stage) -> None:
+    entered, leave = threading.Event(), threading.Event()
+    left: list[bool] = []
+    connection = stage.connect()
+    consumer = connection.session().consumer(stage.queue)
+
+    def callback(_: object) -> None:
+        entered.set()
+        leave.wait(SOON)
+        left.append(True)
+
+    consumer.listen(callback)
+    stage.send("a", "b")
+    assert entered.wait(SOON)
+    threading.Timer(0.2, leave.set).start()
+    connection.stop()
+    assert left == [True]
+    threading.Event().wait(NOTHING)
+    assert left == [True]
+
+
+def test_receive_keeps_its_time_out(stage: Stage) -> None:
+    _, consumer = stage.consuming(AckMode.AUTO)
+    for timeout in (0.0, 0.25):
+        began = monotonic()
+        assert consumer.receive(timeout=timeout) is None
+        assert timeout - 0.01 <= monotonic() - began < timeout + 0.5
+    assert consumer.receive_nowait() is None
+    assert consumer.receive_many(5, timeout=0.05) == []
+
+
+def test_receive_without_a_time_out_waits_and_ends_at_close(stage: Stage) -> None:
+    _, consumer = stage.consuming(AckMode.AUTO)
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(consumer.receive()))
+    thread.start()
+    threading.Event().wait(0.2)
+    assert results == []
+    consumer.close()
+    thread.join(SOON)
+    assert results == [None]
+
+
+def test_receive_without_a_time_out_returns_what_comes_later(stage: Stage) -> None:
+    _, consumer = stage.consuming(AckMode.AUTO)
+    timer = threading.Timer(0.2, stage.send, ["late"])
+    timer.start()
+    message = consumer.receive()
+    timer.join()
+    assert message is not None
+    assert message.body == "late"
+
+
+def test_higher_priority_does_not_overtake_in_the_client(stage: Stage) -> None:
+    """Classic keeps the order of arrival unless its queue is told otherwise; so does the client."""
+    stage.send("low", priority=1)
+    stage.send("high", priority=9)
+    _, consumer = stage.consuming(AckMode.AUTO)
+    assert bodies([receive(consumer), receive(consumer)]) == ["low", "high"]

@@ -1,0 +1,132 @@
+"""Transactions that the broker refuses, in part or as a whole; nothing is ever half committed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conformance.pairs import Pair
+from tests.conformance.stage import Stage, bodies, numbered, receive, receive_all
+
+from redelivery import AckMode, JMSError, ResourceAllocationError, SecurityError, TransactionRolledBackError
+
+RESTRICTED = {"username": "restricted", "password": "restricted"}
+
+
+@pytest.fixture
+def real(pair: Pair) -> Pair:
+    """Only a real broker has users and full queues."""
+    if not pair.can("refusals"):
+        pytest.skip(pair.kind.cannot["refusals"])
+    return pair
+
+
+def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
+    targets = [f"{stage.queue}.target{number}" for number in range(3)]
+    stage.send(*numbered(30))
+    session, consumer = stage.consuming(AckMode.TRANSACTED)
+    producers = [session.producer(target) for target in targets]
+    for index, message in enumerate(receive_all(consumer, 30)):
+        producers[index % 3].send(message.body)
+    session.commit()
+    session.close()
+    assert stage.left() == []
+    assert sorted(body for target in targets for body in stage.left_bodies(target)) == numbered(30)
+
+
+def test_two_sessions_of_one_connection_do_not_mix_their_transactions(stage: Stage) -> None:
+    target = f"{stage.queue}.target"
+    stage.send("a", "b")
+    connection = stage.connect()
+    sessions = [connection.session(AckMode.TRANSACTED) for _ in range(2)]
+    consumers = [session.consumer(stage.queue, prefetch=1) for session in sessions]
+    taken = [receive(consumer).body for consumer in consumers]
+    for session, body in zip(sessions, taken, strict=True):
+        session.producer(target).send(body)
+    sessions[0].commit()
+    sessions[1].close()
+    consumers[0].close()
+    assert stage.left_bodies(target) == taken[:1]
+    assert stage.left_bodies() == taken[1:]
+
+
+@pytest.mark.usefixtures("real")
+def test_a_refused_send_outside_a_transaction_raises_and_the_connection_lives(stage: Stage) -> None:
+    session = stage.session(AckMode.AUTO, **RESTRICTED)
+    producer = session.producer()
+    with pytest.raises(SecurityError, match="restricted"):
+        producer.send("a", f"denied.{stage.queue}")
+    producer.send("b", f"allowed.{stage.queue}")
+    session.close()
+    assert stage.left_bodies(f"allowed.{stage.queue}") == ["b"]
+
+
+@pytest.mark.usefixtures("real")
+def test_a_send_to_a_full_queue_raises_and_the_connection_lives(stage: Stage) -> None:
+    full = f"full.{stage.queue}"
+    session = stage.session(AckMode.AUTO)
+    producer = session.producer()
+    sent = 0
+
+    def fill() -> None:
+        nonlocal sent
+        for _ in range(200):
+            producer.send("x" * 2000, full)
+            sent += 1
+
+    with pytest.raises(ResourceAllocationError):
+        fill()
+    producer.send("b", stage.queue)
+    assert stage.left_bodies() == ["b"]
+    assert len(stage.left(full)) == sent
+
+
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("refused_at", [0, 1, 2])
+def test_a_refused_send_rolls_the_whole_transaction_back(stage: Stage, refused_at: int) -> None:
+    """Classic answers the send with an error and commits the rest, so the client must not let it."""
+    allowed = f"allowed.{stage.queue}"
+    stage.send("a", "b")
+    session = stage.session(AckMode.TRANSACTED, **RESTRICTED)
+    consumer, producer = session.consumer(stage.queue), session.producer()
+    received = receive_all(consumer, 2)
+    targets = [allowed, allowed, allowed]
+    targets[refused_at] = f"denied.{stage.queue}"
+    for target in targets:
+        producer.send("copy", target)
+    with pytest.raises(TransactionRolledBackError) as raised:
+        session.commit()
+    assert isinstance(raised.value.__cause__, JMSError)
+    again = receive_all(consumer, 2)
+    assert bodies(again) == bodies(received)
+    assert [message.delivery_count for message in again] == [2, 2]
+    producer.send("copy", allowed)
+    session.commit()
+    session.close()
+    assert stage.left() == []
+    assert stage.left_bodies(allowed) == ["copy"]
+
+
+@pytest.mark.usefixtures("real")
+def test_a_refused_send_after_a_batch_larger_than_the_window(stage: Stage) -> None:
+    allowed = f"allowed.{stage.queue}"
+    stage.send(*numbered(401))
+    session = stage.session(AckMode.TRANSACTED, **RESTRICTED)
+    consumer, producer = session.consumer(stage.queue), session.producer()
+    for message in receive_all(consumer, 401):
+        producer.send(message.body, allowed)
+    producer.send("no", f"denied.{stage.queue}")
+    with pytest.raises(TransactionRolledBackError):
+        session.commit()
+    assert bodies(receive_all(consumer, 401)) == numbered(401)
+    session.commit()
+    session.close()
+    assert stage.left() == []
+    assert stage.left(allowed) == []
+
+
+@pytest.mark.usefixtures("real")
+def test_a_refused_consumer_raises_and_the_connection_lives(stage: Stage) -> None:
+    session = stage.session(AckMode.AUTO)
+    with pytest.raises(JMSError):
+        session.consumer(stage.queue, selector="colour = ")
+    stage.send("a")
+    assert receive(session.consumer(stage.queue)).body == "a"
