@@ -178,8 +178,7 @@ class ListenerLoop:
         callback, receipt = entry
         error: BaseException | None = None
         try:
-            if core.mode not in (AckMode.AUTO, AckMode.DUPS_OK):
-                core.channel.handed_out(delivery)
+            core.channel.handed_out(delivery)
             callback(Message.received(delivery, delivery.redeliveries, receipt))
         except ConnectionLostError as lost:
             error = lost

@@ -28,6 +28,12 @@ HEADERS: Final = (
     "group_id",
     "group_sequence",
 )
+_PROVIDERS: Final = frozenset(
+    (
+        *("JMSXGroupID", "JMSXGroupSeq", "JMSXDeliveryCount", "JMSXUserID", "JMSXRcvTimestamp", "JMSXState"),
+        *("JMSXProducerTXID", "JMSXConsumerTXID"),
+    )
+)
 _UNREAD: Final = object()  # not looked at yet: a body or header may be None
 _DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
 _KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
@@ -85,7 +91,7 @@ class Message:
         self._redeliveries = 0
         self._fields = {"body": check_body(body)}
         if properties:
-            self._fields["properties"] = check_properties(properties)
+            self.properties = properties
         for name, value in (
             ("correlation_id", correlation_id),
             ("reply_to", reply_to),
@@ -129,7 +135,15 @@ class Message:
 
     @properties.setter
     def properties(self, value: Mapping[str, object]) -> None:
-        self._write("properties", check_properties(value))
+        own = check_properties(value)
+        self._write("properties", own)
+        if any(name.startswith("JMSX") for name in own):
+            # JMS keeps these names: the group's are headers here, the others are the provider's to set
+            self._fields["properties"] = check_properties({name: own[name] for name in own if name not in _PROVIDERS})
+            if "JMSXGroupID" in own:
+                self.group_id = own["JMSXGroupID"]  # type: ignore[assignment]  # checked by the setter
+            if "JMSXGroupSeq" in own:
+                self.group_sequence = own["JMSXGroupSeq"]  # type: ignore[assignment]  # checked by the setter
 
     @property
     def message_id(self) -> str | None:
