@@ -19,6 +19,7 @@ from redelivery import (
     RedeliveryPolicy,
     RequestTimeoutError,
     TransactionRolledBackError,
+    connect,
 )
 from redelivery.broker import EmbeddedBroker
 from redelivery.broker.faults import Faults
@@ -37,13 +38,13 @@ def faults(broker: EmbeddedBroker) -> Faults:
 
 @pytest.fixture(params=["vm", "stomp-embedded"])
 def stage(request: pytest.FixtureRequest, broker: EmbeddedBroker) -> Iterator[Stage]:
-    return _stage(request.param, broker)
+    yield from _stage(request.param, broker)
 
 
 @pytest.fixture
 def stomp(broker: EmbeddedBroker) -> Iterator[Stage]:
     """STOMP only: over vm there is no answer that could be late."""
-    return _stage("stomp-embedded", broker)
+    yield from _stage("stomp-embedded", broker)
 
 
 def _stage(kind: str, broker: EmbeddedBroker) -> Iterator[Stage]:
@@ -129,27 +130,32 @@ def test_failed_commit_rolls_back_and_the_deliveries_come_again(stage: Stage, fa
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_refused_send_rolls_the_whole_transaction_back(stage: Stage, faults: Faults, nth: int) -> None:
-    stage.send("a")
-    session, consumer = stage.consuming(AckMode.TRANSACTED)
+def test_refused_send_rolls_the_whole_transaction_back(stomp: Stage, faults: Faults, nth: int) -> None:
+    stomp.send("a")
+    session, consumer = stomp.consuming(AckMode.TRANSACTED)
     producer = session.producer("target")
     receive(consumer)
     faults.error("SEND", "no room", nth=nth)
+    for body in ("x", "y", "z"):
+        producer.send(body)
     with pytest.raises(TransactionRolledBackError, match="no room"):
-        send_all(producer.send, session.commit)
+        session.commit()
     assert receive(consumer).delivery_count == 2
     session.commit()
     session.close()
-    assert stage.left() == []
-    assert stage.left("target") == []
+    assert stomp.left() == []
+    assert stomp.left("target") == []
 
 
-def send_all(send: object, commit: object) -> None:
-    assert callable(send)
-    assert callable(commit)
-    for body in ("x", "y", "z"):
-        send(body)
-    commit()
+def test_refused_send_over_vm_is_refused_at_once(broker: EmbeddedBroker, faults: Faults) -> None:
+    with connect(broker.vm_url) as connection, connection.session(AckMode.TRANSACTED) as session:
+        producer = session.producer("target")
+        producer.send("x")
+        faults.error("SEND", "no room")
+        with pytest.raises(JMSError, match="no room"):
+            producer.send("y")
+        session.rollback()
+    assert broker.queue_depth("target") == 0
 
 
 def test_refused_send_outside_a_transaction_raises_and_the_connection_lives(stage: Stage, faults: Faults) -> None:

@@ -1,0 +1,85 @@
+"""Which test holds which rule of ActiveMQ Classic over STOMP; each runs on the real broker (pair `stomp-activemq`).
+
+DESIGN.md, "What each broker means", has the rules and their reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+RULES: Mapping[str, tuple[str, ...]] = {
+    "a batch larger than the prefetch window does not stall": (
+        "test_batches.py::test_batch_commits_as_one",
+        "test_batches.py::test_batch_larger_than_a_small_window",
+        "test_batches.py::test_many_small_transactions_on_a_backlog",
+        "test_batches.py::test_two_consumers_of_one_session_share_a_backlog",
+    ),
+    "what was enlisted in a transaction is ours again after its rollback": (
+        "test_batches.py::test_batch_rolls_back_and_comes_again_in_order",
+        "test_batches.py::test_batch_with_sends_is_one_transaction",
+    ),
+    "what was enlisted and never committed is the broker's again": (
+        "test_batches.py::test_batch_left_uncommitted_at_close_is_all_there",
+    ),
+    "CLIENT does the same in a transaction of its own": (
+        "test_batches.py::test_batch_acknowledged_in_client_mode",
+        "test_batches.py::test_batch_recovered_in_client_mode",
+        "test_batches.py::test_batch_never_acknowledged_in_client_mode_is_all_there",
+    ),
+    "a refused SEND does not commit the rest": (
+        "test_transactions.py::test_a_refused_send_rolls_the_whole_transaction_back",
+        "test_transactions.py::test_a_refused_send_after_a_batch_larger_than_the_window",
+    ),
+    "an ERROR for one call leaves the connection alive": (
+        "test_transactions.py::test_a_refused_send_outside_a_transaction_raises_and_the_connection_lives",
+        "test_transactions.py::test_a_send_to_a_full_queue_raises_and_the_connection_lives",
+        "test_transactions.py::test_a_refused_consumer_raises_and_the_connection_lives",
+    ),
+    "UNSUBSCRIBE is deferred until everything that the consumer delivered is settled": (
+        "test_close.py::test_deferred_close_a_commit_after_it_takes_what_the_consumer_delivered",
+        "test_close.py::test_deferred_close_an_acknowledge_after_it_takes_what_the_consumer_delivered",
+        "test_close.py::test_deferred_close_individual_acknowledge_after_it_still_counts",
+        "test_close.py::test_deferred_close_a_rollback_after_it_gives_the_messages_back",
+        "test_close.py::test_deferred_close_unseen_messages_go_to_others_at_the_end_of_the_transaction",
+        "test_close.py::test_deferred_close_many_consumers_in_one_transaction",
+    ),
+    "a failed commit brings the deliveries again": (
+        "test_transactions.py::test_a_refused_send_rolls_the_whole_transaction_back",
+        "../faults/test_answers_lost.py::test_failed_commit_rolls_back_and_the_deliveries_come_again",
+    ),
+    "a commit whose answer is lost is in doubt": (
+        "../faults/test_broker_kill.py::test_what_was_committed_before_stays_and_nothing_else",
+        "../faults/test_answers_lost.py::test_r12_commit_executed_and_its_answer_lost_is_in_doubt",
+    ),
+    "poison is a NACK, after exactly maximum_redeliveries + 1 deliveries, once": (
+        "test_exhaustion.py::test_each_message_is_delivered_maximum_plus_one_times",
+        "test_exhaustion.py::test_the_delays_are_the_policys",
+        "test_exhaustion.py::test_the_brokers_own_dead_letter_stands_once_and_keeps_the_message",
+    ),
+    "a cause on the dead letter needs a copy, in one transaction with the ACK": (
+        "test_exhaustion.py::test_the_shared_strategy_tells_origin_cause_and_count",
+        "test_exhaustion.py::test_the_individual_strategy_has_a_queue_for_each_destination",
+    ),
+    "each message is poisoned by its own count": (
+        "test_exhaustion.py::test_each_message_is_poisoned_by_its_own_count_never_the_batch",
+    ),
+    "the count begins at 1, or 2 with the redelivered flag, and local redeliveries are added": (
+        "test_first_delivery.py::test_r1_each_local_redelivery_has_the_flag_and_one_more",
+        "test_first_delivery.py::test_r2_delivered_and_not_acknowledged_comes_to_the_next_client_with_the_flag",
+    ),
+    "non-blocking redelivery does not stop at the prefetch window": (
+        "test_order.py::test_parking_delayed_messages_do_not_fill_the_window",
+        "test_order.py::test_parking_each_comes_again_once_with_its_count",
+    ),
+    "AUTO is client-individual on the wire, acknowledged before receive returns": (
+        "test_ack_modes.py::test_r3_auto_acknowledges_when_receive_returns",
+        "test_ack_modes.py::test_r3_auto_acknowledges_a_list_before_it_is_handed_over",
+    ),
+    "a wildcard consumer uses the policy of the message's real queue": (
+        "test_exhaustion.py::test_a_wildcard_consumer_uses_the_policy_of_the_real_queue",
+    ),
+    "content-length is for bytes, a text goes without": (
+        "test_java_client.py::test_what_we_send_java_receives",
+        "test_java_client.py::test_what_java_sends_we_receive",
+    ),
+}
