@@ -89,16 +89,31 @@ class SessionCore:
             IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
             ConnectionLostError: the connection is gone.
         """
-        if not self.use.acquire(blocking=False):
-            raise IllegalStateError(
-                f"{action}: another thread is using this session; a JMS session serves one thread at a time, "
-                "so give each thread a session of its own"
-            )
+        if not self.use.acquire(blocking=False) and not self._wait_in_callback():
+            raise self._busy(action)
         if self.irregular:
             problem = self._problem(action)
             if problem is not None:
                 self.use.release()
                 raise problem
+
+    def _wait_in_callback(self) -> bool:
+        """A callback's own call waits while another thread closes a consumer or sets a listener."""
+        return self.listener_thread == threading.get_ident() and self.use.acquire(timeout=self.options.close_timeout)
+
+    def _busy(self, action: str) -> JMSError:
+        return self._listened(action) or IllegalStateError(
+            f"{action}: another thread is using this session; a JMS session serves one thread at a time, "
+            "so give each thread a session of its own"
+        )
+
+    def _listened(self, action: str) -> JMSError | None:
+        if self.listener_thread in (None, threading.get_ident()):
+            return None
+        return IllegalStateError(
+            f"{action}: a message listener is set, so only its callbacks may use this session; "
+            "use another session, or remove the listener with listen(None)"
+        )
 
     def _problem(self, action: str) -> JMSError | None:
         if self.life.over:
@@ -107,12 +122,7 @@ class SessionCore:
             self.ledger.transport_lost()
             self.life.step("lose", "the connection was lost", self.lost)
             return self.life.problem(action)
-        if self.listener_thread not in (None, threading.get_ident()):
-            return IllegalStateError(
-                f"{action}: a message listener is set, so only its callbacks may use this session; "
-                "use another session, or remove the listener with listen(None)"
-            )
-        return None
+        return self._listened(action)
 
     # what the session does, by the holder of `use`
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from redelivery.client.core import SessionCore
-from redelivery.model.errors import InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.client.ledger.entries import RETURNED
+from redelivery.model.errors import IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
@@ -53,6 +54,10 @@ def rollback(core: SessionCore, cause: BaseException | None) -> None:
 def acknowledge_one(core: SessionCore, message: Message) -> None:
     """INDIVIDUAL mode: this message; a stale object or a second time does nothing."""
     source = message.source
+    if isinstance(source, Delivery) and source.state is RETURNED:
+        raise IllegalStateError(
+            "acknowledge: the consumer of this message was closed; what it had not acknowledged is the broker's again"
+        )
     if isinstance(source, Delivery) and core.ledger.acknowledge(source, message.local_redeliveries):
         core.channel.accept((source,), lazy=True)
 

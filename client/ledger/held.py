@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from redelivery.client.ledger.entries import DELAYED, GONE, HELD, READY, Detach, Park, Release, Station, Unpark
+from redelivery.client.ledger.entries import (
+    DELAYED,
+    GONE,
+    HELD,
+    READY,
+    RETURNED,
+    Detach,
+    Park,
+    Release,
+    Station,
+    Unpark,
+)
 from redelivery.client.ledger.expire import Sorting
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
@@ -60,7 +71,10 @@ class Holding(Sorting):
         self._settle_close(station)
 
     def tick(self, now: float) -> None:
-        """The non-blocking waits that are over by ``now`` end: those batches are ready, at the tail."""
+        """The waits that are over by ``now`` end; a non-blocking one's batch is ready, at the tail."""
+        for each in self.stations:
+            if each.not_before and each.not_before <= now:
+                each.not_before = 0.0
         while self.delayed and self.delayed[0][0] <= now:
             _, _, station, batch = heappop(self.delayed)
             self.delayed_count -= len(batch)
@@ -86,7 +100,7 @@ class Holding(Sorting):
         """
         if self.mode == AckMode.INDIVIDUAL:
             for delivery in [each for each in self.held if each.link is station.link]:
-                self._drop_from_hand(delivery, GONE)
+                self._drop_from_hand(delivery, RETURNED)
         station.closing = True
         self._settle_close(station)
 
