@@ -1,0 +1,93 @@
+"""What happens in the demo, as values: the flow reports them, a view shows them, the tally counts them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Connected: where, and what will happen. ``delays``: seconds before each redelivery that the policy allows."""
+
+    event: ClassVar[str] = "started"
+    broker: str
+    protocol: str
+    url: str
+    queue: str
+    dead_letter_queue: str
+    orders: tuple[str, ...]
+    delays: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The broker has confirmed one order."""
+
+    event: ClassVar[str] = "sent"
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The handler is given an order. Again: how many seconds after the rollback, by the policy and by the clock."""
+
+    event: ClassVar[str] = "delivered"
+    order: str
+    delivery: int
+    redelivered: bool
+    planned: float | None
+    measured: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """The handler returned and the session committed."""
+
+    event: ClassVar[str] = "processed"
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The handler raised and the session rolled back; ``again_in``: seconds by the policy, None: no more deliveries."""
+
+    event: ClassVar[str] = "failed"
+    order: str
+    error: str
+    again_in: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettered:
+    """A dead letter, as it was read from the dead-letter queue; ``after``: seconds since the last rollback."""
+
+    event: ClassVar[str] = "dead_lettered"
+    order: str
+    origin: str
+    deliveries: int
+    cause: str
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The end. Every number is a count of what happened; ``problems`` says what does not add up."""
+
+    event: ClassVar[str] = "summary"
+    sent: int
+    processed: int
+    dead_letters: int
+    deliveries: int
+    redeliveries: int
+    worst_lateness: float
+    seconds: float
+    problems: tuple[str, ...]
+
+
+Event: TypeAlias = Started | Sent | Delivered | Processed | Failed | DeadLettered | Summary
+
+
+def as_dict(event: Event) -> dict[str, Any]:
+    """The event as a JSON object; ``event`` names its kind."""
+    return {"event": event.event, **asdict(event)}

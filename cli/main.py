@@ -1,0 +1,16 @@
+"""The entry point of ``redelivery``: exit code 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; ends the process with its exit code."""
+    try:
+        from redelivery.cli.app import app
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"typer", "rich"}:
+            raise
+        sys.exit(f"redelivery: the command line needs {error.name}: pip install 'redelivery[cli]'")
+    app()

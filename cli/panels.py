@@ -1,0 +1,83 @@
+"""The framed parts of the demo: what runs, the dead-letter queue, the summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.text import Text
+
+from redelivery.cli.events import DeadLettered, Started, Summary
+
+
+def introduction(event: Started) -> Panel:
+    """Where it runs, and the code that it plays."""
+    where = Text.assemble(
+        (event.broker, "bold"), f" over {event.protocol}, {event.url}\n",
+        (f"{len(event.orders)} orders", "bold"), " in queue ", (event.queue, "bold"), ", consumed like this:",
+    )  # fmt: skip
+    times = len(event.delays) + 1
+    code = (
+        "message = consumer.receive()\n"
+        "try:\n"
+        "    handle(message)                  # some orders fail once, some always\n"
+        "    session.commit()\n"
+        "except Exception as error:\n"
+        f"    session.rollback(cause=error)    # again after {_then(event.delays)} s\n"
+        f"                                     # {times} failures: dead-letter queue\n"
+    )
+    listing = Syntax(code.rstrip(), "python", theme="ansi_dark", background_color="default")
+    return _panel(Group(where, Padding(listing, (1, 0, 0, 2))), "redelivery demo", "cyan")
+
+
+def dead_letters(started: Started, letters: Sequence[DeadLettered]) -> Panel:
+    """What stands in the dead-letter queue."""
+    parts: list[RenderableType] = []
+    for letter in tuple(letters):
+        parts.append(
+            Text.assemble(
+                (f"order {letter.order}", "bold red"), f"  from {letter.origin} after {letter.deliveries} deliveries"
+            )
+        )
+        parts.append(Padding(Text(_short(letter.cause), "dim"), (0, 0, 0, 2)))
+    title = f"dead-letter queue {started.dead_letter_queue}: {len(letters) or 'empty'}"
+    return _panel(Group(*parts) if parts else Text("nothing yet", "dim"), title, "red" if parts else "dim")
+
+
+def conclusion(summary: Summary) -> Panel:
+    """The counts, and whether they add up."""
+    first = summary.deliveries - summary.redeliveries
+    text = Text.assemble(
+        (str(summary.sent), "bold"), " orders sent = ",
+        (str(summary.processed), "bold green"), " processed + ",
+        (str(summary.dead_letters), "bold red"), " dead letters\n",
+        (str(summary.deliveries), "bold"), f" deliveries  = {first} first + ",
+        (str(summary.redeliveries), "bold cyan"),
+        f" redeliveries, at most {summary.worst_lateness * 1000:.0f} ms later than planned\n",
+    )  # fmt: skip
+    if summary.problems:
+        text.append("✘ it does not add up:", "bold red")
+        for problem in summary.problems:
+            text.append(f"\n  {problem}", "red")
+    else:
+        text.append("✔ it adds up: none lost, none processed twice, none too early", "bold green")
+        text.append(f"   {summary.seconds:.1f} s", "dim")
+    return _panel(text, "summary", "red" if summary.problems else "green")
+
+
+def _panel(inside: RenderableType, title: str, style: str) -> Panel:
+    return Panel(inside, title=title, title_align="left", box=box.ROUNDED, border_style=style)
+
+
+def _then(delays: Sequence[float]) -> str:
+    return ", then ".join(f"{delay:g}" for delay in delays)
+
+
+def _short(cause: str) -> str:
+    """A cause without the fields of the policy that it repeats; --json shows it whole."""
+    return re.sub(r"\{[^{}]*\}", "{…}", cause)
