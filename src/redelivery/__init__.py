@@ -41,6 +41,7 @@ from redelivery.model.errors import (
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.values import Byte, Float, Long, Short
+from redelivery.policies.address_settings import AddressSettings, AddressSettingsMap
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     DeadLetterStrategy,
@@ -56,6 +57,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged 
 
 __all__ = [
     "AckMode",
+    "AddressSettings",
+    "AddressSettingsMap",
     "BrokerDeadLetterStrategy",
     "Byte",
     "Capabilities",

@@ -1,0 +1,57 @@
+"""Never run: `make check` type-checks it, so that the public names keep the types that users see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from datetime import datetime, timedelta
+from typing import assert_type
+
+import redelivery
+from redelivery import AckMode, Message, RedeliveryPolicy, RedeliveryPolicyMap
+from redelivery.broker import EmbeddedBroker
+
+
+def connections() -> None:
+    connection = redelivery.connect("vm://x", connect_timeout=timedelta(seconds=1), request_timeout=2, prefetch=10)
+    assert_type(connection, redelivery.Connection)
+    factory = redelivery.ConnectionFactory("vm://x", redelivery_policy=RedeliveryPolicy(maximum_redeliveries=1))
+    with factory.create_connection(start=False) as other:
+        assert_type(other.client_id, str | None)
+        assert_type(other.metadata.provider_name, str)
+    redelivery.connect(7)  # type: ignore[arg-type]  # a URL is a text
+    redelivery.connect("vm://x", retries=3)  # type: ignore[call-arg]  # there is no such option
+
+
+def sessions(connection: redelivery.Connection) -> None:
+    for mode in (AckMode.AUTO, "client", 4):
+        assert_type(connection.session(mode), redelivery.Session)
+    with connection.session("transacted") as session, session.transaction() as same:
+        assert_type(same, redelivery.Session)
+        session.rollback(cause=ValueError("why"))
+
+
+def messages(session: redelivery.Session) -> None:
+    consumer = session.consumer("orders", prefetch=0, redelivery_policy=RedeliveryPolicy())
+    assert_type(consumer.receive(timeout=1), Message | None)
+    assert_type(consumer.receive_many(10, 0.5), list[Message])
+    assert_type(iter(consumer), Iterator[Message])
+    producer = session.producer(session.queue("orders"), ttl=timedelta(minutes=1))
+    sent = producer.send({"a": 1}, properties={"colour": "red"}, ttl=None)
+    assert_type(sent, Message)
+    assert_type(sent.timestamp, datetime | None)
+    assert_type(sent.delivery_count, int)
+    assert_type(producer.send_async(b"bytes"), Future[Message])
+
+
+def policies() -> None:
+    policies = RedeliveryPolicyMap({"orders.>": RedeliveryPolicy()}, default=RedeliveryPolicy())
+    assert_type(policies.policy_for("orders.new"), RedeliveryPolicy)
+    assert_type(RedeliveryPolicy().delay(1), float)
+    assert_type(RedeliveryPolicy().exceeded(1), bool)
+
+
+def broker() -> None:
+    with EmbeddedBroker(name="test") as embedded:
+        assert_type(embedded.queue_depth("orders"), int)
+        assert_type(embedded.messages("ActiveMQ.DLQ"), list[Message])
