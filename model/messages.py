@@ -35,6 +35,8 @@ _PROVIDERS: Final = frozenset(
     )
 )
 _UNREAD: Final = object()  # not looked at yet: a body or header may be None
+_FIRST_MS: Final = -62_135_596_800_000  # of the year 1
+_LAST_MS: Final = 253_402_300_799_999  # of the year 9999
 _DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
 _KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
 
@@ -308,8 +310,13 @@ def convert_body(message: Message, kind: type) -> Any:
 
 
 def from_epoch_ms(value: int) -> datetime | None:
-    """A time from milliseconds since 1970; 0 is JMS's "not set"."""
-    return datetime.fromtimestamp(value / 1000, UTC) if value else None
+    """A time from milliseconds since 1970; 0 is JMS's "not set".
+
+    What Python cannot represent (Java's largest long is a common "never") becomes its first or last time.
+    """
+    if not value:
+        return None
+    return datetime.fromtimestamp(min(max(value, _FIRST_MS), _LAST_MS) / 1000, UTC)
 
 
 def to_epoch_ms(value: datetime | None) -> int:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
@@ -33,6 +34,8 @@ class _Whole(int):
 
     def __new__(cls, value: int) -> _Whole:
         limit = 1 << (cls.bits - 1)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise MessageFormatError(f"{value!r} is no whole number, which a JMS {cls.__name__.lower()} must be")
         if not -limit <= value < limit:
             raise MessageFormatError(f"{value} does not fit a JMS {cls.__name__.lower()} ({cls.bits} bits)")
         return super().__new__(cls, value)
@@ -55,7 +58,15 @@ class Long(_Whole):
 
 
 class Float(float):
-    """A JMS float, 32 bits; a plain Python float is a double."""
+    """A JMS float, within the range of 32 bits; a plain Python float is a double."""
+
+    def __init__(self, value: float) -> None:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise MessageFormatError(f"{value!r} is no number, which a JMS float must be")
+        try:
+            struct.pack("<f", value)
+        except OverflowError:
+            raise MessageFormatError(f"{value!r} does not fit a JMS float (32 bits)") from None
 
 
 def check_value(name: str, value: object, *, bytes_allowed: bool) -> Value:

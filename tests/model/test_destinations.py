@@ -1,0 +1,79 @@
+"""Queues and topics, and their texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from redelivery.model.destinations import Destination, Queue, Topic, destination
+from redelivery.model.errors import InvalidDestinationError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("orders", Queue("orders")),
+        ("queue://orders", Queue("orders")),
+        ("topic://news", Topic("news")),
+        ("orders.eu.new", Queue("orders.eu.new")),
+        ("a b", Queue("a b")),
+        ("queue://a://b", Queue("a://b")),
+        ("q?consumer.prefetchSize=1", Queue("q?consumer.prefetchSize=1")),
+    ],
+)
+def test_texts(text: str, expected: Destination) -> None:
+    assert destination(text) == expected
+    assert destination(str(expected)) == expected
+    assert destination(expected) is expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        " ",
+        " orders",
+        "orders ",
+        "queue://",
+        "topic:// ",
+        "file://x",
+        "Queue://x",
+        "://x",
+        "a\0b",
+        None,
+        5,
+        b"orders",
+    ],
+)
+def test_what_is_no_destination_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidDestinationError):
+        destination(value)
+
+
+def test_the_error_says_what_to_write() -> None:
+    with pytest.raises(InvalidDestinationError, match="'queue://' or 'topic://', not 'file://'"):
+        destination("file://x")
+    with pytest.raises(ValueError, match="give a Queue, a Topic or a text"):
+        destination(5)  # type: ignore[arg-type]  # the point of the test
+
+
+def test_a_queue_is_no_topic() -> None:
+    queue: Destination = Queue("a")
+    topic: Destination = Topic("a")
+    assert queue != topic
+    assert len({queue, topic, Queue("a"), destination("a")}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"), [("a.*", True), ("a.>", True), ("#", True), ("a.b", False), ("a*", False), ("a>.b", False)]
+)
+def test_patterns_are_whole_words(name: str, pattern: bool) -> None:
+    assert Topic(name).is_pattern is pattern
+
+
+def test_names_do_not_change() -> None:
+    queue: Any = Queue("a")
+    with pytest.raises(AttributeError):
+        queue.name = "b"
+    assert repr(queue) == "Queue(name='a')"
