@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.address_settings import AddressSettings
-from redelivery.policies.address_settings_map import AddressSettingsMap
+from redelivery.policies.address_settings import AddressSettings, AddressSettingsMap
 
 
 class Signs:
