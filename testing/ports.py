@@ -39,7 +39,16 @@ def wait_for_ports(host: str, ports: Mapping[str, int], ended: Callable[[float],
 
 def _listening(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), timeout=1.0).close()
+        with socket.create_connection((host, port), timeout=1.0) as sock:
+            return _stays_open(sock)
     except OSError:
         return False
-    return True
+
+
+def _stays_open(sock: socket.socket) -> bool:
+    """Docker's proxy accepts for a container that does not listen yet, and hangs up at once."""
+    sock.settimeout(0.2)
+    try:
+        return sock.recv(1) != b""
+    except TimeoutError:
+        return True
