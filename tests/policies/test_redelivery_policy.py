@@ -155,12 +155,12 @@ def test_without_a_generator_the_delays_spread() -> None:
     [
         RedeliveryPolicy(use_exponential_back_off=True),
         RedeliveryPolicy(use_exponential_back_off=True, back_off_multiplier=1e300),
-        RedeliveryPolicy(use_exponential_back_off=True, back_off_multiplier=1.000001, redelivery_delay=10**7),
+        RedeliveryPolicy(use_exponential_back_off=True, back_off_multiplier=1 + 1e-12, initial_redelivery_delay=10**12),
         RedeliveryPolicy(use_exponential_back_off=True, use_collision_avoidance=True),
         RedeliveryPolicy(use_collision_avoidance=True),
     ],
 )
-def test_a_count_of_a_million_gives_a_finite_delay(policy: RedeliveryPolicy) -> None:
+def test_an_absurd_count_gives_a_finite_delay_without_a_long_loop(policy: RedeliveryPolicy) -> None:
     class Counting(random.Random):
         draws = 0
 
@@ -170,7 +170,8 @@ def test_a_count_of_a_million_gives_a_finite_delay(policy: RedeliveryPolicy) -> 
 
     rng = Counting(1)
     assert 0 <= policy.delay(10**6, rng) <= 2**63 / 1000
-    assert rng.draws <= 2000
+    assert 0 <= policy.delay(10**12, rng) <= 2**63 / 1000
+    assert rng.draws <= 4000
 
 
 def test_the_closed_form_of_a_very_long_back_off_continues_the_steps() -> None:
@@ -251,9 +252,8 @@ def test_durations_are_seconds_or_timedelta() -> None:
 
 
 def test_milliseconds_survive_binary_fractions() -> None:
-    assert [RedeliveryPolicy(initial_redelivery_delay=ms / 1000).delay(1) for ms in range(1000)] == [
-        ms / 1000 for ms in range(1000)
-    ]
+    for ms in range(5000):  # 1.001 * 1000 is below 1001
+        assert RedeliveryPolicy(initial_redelivery_delay=ms / 1000).delay(1) == ms / 1000
 
 
 @pytest.mark.parametrize(
