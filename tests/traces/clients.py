@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from tests.traces.relay import Relay
+from tests.traces.relay import Relay, cut_vm
 
 import redelivery
 from redelivery import Connection, Message, RedeliveryPolicy, SharedDeadLetterStrategy
@@ -76,18 +76,18 @@ def expect(consumer: redelivery.Consumer, *deliveries: tuple[str, int]) -> list[
 
 
 @contextmanager
-def cuttable(client: Client) -> Iterator[tuple[str, Callable[[], object]]]:
-    """A URL, and what makes a connection to it break now, or at its next commit at the latest."""
+def cuttable(client: Client) -> Iterator[tuple[str, Callable[[Connection], object]]]:
+    """A URL, and what cuts the one connection that was made with it."""
     if client.broker is not None:
         broker = client.broker
-        yield client.url, lambda: broker.faults.drop("COMMIT")
+        yield client.url, lambda connection: cut_vm(broker, connection)
         return
     parts = urlsplit(client.url)
     assert parts.hostname is not None, f"{client.url} names no host"
     assert parts.port is not None, f"{client.url} names no port"
     relay = Relay(parts.hostname, parts.port)
     try:
-        yield f"stomp://127.0.0.1:{relay.port}", relay.cut
+        yield f"stomp://127.0.0.1:{relay.port}", lambda _: relay.cut()
     finally:
         relay.cut()
 

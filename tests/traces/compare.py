@@ -182,6 +182,6 @@ def _value(name: str, value: object) -> object:
 def cause(text: str) -> str:
     """A cause in the one form that both clients' texts are compared in."""
     text = text.removeprefix("java.lang.Throwable: ").replace("java.lang.RuntimeException: ", "RuntimeError: ")
-    text = re.sub(r"\{destination = [^,]*, ", "{", text)
-    text = re.sub(r"(?<=\] to )\S+(?= exceeds)", "<id>", text)
+    text = re.sub(r"\{destination = .*?, (?=collision)", "{", text)
+    text = re.sub(r"(?<=\] to ).+?(?= exceeds)", "<id>", text)
     return re.sub(r"(?<=Expiration:)\d+", "<ms>", text)

@@ -36,10 +36,14 @@ class Player(Recorder):
         self.background: threading.Thread | None = None
 
     def play(self) -> Trace:
-        """Run the steps, close all connections in the order in which they were opened, and read what is left."""
+        """Run the steps, close all connections in the order in which they were opened, and read what is left.
+
+        Without a connection, session or consumer that it needs the scenario ends early.
+        """
         try:
             for step in self.scenario.steps:
-                self._do(step)
+                if not self._do(step) and step.do in ("connect", "session", "consumer"):
+                    break
         finally:
             for connection in self.connections:
                 connection.close()
@@ -50,12 +54,14 @@ class Player(Recorder):
         )
         return Trace(tuple(self.events), self.place.left(tuple(queues)), len(self.heard))
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: Step) -> bool:
         with self.timed(step.get("ms", 0) + step.get("linger", 0)):
             try:
                 getattr(self, "do_" + step.do)(step)
             except JMSError as error:
                 self.record(step, error=described(error))
+                return False
+        return True
 
     # -- connections, sessions, consumers
 
@@ -261,7 +267,7 @@ class Player(Recorder):
     def _destination(self, name: str) -> str:
         if name.startswith("topic:"):
             return "topic://" + self.place.physical(name.removeprefix("topic:"))
-        return "queue://" + ",".join(map(self.place.physical, name.split(",")))
+        return "queue://" + self.place.physical(name)
 
 
 _PARAMS = {"prefetch": "prefetchPolicy.all", "nonBlockingRedelivery": "nonBlockingRedelivery", "clientId": "clientID"}

@@ -1,10 +1,13 @@
-"""A TCP relay whose connections can be cut: to the client and to the broker it looks like a lost network."""
+"""How a connection is lost: over TCP by a relay that can be cut, in one process by a fault of the broker."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from contextlib import suppress
+
+from redelivery import Connection, ConnectionLostError, InDoubtError
+from redelivery.broker import EmbeddedBroker
 
 
 class Relay:
@@ -54,3 +57,10 @@ class Relay:
             thread.join()
         for end in self._sockets:
             end.close()
+
+
+def cut_vm(broker: EmbeddedBroker, connection: Connection) -> None:
+    """Break a connection over vm: the broker drops it at a send, which it does not execute."""
+    broker.faults.drop("SEND")
+    with suppress(ConnectionLostError, InDoubtError):
+        connection.session().producer("never").send("never")

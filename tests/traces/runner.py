@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.traces.compare import Mismatch, closest, only_late
+from tests.traces.courses import courses
 from tests.traces.differences import difference
 from tests.traces.notation import line
 from tests.traces.player import Player
@@ -61,13 +62,13 @@ def run(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
 def _once(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
     with target.place(stomp_url) as place:
         got = Player(scenario, place).play()
-    stated = difference(scenario, target)
+    stated = difference(scenario, target.name)
     return Outcome(
         scenario,
         target,
         got,
         tuple(closest(scenario.traces, got, target.sight)),
-        None if stated is None else tuple(closest(stated.traces(scenario), got, target.sight)),
+        None if stated is None else tuple(closest(courses(scenario, target.name), got, target.sight)),
     )
 
 

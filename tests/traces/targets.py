@@ -6,18 +6,18 @@ import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from tests.traces.compare import Sight
-from tests.traces.relay import Relay
+from tests.traces.differences import missing
+from tests.traces.relay import Relay, cut_vm
 from tests.traces.scenario import DEAD_LETTERS, End, Scenario
 from tests.traces.stomp_reader import StompReader, as_recorded
 
 from redelivery import (
-    ConnectionLostError,
     IndividualDeadLetterStrategy,
     Message,
     SharedDeadLetterStrategy,
@@ -41,7 +41,7 @@ class Place(ABC):
         for kept in ("DLQ.individual.", "individual."):
             if name.startswith(kept):
                 return f"{kept}{self.ref}.{name.removeprefix(kept)}"
-        return name if name == DEAD_LETTERS else f"{self.ref}.{name}"
+        return name if name == DEAD_LETTERS else ",".join(f"{self.ref}.{each}" for each in name.split(","))
 
     def logical(self, text: str) -> str:
         """A text with the physical names in it replaced by the logical ones."""
@@ -124,9 +124,7 @@ class VmPlace(Place):
         return f"{self._broker.vm_url}?{urlencode(params)}"
 
     def kill(self, connection: Any) -> None:
-        self._broker.faults.drop("SEND")
-        with suppress(ConnectionLostError):
-            connection.session().producer("never").send("never")
+        cut_vm(self._broker, connection)
 
     def left(self, queues: tuple[str, ...]) -> End:
         return {name: [self._recorded(each) for each in self._broker.messages(self.physical(name))] for name in queues}
@@ -142,7 +140,7 @@ class VmPlace(Place):
         if message.priority != 4:
             seen["priority"] = message.priority
         for name, value in message.properties.items():
-            if name != "ref":
+            if name not in ("ref", "JMSXDeliveryCount"):
                 seen[name] = self.logical(value) if isinstance(value, str) else value
         return seen
 
@@ -157,8 +155,8 @@ class Target:
     strategy: DeadLetterStrategy | None = None
 
     def plays(self, scenario: Scenario) -> bool:
-        """Whether there is something to be seen here that the other columns do not show."""
-        return self.strategy is None or scenario.has_dead_letters
+        """Whether it can be played, and shows something here that the other columns do not."""
+        return missing(scenario) is None and (self.strategy is None or scenario.has_dead_letters)
 
     @contextmanager
     def place(self, stomp_url: str | None) -> Iterator[Place]:

@@ -177,11 +177,11 @@ def test_any_variant_is_right_and_the_closest_is_told_otherwise() -> None:
 def test_a_java_cause_and_ours_meet_in_one_form() -> None:
     java = (
         "java.lang.Throwable: Delivery[3] exceeds redelivery policy limit:RedeliveryPolicy {destination = queue://q, "
-        "maximumRedeliveries = 2}, cause:java.lang.RuntimeException: fail m1 #3"
+        "collisionAvoidanceFactor = 0.15, maximumRedeliveries = 2}, cause:java.lang.RuntimeException: fail m1 #3"
     )
     ours = (
         "Delivery[3] exceeds redelivery policy limit:RedeliveryPolicy {destination = null, "
-        "maximumRedeliveries = 2}, cause:RuntimeError: fail m1 #3"
+        "collisionAvoidanceFactor = 0.15, maximumRedeliveries = 2}, cause:RuntimeError: fail m1 #3"
     )
 
     assert cause(java) == cause(ours)

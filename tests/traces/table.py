@@ -1,0 +1,117 @@
+"""docs/traces.md: the outcome of every scenario at every target, and why it differs where it does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.traces.differences import FAULTS, REASONS, difference, missing
+from tests.traces.scenario import Scenario, scenarios
+from tests.traces.targets import TARGETS
+
+PAGE = Path(__file__).parents[2] / "docs" / "traces.md"
+EQUAL, DIFFERENT, NOT_SHOWN = "equal", "different", ""
+
+_HEAD = """\
+# What the Java client does, and what we do
+
+{recorded} scenarios were recorded with real Java clients (`tests/traces/data`); {played} of them can be expressed here.
+Each is played at every target and compared with its recording: the order of events, what was received,
+JMSRedelivered, JMSXDeliveryCount, delays, failing calls, and the messages left in the queues, dead letters included
+(`tests/traces/compare.py`). Delays: never earlier than recorded minus 10 ms, later by at most 50 ms or 25 %.
+
+This page is written by `scripts/trace-table` from a run; the tests hold every line of it.
+
+"""
+_NOTES = """
+Over STOMP the count of a message left in a queue cannot be read, only whether it was delivered before. The broker's
+own dead letters (`BrokerDeadLetterStrategy`: a NACK) carry no cause there; the copies of a `SharedDeadLetterStrategy`
+do, so the scenarios with dead letters are played once more with it.
+"""
+_FAULTS = """
+## Faults of the Java client that are not copied
+
+The rule: order kept, nothing lost, nothing acknowledged that the application did not acknowledge, time-outs kept.
+Each has a test of its own under the same number (`tests/traces/test_not_copied.py`).
+
+| | the Java client | here |
+|---|---|---|
+"""
+
+
+def stated(scenario: Scenario, target: str) -> str:
+    """The cell that the table of differences claims."""
+    if not TARGETS[target].plays(scenario):
+        return NOT_SHOWN
+    return EQUAL if difference(scenario, target) is None else DIFFERENT
+
+
+def page(cells: Mapping[tuple[str, str], str]) -> str:
+    """The page for these outcomes, by scenario and target."""
+    played = [each for each in scenarios().values() if missing(each) is None]
+    return "".join(
+        (
+            _HEAD.format(recorded=len(scenarios()), played=len(played)),
+            _summary(cells),
+            _NOTES,
+            _faults(),
+            _scenarios(played, cells),
+            _left_out(),
+        )
+    )
+
+
+def _summary(cells: Mapping[tuple[str, str], str]) -> str:
+    lines = ["| target | equal | different | not played |", "|---|---|---|---|"]
+    for name, target in TARGETS.items():
+        seen = Counter(cells[each, name] for each in scenarios())
+        lines.append(f"| {target.title} | {seen[EQUAL]} | {seen[DIFFERENT]} | {seen[NOT_SHOWN]} |")
+    return "\n".join(lines) + "\n"
+
+
+def _faults() -> str:
+    lines = [f"| {number} | {java} | {ours} |" for number, (java, ours) in FAULTS.items()]
+    return _FAULTS + "\n".join(lines) + "\n"
+
+
+def _scenarios(played: list[Scenario], cells: Mapping[tuple[str, str], str]) -> str:
+    lines = [
+        "",
+        "## Scenarios",
+        "",
+        f"| scenario | {' | '.join(TARGETS)} | why, and what happens instead |",
+        f"|---|{'---|' * len(TARGETS)}---|",
+    ]
+    for scenario in played:
+        results = " | ".join(cells[scenario.id, target] for target in TARGETS)
+        lines.append(f"| `{scenario.id}`: {_escaped(scenario.title)} | {results} | {_reasons(scenario)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _reasons(scenario: Scenario) -> str:
+    reasons: dict[str, list[str]] = {}
+    for target in TARGETS:
+        entry = difference(scenario, target) if TARGETS[target].plays(scenario) else None
+        if entry is not None:
+            why = f"fault {entry.fault}" if entry.fault else REASONS[entry.why]
+            reasons.setdefault(f"{why}: {entry.instead}", []).append(target)
+    shown = sum(TARGETS[target].plays(scenario) for target in TARGETS)
+    return "; ".join(
+        text if len(targets) == shown else f"{', '.join(targets)}: {text}" for text, targets in reasons.items()
+    )
+
+
+def _left_out() -> str:
+    reasons: dict[str, list[str]] = {}
+    for scenario in scenarios().values():
+        why = missing(scenario)
+        if why is not None:
+            reasons.setdefault(why, []).append(f"`{scenario.id}`")
+    lines = ["", "## Not played", "", "| needs | scenarios |", "|---|---|"]
+    lines += [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "\\<")

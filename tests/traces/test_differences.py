@@ -1,0 +1,44 @@
+"""The table of differences is complete and has no entry too many; what it leaves out really cannot be expressed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.traces.courses import courses
+from tests.traces.differences import DIFFERENCES, FAULTS, REASONS, missing
+from tests.traces.scenario import scenarios
+from tests.traces.table import PAGE, page, stated
+from tests.traces.targets import TARGETS
+
+import redelivery
+from redelivery import ConfigError, Session
+
+
+def test_every_entry_names_a_scenario_that_is_played_a_reason_and_a_course() -> None:
+    for name, entries in DIFFERENCES.items():
+        assert missing(scenarios()[name]) is None
+        for entry in entries:
+            assert entry.why in REASONS, name
+            assert (entry.why == "fault") is (entry.fault in FAULTS), name
+            for target in entry.targets or TARGETS:
+                if TARGETS[target].plays(scenarios()[name]):
+                    assert courses(scenarios()[name], target), f"{name} has no course at {target}"
+
+
+def test_the_options_that_scenarios_are_played_without_are_refused_by_name() -> None:
+    for scenario in scenarios().values():
+        for option in scenario.connection.get("options", {}):
+            with pytest.raises(ConfigError, match=option):
+                redelivery.connect(f"vm://refused?{option}=true")
+
+
+def test_what_scenarios_are_left_out_for_does_not_exist_yet() -> None:
+    with pytest.raises(ConfigError):
+        redelivery.connect("failover:(vm://a)?jms.prefetchPolicy.all=1")
+    assert not hasattr(Session, "durable_consumer")
+    assert not hasattr(Session, "browser")
+
+
+def test_the_page_in_the_documentation_is_the_one_of_this_table() -> None:
+    cells = {(name, target): stated(scenario, target) for name, scenario in scenarios().items() for target in TARGETS}
+
+    assert PAGE.read_text(encoding="utf-8") == page(cells), "run scripts/trace-table"
