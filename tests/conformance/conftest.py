@@ -9,7 +9,8 @@ import pytest
 from tests.conformance.pairs import PAIRS, Pair
 from tests.conformance.stage import Stage
 
-from redelivery.broker import EmbeddedBroker
+from redelivery import IndividualDeadLetterStrategy
+from redelivery.broker import BrokerConfig, EmbeddedBroker
 
 
 @pytest.fixture(params=list(PAIRS.values()), ids=list(PAIRS))
@@ -19,7 +20,8 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     if kind.real:
         yield Pair(kind, request.getfixturevalue("activemq").stomp_url)
         return
-    with EmbeddedBroker(name=f"conformance-{uuid.uuid4().hex}", stomp_port=0) as broker:
+    config = BrokerConfig(dead_letter_strategies={"individual.>": IndividualDeadLetterStrategy(queue_prefix="DLQ.")})
+    with EmbeddedBroker(name=f"conformance-{uuid.uuid4().hex}", stomp_port=0, config=config) as broker:
         yield Pair(kind, broker.vm_url if kind.name == "vm" else broker.stomp_url)
 
 
