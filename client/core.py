@@ -222,7 +222,7 @@ class SessionCore:
         except ConnectionLostError:
             raise
         except JMSError as error:
-            self.ledger.poison_failed(delivery, monotonic())
+            self.ledger.poison_failed(order, monotonic())
             problem = JMSError(
                 f"a message of {delivery.link.destination} could not be dead-lettered; it stays unacknowledged "
                 f"and is tried again: {error}"

@@ -43,6 +43,7 @@ class ListenerLoop:
                 self._listeners.pop(station, None)
             else:
                 self._listeners[station] = (callback, receipt)
+            station.listening = callback is not None
             self._serve()
         if callback is None and not self._listeners:
             self._end_thread()

@@ -15,7 +15,7 @@
     ├── ConfigError                    also ValueError: a bad option, URL or argument value
     ├── ProtocolError                  the peer does not speak the protocol, or broke it
     ├── RequestTimeoutError            also TimeoutError: a named time-out ran out
-    └── ConnectError                   also ConnectionError: no connection could be made
+    ├── ConnectError                   also ConnectionError: no connection could be made
     └── ConnectionLostError            also ConnectionError: it was there and is gone
 
 The cause, where there is one, is always ``__cause__``.

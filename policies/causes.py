@@ -15,9 +15,10 @@ def delivery_cause(redelivery_count: int, policy: RedeliveryPolicy, cause: BaseE
     return f"Delivery[{redelivery_count}] exceeds redelivery policy limit:{policy}, cause:{describe_cause(cause)}"
 
 
-def dispatch_cause(redelivery_count: int, consumer_id: str, policy: RedeliveryPolicy) -> str:
-    """A message came from the broker with a count already beyond the limit, and no consumer saw it."""
-    return f"Dispatch[{redelivery_count}] to {consumer_id} exceeds redelivery policy limit:{policy}"
+def dispatch_cause(redelivery_count: int, consumer_id: str, policy: RedeliveryPolicy, *, listener: bool = False) -> str:
+    """A message came from the broker with a count already beyond the limit, and nobody saw it."""
+    dispatch = "listener dispatch" if listener else "Dispatch"
+    return f"{dispatch}[{redelivery_count}] to {consumer_id} exceeds redelivery policy limit:{policy}"
 
 
 def expired_cause(expiration_ms: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from redelivery.client.ledger.entries import Order, State, Station
+from redelivery.client.ledger.entries import Order, Poison, State, Station
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.base import Delivery
@@ -34,6 +34,7 @@ class Books:
         self.held: dict[Delivery, None] = {}  # in the order in which the application got them
         self.delayed: list[tuple[float, int, Station, tuple[Delivery, ...]]] = []  # a heap
         self.delayed_count = 0
+        self.condemned: dict[Delivery, Poison] = {}  # could not be dead-lettered yet; the verdict stands
         self.non_blocking = non_blocking
         self.max_delayed = max_delayed
         self.rng = rng

@@ -34,7 +34,7 @@ class Station:
     ``check_limit`` is ActiveMQ's pre-dispatch check. ``name`` stands in cause texts.
     """
 
-    __slots__ = ("check_limit", "closing", "held", "link", "name", "not_before", "policy", "ready")
+    __slots__ = ("check_limit", "closing", "held", "link", "listening", "name", "not_before", "policy", "ready")
 
     def __init__(
         self, link: Link, policy: Callable[[Delivery], RedeliveryPolicy], *, name: str, check_limit: bool = False
@@ -46,6 +46,7 @@ class Station:
         self.ready: deque[Delivery] = deque()
         self.held = 0  # deliveries of this consumer that the application holds
         self.not_before = 0.0  # blocked until then; 0.0: not blocked
+        self.listening = False  # a message listener is set
         self.closing = False  # closed by the application, detached when it holds nothing any more
         link.consumer = self
 

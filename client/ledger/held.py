@@ -65,6 +65,8 @@ class Holding(Sorting):
 
     def put_back(self, delivery: Delivery) -> None:
         """As if it had not been handed out: at the head again, uncounted (JMS receiveBody; a cancelled receive)."""
+        if delivery.state is not HELD:
+            return
         station: Station = delivery.link.consumer
         self._drop_from_hand(delivery, READY)
         station.ready.appendleft(delivery)
@@ -122,6 +124,7 @@ class Holding(Sorting):
             for delivery in entry[3]:
                 delivery.state = GONE
         self.held.clear()
+        self.condemned.clear()
         self.delayed.clear()
         self.delayed_count = 0
         self.orders.clear()
@@ -145,10 +148,12 @@ class Holding(Sorting):
                 delivery.state = GONE
             self.orders.append(Unpark(entry[3]))
         self.delayed.sort()
+        unseen = tuple(each for each in station.ready if not each.state and not each.redeliveries)
         for delivery in station.ready:
+            self.condemned.pop(delivery, None)
             delivery.state = GONE
-        if station.ready:
-            self.orders.append(Release(tuple(station.ready)))
-            station.ready.clear()
+        station.ready.clear()
+        if unseen:
+            self.orders.append(Release(unseen))
         self.stations.remove(station)
         self.orders.append(Detach(station.link))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from redelivery.client.ledger.acknowledge import Acknowledging
 from redelivery.client.ledger.entries import CONDEMNED, GONE, READY, Poison, Station
+from redelivery.model.modes import AckMode
 from redelivery.policies.causes import delivery_cause
 from redelivery.transports.base import Delivery
 
@@ -21,13 +22,18 @@ class Redelivering(Acknowledging):
         """A listener raised (AUTO, DUPS_OK, INDIVIDUAL): everything that its consumer holds failed."""
         self._failed(tuple(each for each in self.held if each.link is station.link), now, cause)
 
-    def poison_failed(self, delivery: Delivery, now: float) -> None:
-        """It could not be dead-lettered: it stays unacknowledged and unseen, and is tried again after its delay."""
+    def poison_failed(self, poison: Poison, now: float) -> None:
+        """It could not be dead-lettered: it stays unacknowledged and unseen, and is tried again.
+
+        That is after its policy's delay, but at least a second: the dead-letter queue may be full or forbidden.
+        """
+        delivery = poison.delivery
         station: Station = delivery.link.consumer
         if station not in self.stations or station.closing:
             return
         policy, count = self._limit(delivery, station)
         delivery.state = CONDEMNED
+        self.condemned[delivery] = poison
         station.ready.appendleft(delivery)
         station.not_before = max(station.not_before, now + max(policy.delay(max(count, 1), self.rng), 1.0))
 
@@ -36,9 +42,9 @@ class Redelivering(Acknowledging):
 
         In the other modes nothing is counted here: the broker does it (ActiveMQ, features R10).
         """
-        if self.mode == self.mode.TRANSACTED:
-            for station in self.stations:
-                station.closing = True
+        for station in self.stations:
+            station.closing = True
+        if self.mode == AckMode.TRANSACTED:
             self._failed(tuple(self.held), now, None)
 
     def _failed(self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None) -> None:
