@@ -10,6 +10,7 @@ from redelivery.broker.core import Core
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.faults import Faults
+from redelivery.broker.stomp_server import HOST, StompServer
 from redelivery.broker.views import StoredSource
 from redelivery.model.destinations import Topic, destination
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
@@ -41,6 +42,7 @@ class EmbeddedBroker:
         self.name = name
         self.core = Core(name, config or BrokerConfig())
         self._stomp_port = stomp_port
+        self._stomp: StompServer | None = None
         self._state = "not started yet"
 
     @property
@@ -52,11 +54,18 @@ class EmbeddedBroker:
         """Start; entering the context does it too.
 
         Raises:
+            ConfigError: the STOMP port cannot be had.
             IllegalStateError: it was started before, or another broker of that name runs in this process.
         """
         if self._state != "not started yet":
             raise IllegalStateError(f"the embedded broker {self.name!r} cannot be started: it is {self._state}")
         registry.register(self)
+        if self._stomp_port is not None:
+            try:
+                self._stomp = StompServer(self.core, self._stomp_port)
+            except ConfigError:
+                registry.unregister(self)
+                raise
         self._state = "running"
         return self
 
@@ -66,6 +75,8 @@ class EmbeddedBroker:
             return
         self._state = "closed"
         registry.unregister(self)
+        if self._stomp is not None:
+            self._stomp.close(_END)
         self.core.close("close() was called", _END)
 
     def __enter__(self) -> EmbeddedBroker:
@@ -82,6 +93,22 @@ class EmbeddedBroker:
     def vm_url(self) -> str:
         """What `redelivery.connect` takes within this process."""
         return f"vm://{self.name}"
+
+    @property
+    def stomp_url(self) -> str:
+        """Where STOMP clients connect to.
+
+        Raises:
+            IllegalStateError: no STOMP port was asked for, or the broker does not run.
+        """
+        if self._stomp_port is None:
+            raise IllegalStateError(
+                f"the embedded broker {self.name!r} does not listen for STOMP: it was made without stomp_port;"
+                " give stomp_port=0 for a free port"
+            )
+        if self._stomp is None or self._state != "running":
+            raise IllegalStateError(f"the embedded broker {self.name!r} has no STOMP port: it is {self._state}")
+        return f"stomp://{HOST}:{self._stomp.port}"
 
     def queue_depth(self, name: str) -> int:
         """How many messages a queue holds: waiting or unacknowledged; delayed ones not yet.

@@ -12,6 +12,7 @@ have no effect, as a call within the process has no answer that could be late or
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
@@ -75,6 +76,7 @@ class Faults:
         self._lock = threading.Lock()
         self._planned: list[Fault] = []
         self._silent = False
+        self.on_change: Callable[[], None] = _nothing  # for the doors: silence has begun or ended
 
     def drop(self, command: str, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Cut the connection when the frame comes; it is not executed."""
@@ -101,12 +103,14 @@ class Faults:
     def silence(self) -> None:
         """Say nothing more to any STOMP client, not even a heart-beat, until `clear`; what was to be said is kept."""
         self._silent = True
+        self.on_change()
 
     def clear(self) -> None:
         """Forget all faults and speak again."""
         with self._lock:
             self._planned.clear()
             self._silent = False
+        self.on_change()
 
     @property
     def silent(self) -> bool:
@@ -138,3 +142,7 @@ class Faults:
         with self._lock:
             self._planned.append(fault)
         return fault
+
+
+def _nothing() -> None:
+    return

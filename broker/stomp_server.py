@@ -1,0 +1,154 @@
+"""The STOMP door: one thread serves all clients of an embedded broker, and waits for none of them."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from collections import deque
+from contextlib import suppress
+from itertools import count
+from typing import Final
+
+from redelivery.broker.core import Core
+from redelivery.broker.stomp_socket import StompSocket
+from redelivery.model.errors import ConfigError
+from redelivery.transports.wire.clock import monotonic
+
+HOST: Final = "127.0.0.1"
+
+
+class StompServer:
+    """Listens from the start on. ``port`` 0 takes a free one.
+
+    Raises:
+        ConfigError: the port cannot be had.
+    """
+
+    def __init__(self, core: Core, port: int) -> None:
+        self._core = core
+        try:
+            self._listener = socket.create_server((HOST, port))
+        except OSError as error:
+            raise ConfigError(f"stomp_port={port}: cannot listen on {HOST}:{port}: {error.strerror}") from error
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
+        self._bell, self._rope = socket.socketpair()  # a byte on the rope wakes the thread
+        self._bell.setblocking(False)
+        self._rope.setblocking(False)
+        self._pulled = False
+        self._closing = False
+        self._all_eager = False
+        self._eager: deque[StompSocket] = deque()  # they may have something to write
+        self._clients: dict[StompSocket, int] = {}  # with the events that the selector looks for
+        self._numbers = count(1)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name=f"redelivery-broker-{core.name}-stomp", daemon=True)
+        core.faults.on_change = self._faults_changed
+        self._thread.start()
+
+    def close(self, timeout: float) -> None:
+        """Cut every connection and end the thread, waiting for it up to ``timeout`` seconds. Harmless twice."""
+        self._closing = True
+        self._pull()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                for key, _ in self._selector.select(self._patience()):
+                    if key.fileobj is self._listener:
+                        self._accept()
+                    elif key.fileobj is self._bell:
+                        self._answer_bell()
+                    else:
+                        client: StompSocket = key.data
+                        if client.reads:
+                            client.read()
+                        self._eager.append(client)
+                self._tick()
+        finally:
+            for client in list(self._clients):
+                client.close()
+                client.socket.close()
+            self._selector.close()
+            for each in (self._listener, self._bell, self._rope):
+                each.close()
+
+    def _patience(self) -> float | None:
+        """Seconds until something is due."""
+        if self._eager or self._all_eager:
+            return 0.0
+        deadlines = [client.next_deadline() for client in self._clients]
+        next_one = min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return None if next_one is None else max(0.0, next_one - monotonic())
+
+    def _tick(self) -> None:
+        """What is due, then what is to be written."""
+        now = monotonic()
+        for client in self._clients:
+            deadline = client.next_deadline()
+            if deadline is not None and deadline <= now:
+                client.tick(now)
+                self._eager.append(client)
+        if self._all_eager:
+            self._all_eager = False
+            self._eager.extend(self._clients)
+        for client in dict.fromkeys([self._eager.popleft() for _ in range(len(self._eager))]):
+            client.write()
+            self._watch(client)
+
+    def _watch(self, client: StompSocket) -> None:
+        """Look for what the client is ready for now; a closed one is let go."""
+        before = self._clients.get(client)
+        if before is None:
+            return
+        events = 0
+        if client.closed:
+            del self._clients[client]
+        else:
+            events = (selectors.EVENT_READ if client.reads else 0) | (selectors.EVENT_WRITE if client.writes else 0)
+            self._clients[client] = events
+        if before and not events:
+            self._selector.unregister(client.socket)
+        elif events and not before:
+            self._selector.register(client.socket, events, client)
+        elif events != before:
+            self._selector.modify(client.socket, events, client)
+        if client.closed:
+            client.socket.close()
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:  # it is gone again
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        session = f"ID:{self._core.name}-{self._core.started_at}-2:{next(self._numbers)}"
+        client = StompSocket(sock, self._core, session, self._wake)
+        self._clients[client] = 0
+        self._watch(client)
+
+    def _wake(self, client: StompSocket) -> None:
+        """The client has something to write; called from any thread."""
+        self._eager.append(client)
+        if threading.current_thread() is not self._thread:
+            self._pull()
+
+    def _faults_changed(self) -> None:
+        self._all_eager = True
+        self._pull()
+
+    def _pull(self) -> None:
+        if not self._pulled:
+            self._pulled = True
+            with suppress(OSError):  # the thread has ended
+                self._rope.send(b"!")
+
+    def _answer_bell(self) -> None:
+        self._pulled = False  # first: whoever pulls from now on is answered again
+        with suppress(BlockingIOError):
+            self._bell.recv(64)
