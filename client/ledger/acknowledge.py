@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.ledger.entries import GONE, HELD
 from redelivery.client.ledger.held import Holding
-from redelivery.transports.base import Delivery
+from redelivery.transports.delivery import Delivery
 
 
 class Acknowledging(Holding):

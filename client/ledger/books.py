@@ -8,7 +8,7 @@ from random import Random
 from redelivery.client.ledger.entries import Order, Poison, State, Station
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.base import Delivery
+from redelivery.transports.delivery import Delivery
 
 
 class Books:

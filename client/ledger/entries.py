@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.base import Delivery, Link
+from redelivery.transports.delivery import Delivery, Link
 
 
 class State(IntEnum):

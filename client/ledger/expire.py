@@ -5,7 +5,7 @@ from __future__ import annotations
 from redelivery.client.ledger.books import Books
 from redelivery.client.ledger.entries import CONDEMNED, GONE, Poison, Station
 from redelivery.policies.causes import dispatch_cause, expired_cause
-from redelivery.transports.base import Delivery
+from redelivery.transports.delivery import Delivery
 
 
 class Sorting(Books):

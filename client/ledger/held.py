@@ -19,7 +19,7 @@ from redelivery.client.ledger.entries import (
 )
 from redelivery.client.ledger.expire import Sorting
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Delivery
+from redelivery.transports.delivery import Delivery
 
 NEVER = float("inf")
 

@@ -8,7 +8,7 @@ from redelivery.client.ledger.acknowledge import Acknowledging
 from redelivery.client.ledger.entries import CONDEMNED, GONE, READY, Poison, Station
 from redelivery.model.modes import AckMode
 from redelivery.policies.causes import delivery_cause
-from redelivery.transports.base import Delivery
+from redelivery.transports.delivery import Delivery
 
 
 class Redelivering(Acknowledging):

@@ -1,0 +1,67 @@
+"""What travels up through the seam: deliveries, and the links that they come on. Pure values for the ledger."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from redelivery.model.destinations import Destination
+from redelivery.model.values import Body, Value
+
+
+class Link:
+    """One consumer's attachment to a destination. The transport fills `id`; the session owns `consumer`."""
+
+    __slots__ = ("consumer", "destination", "id", "no_local", "prefetch", "selector")
+
+    def __init__(
+        self,
+        destination: Destination,
+        *,
+        prefetch: int | None = None,
+        selector: str | None = None,
+        no_local: bool = False,
+    ) -> None:
+        self.destination = destination
+        self.prefetch = prefetch  # None: the dialect's default, filled in by attach
+        self.selector = selector
+        self.no_local = no_local
+        self.id = ""
+        self.consumer: Any = None
+
+
+class Delivery(ABC):
+    """One message as the broker handed it to one link: a `redelivery.model.messages.MessageSource`.
+
+    The slots after `link` belong to the session's ledger; a transport only initialises them.
+    ``redeliveries`` counts local ones, ``state`` is the ledger's, ``cause`` the application's last failure with it.
+    """
+
+    __slots__ = ("cause", "link", "redeliveries", "state")
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.redeliveries = 0
+        self.state = 0
+        self.cause: BaseException | None = None
+
+    @abstractmethod
+    def wire_count(self) -> int:
+        """1 on what the wire calls a first delivery; a lower bound where it carries only a flag."""
+
+    @abstractmethod
+    def expires_at(self) -> int:
+        """Epoch milliseconds, 0 for never; cheap, it is asked of every message."""
+
+    @abstractmethod
+    def body(self) -> Body:
+        """The body, decoded. Raises MessageFormatError."""
+
+    @abstractmethod
+    def properties(self) -> Mapping[str, Value]:
+        """The properties, read-only."""
+
+    @abstractmethod
+    def header(self, name: str) -> Any:
+        """One of `redelivery.model.messages.HEADERS`."""
