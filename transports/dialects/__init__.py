@@ -1,1 +1,4 @@
-"""transports/dialects."""
+"""What each broker means by the protocols: one table per broker, read by both protocols.
+
+A broker's name stands here and nowhere else below the sessions.
+"""

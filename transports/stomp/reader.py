@@ -79,14 +79,15 @@ class FrameReader:
                 if end < 0:
                     self._keep_head(data[at:])
                     return
+                head = data[at : end + 1]
+                if self.version == "1.2":
+                    head = head.replace(b"\r\n", b"\n")
             else:
                 start = end + 2
-            head = data[at : end + 1]
-            if self.version == "1.2" and b"\r" in head:
-                head = head.replace(b"\r\n", b"\n")
+                head = data[at : end + 1]
             if not head.startswith(_FREQUENT) and _command_line.match(head) is None:
                 raise _not_stomp(data[at : at + 64])
-            length = self._content_length(head)
+            length = self._content_length(head) if b"\ncontent-length:" in head else -1
             end = find(b"\0", start) if length < 0 else start + length
             if end < 0 or end >= size:
                 self._head = head
@@ -110,10 +111,8 @@ class FrameReader:
         return found.start(), found.end()
 
     def _content_length(self, head: bytes) -> int:
-        at = head.find(b"\ncontent-length:")
-        if at < 0:
-            return -1
-        digits = head[at + 16 : head.find(b"\n", at + 16)].strip()
+        at = head.find(b"\ncontent-length:") + 16
+        digits = head[at : head.find(b"\n", at)].strip()
         if len(digits) > 10 or not digits.isdigit():
             raise ProtocolError(f"content-length {digits[:20]!r} is no number of bytes")
         length = int(digits)

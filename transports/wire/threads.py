@@ -1,24 +1,60 @@
-"""Where a thread parks until there may be something for it to do."""
+"""Where a thread parks until another one wakes it."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+
+from redelivery.transports.wire.clock import monotonic
 
 
 class Waiter:
-    """A parking place for one thread at a time; a wake-up before the wait is not lost, several count as one."""
+    """One thread at a time waits here; any thread may wake it, also before it waits: no wake is lost.
 
-    __slots__ = ("_event",)
+    A wake has a reason (``woken``); a nudge only lets the thread look again (it may have to lead now). ``poke``, while
+    set, ends the system call in which the thread waits instead of the gate.
+    """
+
+    __slots__ = ("_gate", "poke", "woken")
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._gate = threading.Lock()  # shut (locked) but for a moment: opening it lets one park() through
+        self._gate.acquire()
+        self.woken = False
+        self.poke: Callable[[], None] | None = None
 
     def wake(self) -> None:
-        """Let the one who waits look again; from any thread."""
-        self._event.set()
+        """Let the one who waits look again; harmless when nobody waits."""
+        self.woken = True  # before looking at `poke`: whoever sets that looks at `woken` afterwards
+        poke = self.poke
+        if poke is not None:
+            poke()
+        self.nudge()
+
+    def nudge(self) -> None:
+        """Open the gate once, without a reason."""
+        if self._gate.locked():
+            try:
+                self._gate.release()
+            except RuntimeError:  # another thread was faster: the gate is open
+                return
+
+    def park(self, timeout: float | None) -> None:
+        """Wait at the gate, at most ``timeout`` seconds; the caller looks for itself why it was opened."""
+        if timeout is None:
+            self._gate.acquire()
+        elif timeout <= 0:
+            self._gate.acquire(blocking=False)
+        else:
+            self._gate.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
 
     def wait(self, timeout: float | None) -> bool:
-        """Park until woken, at most ``timeout`` seconds; True where it was woken."""
-        woken = self._event.wait(timeout)
-        self._event.clear()
-        return woken
+        """Wait until woken, at most ``timeout`` seconds; whether it was woken since the last wait."""
+        deadline = None if timeout is None else monotonic() + timeout
+        while not self.woken:
+            remaining = None if deadline is None else deadline - monotonic()
+            if remaining is not None and remaining <= 0:
+                return False
+            self.park(remaining)
+        self.woken = False
+        return True

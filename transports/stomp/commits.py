@@ -1,0 +1,114 @@
+"""The ends of a unit of work: COMMIT, and the dead letter that is sent and acknowledged as one.
+
+1. BEGIN, ACKs and COMMIT leave in one write only when the transaction has no SEND: a broker commits the rest of a
+   transaction of which it refused a SEND. So every SEND is answered first, and a refused one aborts.
+2. An answer to COMMIT that does not come is in doubt; before COMMIT is written nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.messages import Message
+from redelivery.transports.base import Flow, Pending
+from redelivery.transports.stomp.conversation import NO_ANSWER, Conversation
+from redelivery.transports.stomp.messages import StompDelivery
+from redelivery.transports.stomp.subscriptions import PLAIN, acks
+from redelivery.transports.stomp.transactions import UnitOfWork
+
+
+def commit(talk: Conversation, work: UnitOfWork, deliveries: Sequence[StompDelivery], errors_before: int) -> Flow[None]:
+    """Commit the SENDs, and acknowledge the deliveries: in the transaction, or after it where ACKs are not undone.
+
+    ``errors_before`` is the router's count at BEGIN.
+
+    Raises:
+        TransactionRolledBackError, InDoubtError: see `Channel.commit`.
+    """
+    if not deliveries and not work.begun:
+        return
+    atomic = talk.dialect.ack_in_transaction
+    try:
+        yield from _confirm_sends(talk, work, errors_before)
+        if not atomic and not work.begun:
+            yield from _acknowledge(talk, deliveries)
+            return
+        enlisted = work.enlist(deliveries) if atomic else b""
+        pending, receipt = talk.ask()
+    except ConnectionLostError as error:
+        work.close()
+        raise TransactionRolledBackError(f"the connection was lost before the commit: {error}") from error
+    yield from _end(talk, work, enlisted + work.commit(receipt), pending, receipt)
+    if not atomic and deliveries:
+        try:
+            yield from _acknowledge(talk, deliveries)
+        except JMSError as error:
+            raise InDoubtError(f"the sends are committed, but not all deliveries are acknowledged: {error}") from error
+
+
+def dead_letter(talk: Conversation, delivery: StompDelivery, copy: Message) -> Flow[None]:
+    """The copy and the ACK in a transaction of their own; or, where ACKs are not undone, the one after the other.
+
+    Raises:
+        JMSError: the broker refuses the copy; the delivery is still ours.
+        InDoubtError: the answer to the COMMIT did not come.
+    """
+    head, body = talk.encoder.encode(copy)
+    pending, receipt = talk.ask()
+    if not talk.dialect.ack_in_transaction:
+        talk.outbox.write(b"%breceipt:%b\n\n" % (head, receipt), body, b"\0")
+        yield from talk.answer(pending, receipt)
+        talk.outbox.write(delivery.subscription.ack(delivery, PLAIN))
+        return
+    work = UnitOfWork()
+    head = b"%b%breceipt:%b\ntransaction:%b\n\n" % (work.begin(), head, receipt, work.name.encode())
+    talk.outbox.write(head, body, b"\0")
+    try:
+        yield from talk.answer(pending, receipt)
+    except JMSError:
+        talk.abort(work)
+        raise
+    pending, receipt = talk.ask()
+    yield from _end(talk, work, work.enlist((delivery,)) + work.commit(receipt), pending, receipt)
+
+
+def _confirm_sends(talk: Conversation, work: UnitOfWork, errors_before: int) -> Flow[None]:
+    """Wait until every SEND of the transaction is answered; one that failed undoes it all."""
+    problem: JMSError | None = None
+    try:
+        for pending in work.sends:
+            if not pending.done:
+                yield pending
+            problem = problem or pending.error
+    except NO_ANSWER as error:
+        problem = error
+    if work.begun and not talk.dialect.receipt_in_transaction and talk.router.errors != errors_before:
+        problem = talk.router.last_error  # the answer to a SEND may be any ERROR
+    if problem is not None:
+        text = f"a send in the transaction failed, so all of it was undone: {problem}"
+        with suppress(ConnectionLostError):  # undone by the broker then
+            talk.abort(work)
+        raise TransactionRolledBackError(text) from problem
+
+
+def _end(talk: Conversation, work: UnitOfWork, written: bytes, pending: Pending, receipt: bytes) -> Flow[None]:
+    name = work.close()
+    try:
+        talk.outbox.write(written)
+        yield from talk.answer(pending, receipt)
+    except NO_ANSWER as error:
+        text = f"the broker's answer to the commit did not come: {error}"
+        raise InDoubtError(text, transaction_id=name) from error
+    except JMSError as error:
+        raise TransactionRolledBackError(f"the commit was refused: {error}") from error
+
+
+def _acknowledge(talk: Conversation, deliveries: Sequence[StompDelivery]) -> Flow[None]:
+    """ACKs, of which the last is answered, and with it all."""
+    last = deliveries[-1]
+    pending, receipt = talk.ask()
+    end = b"\nreceipt:%b\n\n\0" % receipt
+    talk.outbox.write(acks(deliveries[:-1]) + last.subscription.ack(last, end))
+    yield from talk.answer(pending, receipt)

@@ -1,0 +1,179 @@
+"""Where a frame from the broker goes: a MESSAGE to its session's inbox, an answer to whoever asked.
+
+It runs on whichever thread reads. Other threads only add and remove entries of its tables, each in one step.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
+from redelivery.transports.base import Pending
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.errors import broker_error
+from redelivery.transports.stomp.frames import Frame, raw_value
+from redelivery.transports.stomp.messages import StompDelivery
+from redelivery.transports.stomp.reader import RawFrame
+from redelivery.transports.stomp.subscriptions import Subscription
+
+log = logging.getLogger(__name__)
+_SUBSCRIPTION = b"\nsubscription:"
+
+
+class Router:
+    """One connection's tables.
+
+    Args:
+        dialect: whether an ERROR says whom it answers, and whether it ends the connection.
+        on_error: is told of errors that answer nobody.
+    """
+
+    def __init__(self, dialect: StompDialect, version: str, on_error: Callable[[JMSError], None]) -> None:
+        self._dialect = dialect
+        self._version = version
+        self._on_error = on_error
+        self._subscriptions: dict[bytes, Subscription] = {}
+        self._last: tuple[Subscription, bytes] | None = None  # whom the last message was for, and its header line
+        self._numbers = count(1)
+        self._lost: JMSError | None = None
+        self.receipts: dict[bytes, Pending] = {}
+        self.last_error: JMSError | None = None
+        self.errors = 0  # so far
+
+    def add(self, subscription: Subscription) -> None:
+        """Its messages go to its inbox from now on."""
+        self._subscriptions[subscription.identifier] = subscription
+
+    def remove(self, subscription: Subscription) -> None:
+        """Its messages, which are the broker's again, are dropped from now on."""
+        subscription.ended = IllegalStateError("its consumer is closed")
+        self._subscriptions.pop(subscription.identifier, None)
+        self._last = None
+
+    def expect(self, pending: Pending) -> bytes:
+        """The receipt to ask for; its RECEIPT or ERROR completes the pending. Raises ConnectionLostError."""
+        receipt = b"%d" % next(self._numbers)
+        self.receipts[receipt] = pending
+        if self._lost is not None:  # looked at after: `lose` sees the entry, or we see the loss
+            self.receipts.pop(receipt, None)
+            raise ConnectionLostError(str(self._lost)) from self._lost
+        return receipt
+
+    def forget(self, receipt: bytes) -> None:
+        """Nobody waits for it any more."""
+        self.receipts.pop(receipt, None)
+
+    def lose(self, error: JMSError) -> None:
+        """The connection is gone: every answer that is missing fails, every delivery is stale."""
+        self.refuse(error)
+        for subscription in list(self._subscriptions.values()):
+            subscription.ended = ConnectionLostError(str(error))
+        for pending in self._take_all():
+            lost = ConnectionLostError(str(error))
+            lost.__cause__ = error
+            _finish(pending, lost)
+
+    def refuse(self, error: JMSError) -> None:
+        """Answers can be asked for no more."""
+        self._lost = error
+
+    def route(self, frames: list[RawFrame]) -> None:
+        """Take the frames of one read.
+
+        Raises:
+            ProtocolError: a frame that no server sends, or that lacks what it must have.
+            ConnectionLostError: the broker says ERROR, and that ends the connection.
+        """
+        if self._last is not None:
+            last, line = self._last
+            batch = [
+                StompDelivery(head, body, last)
+                for head, body in frames
+                if head.startswith(line, head.find(_SUBSCRIPTION)) and head.startswith(b"MESSAGE\n")
+            ]
+            if len(batch) == len(frames):  # by far the most frequent: one inbox, one wake
+                _deliver(last, batch)
+                return
+        self._route_mixed(frames)
+
+    def _route_mixed(self, frames: list[RawFrame]) -> None:
+        target: Subscription | None = None
+        batch: list[StompDelivery] = []
+        for head, body in frames:
+            if head.startswith(b"MESSAGE\n"):
+                subscription = self._find(head)
+                if subscription is not target:
+                    _deliver(target, batch)
+                    target, batch = subscription, []
+                if subscription is not None:
+                    batch.append(StompDelivery(head, body, subscription))
+            else:
+                _deliver(target, batch)
+                batch = []
+                self._answer(head, body)
+        _deliver(target, batch)
+
+    def _find(self, head: bytes) -> Subscription | None:
+        """Whose message it is; None where that has ended."""
+        identifier = raw_value(head, _SUBSCRIPTION)
+        if identifier is None:
+            raise ProtocolError("a MESSAGE came without the header subscription")
+        found = self._subscriptions.get(identifier)
+        self._last = None if found is None else (found, b"\nsubscription:%b\n" % identifier)
+        return found
+
+    def _answer(self, head: bytes, body: bytes) -> None:
+        if head.startswith(b"RECEIPT\n"):
+            receipt = raw_value(head, b"\nreceipt-id:")
+            if receipt is None:
+                raise ProtocolError("a RECEIPT came without the header receipt-id")
+            pending = self.receipts.pop(receipt, None)
+            if pending is not None:  # else: whoever asked has given up
+                _finish(pending, None)
+        elif head.startswith(b"ERROR\n"):
+            self._error(Frame(head, body, self._version))
+        else:
+            raise ProtocolError(f"a server does not send {Frame(head, body).command}")
+
+    def _error(self, frame: Frame) -> None:
+        error = self.last_error = broker_error(frame)
+        self.errors += 1
+        receipt = frame.raw(b"\nreceipt-id:")
+        if receipt is not None:
+            asked = [self.receipts.pop(receipt)] if receipt in self.receipts else []
+        elif self._dialect.error_names_receipt:
+            asked = []
+        else:
+            asked = self._take_all()  # it may answer any of them
+        for pending in asked:
+            _finish(pending, error)
+        if not asked:
+            self._on_error(error)
+        if self._dialect.error_closes:
+            raise ConnectionLostError(str(error)) from error
+
+    def _take_all(self) -> list[Pending]:
+        taken: list[Pending] = []
+        with suppress(KeyError):  # there is no more; another thread may take some meanwhile
+            while True:
+                taken.append(self.receipts.popitem()[1])
+        return taken
+
+
+def _deliver(subscription: Subscription | None, batch: list[StompDelivery]) -> None:
+    if subscription is not None and batch:
+        subscription.events.inbox.extend(batch)
+        subscription.events.waiter.wake()
+
+
+def _finish(pending: Pending, error: JMSError | None) -> None:
+    try:
+        if error is None:
+            pending.complete()
+        else:
+            pending.fail(error)
+    except Exception:  # an application's callback, on the thread that reads for all
+        log.exception("a callback that was told of a broker's answer failed")

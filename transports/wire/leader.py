@@ -1,0 +1,188 @@
+"""Leader and followers: of the threads that wait on one connection, one reads for all.
+
+1. The thread that waits reads itself, so that a message need not be handed from thread to thread.
+2. The leader only passes bytes on (they become deliveries in inboxes and answers to requests); it never runs a session.
+3. Whoever leaves, by whatever way, while nobody leads wakes one of the parked. So while anybody waits, somebody reads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.socket import Stream
+from redelivery.transports.wire.threads import Waiter
+
+_READS_AFTER_DEADLINE: Final = 4  # what is there counts as in time; others' messages must not hold us
+_READS_AS_STAND_IN: Final = 8
+
+
+class Leader:
+    """Who reads one stream.
+
+    Args:
+        stream: what is read.
+        receive: is given the bytes; raises JMSError when they end the connection. Runs on the thread that reads.
+        fail: is told that error, or that the connection was lost; must call `stop`.
+        left: is called when the last reader has gone.
+        close: gives the descriptor back; is called once, after `stop`, when nobody reads any more.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        receive: Callable[[bytes], None],
+        fail: Callable[[JMSError], object],
+        left: Callable[[], None],
+        close: Callable[[], None],
+    ) -> None:
+        self._stream = stream
+        self._receive = receive
+        self._fail = fail
+        self._left = left
+        self._close = close
+        self._mutex = threading.Lock()
+        self._leader: int | None = None  # the thread that leads
+        self._parked: list[Waiter] = []
+        self._closed = False
+        self.lost: JMSError | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether the calling thread is the one that reads (so it is inside `receive`)."""
+        return self._leader == threading.get_ident()
+
+    @property
+    def led(self) -> bool:
+        """Whether anybody reads."""
+        return self._leader is not None
+
+    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+        """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; reads meanwhile.
+
+        Raises:
+            ConnectionLostError: the connection is gone.
+        """
+        deadline = None if timeout is None else monotonic() + timeout
+        while not waiter.woken:
+            try:
+                if self._take_lead(waiter):
+                    self._lead(waiter, deadline)
+                else:
+                    waiter.park(None if deadline is None else deadline - monotonic())
+            finally:
+                self._step_back(waiter)
+            if deadline is not None and monotonic() >= deadline:
+                break
+        waiter.woken = False
+
+    def read_now(self) -> bool:
+        """Read what is there, without waiting, for those who do not read; False if somebody reads."""
+        with self._mutex:
+            if self._leader is not None or self.lost is not None:
+                return False
+            self._leader = threading.get_ident()
+        try:
+            for _ in range(_READS_AS_STAND_IN):
+                if not self._read():
+                    break
+        finally:
+            self._step_back(None)
+        return True
+
+    def stop(self, error: JMSError) -> None:
+        """The connection is gone: whoever waits gets a ConnectionLostError that says why."""
+        with self._mutex:
+            if self.lost is not None:
+                return
+            self.lost = error
+            parked = list(self._parked)
+            close = self._leader is None
+        self._stream.shut_down()
+        for waiter in parked:
+            waiter.nudge()
+        if close:
+            self._close_once()
+
+    def orphan(self, error: JMSError) -> None:
+        """In a child after fork(): forget the parent's threads and descriptors; the parent's connection goes on."""
+        self._mutex = threading.Lock()
+        self._parked = []
+        self._leader = None
+        self.lost = error
+        self._close_once()
+
+    def _take_lead(self, waiter: Waiter) -> bool:
+        with self._mutex:
+            if self.lost is not None:
+                raise ConnectionLostError(str(self.lost)) from self.lost
+            if self._leader is None:
+                self._leader = threading.get_ident()
+                return True
+            if self._leader == threading.get_ident():
+                raise IllegalStateError(
+                    "a callback that tells of an answer runs on the thread that reads: it cannot wait"
+                )
+            self._parked.append(waiter)
+            return False
+
+    def _lead(self, waiter: Waiter, deadline: float | None) -> None:
+        late = 0
+        while not waiter.woken and self.lost is None:
+            remaining = None
+            if deadline is not None:
+                remaining = max(0.0, deadline - monotonic())
+                if remaining == 0.0:
+                    late += 1
+                    if late > _READS_AFTER_DEADLINE:
+                        return
+            waiter.poke = self._stream.poke
+            try:
+                # Looked at after `poke` was set: a wake that came before that is seen, a later one pokes.
+                ready = waiter.woken or self._stream.wait_readable(remaining)
+            finally:
+                waiter.poke = None
+            if not ready:
+                return
+            self._read()
+
+    def _read(self) -> bool:
+        """One read and all that it brings; False when nothing came."""
+        if self.lost is not None:
+            return False
+        try:
+            data = self._stream.receive()
+            if data is None or self.lost is not None:
+                return False
+            self._receive(data)
+        except JMSError as error:
+            self._fail(error)
+            return False
+        return True
+
+    def _step_back(self, waiter: Waiter | None) -> None:
+        """Lead no more, or park no more, whichever it was; an interrupt may have come at any moment."""
+        with self._mutex:
+            led = self._leader == threading.get_ident()
+            if led:
+                self._leader = None
+            elif waiter in self._parked:
+                self._parked.remove(waiter)
+            heir = self._parked[0] if self._parked and self._leader is None else None
+            lost = self.lost is not None
+        if heir is not None:
+            heir.nudge()
+        if led and lost:
+            self._close_once()
+        elif led and heir is None:
+            self._left()
+
+    def _close_once(self) -> None:
+        with self._mutex:
+            if self._closed:
+                return
+            self._closed = True
+        self._close()

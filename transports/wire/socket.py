@@ -1,0 +1,185 @@
+"""Sockets: connected within a deadline, never blocking afterwards, plain or TLS."""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from typing import Final
+
+from redelivery.model.errors import ConnectError, ConnectionLostError
+from redelivery.transports.wire.clock import monotonic
+
+READ_SIZE: Final = 256 << 10
+_TLS_WRITE: Final = 64 << 10  # at once, so that a reader need not wait long for the lock
+_WANTS: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
+_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
+
+
+class Stream:
+    """A connected socket. One thread at a time receives, one at a time sends; both may at the same time.
+
+    OpenSSL forbids the latter, so on TLS each call holds a lock, for as long as it does not wait.
+    """
+
+    def __init__(self, sock: socket.socket, name: str) -> None:
+        self.name = name
+        sock.setblocking(False)
+        self._sock = sock
+        self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
+        self._tls_lock = threading.Lock()
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._readable = select.poll()
+        self._readable.register(sock, select.POLLIN)
+        self._readable.register(self._wake_in, select.POLLIN)
+
+    def fileno(self) -> int:
+        """For others that wait for input; -1 once closed."""
+        return self._sock.fileno()
+
+    def wait_readable(self, timeout: float | None) -> bool:
+        """Whether there is input, or `poke` was called, within ``timeout`` seconds. One thread at a time."""
+        if self._tls is not None and self._tls.pending():
+            return True
+        events = self._readable.poll(None if timeout is None else timeout * 1000)
+        for descriptor, _ in events:
+            if descriptor == self._wake_in.fileno():
+                self._drain_pokes()
+        return bool(events)
+
+    def poke(self) -> None:
+        """End a `wait_readable` of another thread."""
+        with suppress(OSError):  # full: it is poked already; closed: nobody waits
+            self._wake_out.send(b"!")
+
+    def receive(self) -> bytes | None:
+        """What is there, None for nothing. Raises ConnectionLostError at the end of the stream."""
+        try:
+            if self._tls is None:
+                data = self._sock.recv(READ_SIZE)
+            else:
+                with self._tls_lock:
+                    data = self._tls.recv(READ_SIZE)
+        except _WANTS:
+            return None
+        except OSError as error:
+            raise ConnectionLostError(f"{self.name}: {error}") from error
+        if not data:
+            raise ConnectionLostError(f"{self.name} closed the connection")
+        if _QUICKACK is not None:
+            # Brokers leave Nagle's algorithm on: a delayed ACK of ours would cost 40 ms per commit. Not sticky.
+            self._sock.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
+        return data
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Send what the system takes now; how many bytes that were. Raises ConnectionLostError."""
+        try:
+            if self._tls is None:
+                return self._sock.send(data)
+            with self._tls_lock:
+                return self._tls.send(data[:_TLS_WRITE])
+        except _WANTS:
+            return 0
+        except OSError as error:
+            raise ConnectionLostError(f"{self.name}: {error}") from error
+
+    def wait_writable(self, timeout: float) -> bool:
+        """Whether the peer takes more within ``timeout`` seconds."""
+        writable = select.poll()
+        try:
+            writable.register(self._sock, select.POLLOUT)
+        except ValueError:  # closed: `send` says so
+            return True
+        return bool(writable.poll(timeout * 1000))
+
+    def shut_down(self) -> None:
+        """End it for the peer and for whoever waits here; the descriptor stays taken until `close`."""
+        with suppress(OSError):  # the peer was faster
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # SSLSocket's own would turn TLS off under a reader
+        self.poke()
+
+    def close(self) -> None:
+        """Give the descriptors back; nobody may be inside another method but `poke`."""
+        for each in (self._sock, self._wake_in, self._wake_out):
+            each.close()
+
+    def _drain_pokes(self) -> None:
+        with suppress(OSError):  # drained already
+            self._wake_in.recv(4096)
+
+
+def connect(
+    host: str, port: int, tls: ssl.SSLContext | None, timeout: float, user_timeout: float | None = None
+) -> Stream:
+    """Resolve, connect and shake hands for TLS, all within ``timeout`` seconds.
+
+    ``user_timeout`` is after how many seconds without an acknowledgement by its system the peer counts as gone.
+
+    Raises:
+        ConnectError: the host is not known, refuses, is silent, or its certificate is not trusted.
+    """
+    deadline = monotonic() + timeout
+    name = f"{host}:{port}"
+    problem: OSError | None = None
+    for family, kind, protocol, _, address in _resolve(host, port, timeout):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(max(0.001, deadline - monotonic()))
+            sock.connect(address)
+            _tune(sock, user_timeout)
+            if tls is not None:
+                sock.settimeout(max(0.001, deadline - monotonic()))
+                sock = tls.wrap_socket(sock, server_hostname=host)
+            return Stream(sock, name)
+        except ssl.SSLError as error:
+            sock.close()
+            raise ConnectError(f"{name}: no TLS: {_tls_problem(error)}") from error
+        except OSError as error:
+            sock.close()
+            problem = error
+            if monotonic() >= deadline:
+                break
+    if isinstance(problem, TimeoutError):
+        raise ConnectError(f"{name} did not answer within connect_timeout={timeout:g} s") from problem
+    raise ConnectError(f"{name}: {problem}") from problem
+
+
+def _resolve(host: str, port: int, timeout: float) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
+    """Addresses of a host. The system's resolver knows no time-out, so it gets a thread, which may outlive us."""
+    found: list[tuple[int, int, int, str, tuple[object, ...]]] = []
+    problem: list[OSError] = []
+
+    def look_up() -> None:
+        try:
+            found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            problem.append(error if isinstance(error, OSError) else OSError(str(error)))
+
+    thread = threading.Thread(target=look_up, name="redelivery-resolver", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if problem:
+        raise ConnectError(f"the host {host!r} was not found: {problem[0]}") from problem[0]
+    if not found:
+        raise ConnectError(f"the host {host!r} was not found within connect_timeout={timeout:g} s")
+    return found
+
+
+def _tune(sock: socket.socket, user_timeout: float | None) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if _USER_TIMEOUT is not None and user_timeout:
+        sock.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, int(user_timeout * 1000))
+
+
+def _tls_problem(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not trusted ({error.verify_message})"
+    if error.reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}:
+        return "the port does not speak it"
+    return str(error)
