@@ -205,7 +205,7 @@ class Transport(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect and log in within connect_timeout; fills `peer`. Raises ConnectError, SecurityError, ProtocolError."""
+        """Connect and log in within connect_timeout; fill `peer`. Raises ConnectError, SecurityError, ProtocolError."""
 
     @abstractmethod
     def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
@@ -217,7 +217,7 @@ class Transport(ABC):
 
     @abstractmethod
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
-        """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; may read the wire meanwhile.
+        """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; may read meanwhile.
 
         Raises ConnectionLostError when the connection is gone.
         """
