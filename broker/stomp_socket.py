@@ -52,7 +52,9 @@ class StompSocket:
     @property
     def reads(self) -> bool:
         """Whether more is wanted from the client."""
-        return self._hanging_up is None and not self._frames and not self._delayed_until and self._answers < _ANSWERS
+        if self._hanging_up is not None:
+            return True  # unread input would reset the connection before our last words are read
+        return not self._frames and not self._delayed_until and self._answers < _ANSWERS
 
     @property
     def writes(self) -> bool:
@@ -70,6 +72,8 @@ class StompSocket:
             return
         if not data:
             self.close()
+            return
+        if self._hanging_up is not None:
             return
         self._heard = monotonic()
         try:
@@ -111,7 +115,8 @@ class StompSocket:
         if written:
             self._wrote = monotonic()
         if self._hanging_up is not None and not self._unwritten and not self._said:
-            self.close()
+            with suppress(OSError):  # the client was first
+                self.socket.shutdown(socket.SHUT_WR)
         elif self._frames and not self._delayed_until:
             self.work()
 
