@@ -9,12 +9,14 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+import redelivery
 from redelivery import RedeliveryPolicy
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.demo import ALWAYS, Demo, Script
 from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
 from redelivery.cli.lines import LineView
 from redelivery.cli.view import LiveView
+from redelivery.testing.real import RealBroker
 
 QUICK = Script(
     orders=("a", "b", "c"),
@@ -45,6 +47,17 @@ def test_every_order_is_processed_or_dead_lettered_once() -> None:
     assert (letter.order, letter.deliveries) == ("c", 3)
     assert letter.cause.endswith("cause:OSError: always")
     assert events[-1] == summary
+
+
+def test_it_runs_on_a_real_broker_and_leaves_nothing_there(activemq: RealBroker) -> None:
+    events: list[Event] = []
+    summary = Demo(events.append, QUICK).run(activemq.stomp_url)
+    assert summary.problems == ()
+    assert (summary.sent, summary.processed, summary.dead_letters) == (3, 2, 1)
+    started = next(event for event in events if isinstance(event, Started))
+    with redelivery.connect(activemq.stomp_url) as connection, connection.session() as session:
+        for name in (started.queue, started.dead_letter_queue):
+            assert session.consumer(name).receive(timeout=0.5) is None
 
 
 def test_delays_are_planned_by_the_policy_and_measured() -> None:
