@@ -105,9 +105,13 @@ def memory(place: FakePlace, few: int, many: int) -> Measure:
 def measure(place: FakePlace, scale: float) -> tuple[Measure, ...]:
     """All of the above."""
     seconds = max(1.0, 5 * scale)
+    late = lateness(max(100, int(10_000 * scale)))
+    empty = place.prepare(0)
+    over_stomp = idle(place.url, empty, "stomp", seconds)
+    place.finish(empty)
     return (
-        lateness(max(100, int(10_000 * scale))),
-        idle(place.url, place.prepare(0), "stomp", seconds),
+        late,
+        over_stomp,
         idle("vm://benchmark-idle", "idle", "vm", seconds),
         memory(place, max(200, int(5_000 * scale)), max(1_000, int(50_000 * scale))),
     )
