@@ -68,8 +68,8 @@ class Fault:
 class Faults:
     """The faults of one broker; thread-safe. Each applies to its ``nth`` frame from now on, and ``times`` in a row.
 
-    ``times=None`` is every one from the nth on. Where several are planned for a frame, the oldest applies.
-    A bad argument raises ConfigError.
+    ``times=None`` is every one from the nth on. Where several are planned for a command, the oldest applies first; a
+    frame that it strikes is not counted by the others. A bad argument raises ConfigError.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,302 @@
+"""The engine against a model of its own: every message is in exactly one place, in order, and nothing is lost.
+
+The model knows messages only by number. It says where each must be (waiting, in flight at a consumer, in a transaction,
+dead, gone), how often each was seen, and that waiting ones are in the order in which they came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+
+from redelivery.broker.engine.config import BrokerConfig
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.engine.transactions import Transaction
+from redelivery.model.destinations import Queue
+
+QUEUES = ("a", "b")
+DEAD = "ActiveMQ.DLQ"
+
+
+@dataclass(eq=False)
+class Consumer:
+    """A consumer with the dispatches that it holds, by message number."""
+
+    queue: str
+    prefetch: int
+    box: list[Dispatch] = field(default_factory=list)
+    held: dict[int, Dispatch] = field(default_factory=dict)
+    free: set[int] = field(default_factory=set)  # of the held, those that no longer fill the window
+    seen: set[int] = field(default_factory=set)
+    subscription: Subscription = field(init=False)
+
+    def append(self, dispatch: Dispatch) -> None:
+        self.box.append(dispatch)
+
+    def wake(self) -> None:
+        """Nobody waits here."""
+
+
+@dataclass(eq=False)
+class Unit:
+    """A transaction: numbers to send, and dispatches to acknowledge with the consumer of each."""
+
+    transaction: Transaction
+    sends: list[tuple[str, int]] = field(default_factory=list)
+    acks: list[tuple[Consumer, int]] = field(default_factory=list)
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Rules are what clients do; the invariants hold after each."""
+
+    consumers = Bundle("consumers")
+    units = Bundle("units")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine = Engine(BrokerConfig())
+        self.now = 1000
+        self.number = 0
+        self.counts: dict[int, int] = {}  # deliveries to be shown with the next dispatch
+        self.home: dict[int, str] = {}  # the queue of each message that is not gone
+        self.expires: dict[int, int] = {}
+        self.due: dict[int, tuple[str, int]] = {}  # delayed: queue and time
+        self.order: dict[int, int] = {}  # when it came to its queue
+        self.arrivals = 0
+        self.live: list[Consumer] = []
+        self.open: list[Unit] = []
+        self.orphans: set[int] = set()  # acknowledged in a transaction, their consumer is gone
+
+    # what clients do
+
+    @rule(queue=st.sampled_from(QUEUES), life=st.sampled_from((0, 0, 0, 5, 50)), delay=st.sampled_from((0, 0, 20)))
+    def send(self, queue: str, life: int, delay: int) -> None:
+        number = self._new(queue, life, delay)
+        self.engine.send(self._stored(number, queue, delay), self.now)
+        if not delay:
+            self._arrive(number, queue)
+
+    @rule(target=consumers, queue=st.sampled_from(QUEUES), prefetch=st.integers(1, 3))
+    def subscribe(self, queue: str, prefetch: int) -> Consumer:
+        consumer = Consumer(queue, prefetch)
+        consumer.subscription = Subscription(Queue(queue), consumer, prefetch=prefetch)
+        self.live.append(consumer)
+        self.engine.subscribe(consumer.subscription)
+        self.engine.start(consumer.subscription, self.now)
+        return consumer
+
+    @rule(consumer=consumes(consumers), lost=st.booleans())
+    def leave(self, consumer: Consumer, lost: bool) -> None:
+        self.engine.unsubscribe(consumer.subscription, self.now, all_seen=lost)
+        self.live.remove(consumer)
+        enlisted = {number for unit in self.open for owner, number in unit.acks if owner is consumer}
+        for number in consumer.held:
+            self.counts[number] += lost or number in consumer.seen
+        self.orphans |= enlisted
+
+    @rule(consumer=consumers, data=st.data())
+    def hand_out(self, consumer: Consumer, data: st.DataObject) -> None:
+        number = self._choose(consumer, data)
+        if number is not None:
+            consumer.seen.add(number)
+            consumer.free.add(number)
+            self.engine.hand_out([consumer.held[number]], self.now)
+
+    @rule(consumer=consumers, data=st.data())
+    def acknowledge(self, consumer: Consumer, data: st.DataObject) -> None:
+        number = self._choose(consumer, data)
+        if number is not None:
+            self._gone(number)
+            self.engine.acknowledge([consumer.held.pop(number)], self.now)
+
+    @rule(consumer=consumers, data=st.data())
+    def poison(self, consumer: Consumer, data: st.DataObject) -> None:
+        number = self._choose(consumer, data)
+        if number is not None:
+            self._bury(number)
+            self.engine.poison(consumer.held.pop(number), "cause", self.now)
+
+    @rule(consumer=consumers)
+    def release(self, consumer: Consumer) -> None:
+        dispatches = [consumer.held[number] for number in self._unlisted(consumer) if number not in consumer.seen]
+        for dispatch in dispatches:
+            del consumer.held[_number(dispatch)]
+        self.engine.release(dispatches, self.now)
+
+    @rule(target=units)
+    def begin(self) -> Unit:
+        unit = Unit(Transaction())
+        self.open.append(unit)
+        return unit
+
+    @rule(unit=units, queue=st.sampled_from(QUEUES))
+    def send_in_transaction(self, unit: Unit, queue: str) -> None:
+        number = self._new(queue, 0, 0)
+        unit.sends.append((queue, number))
+        self.engine.enlist_send(unit.transaction, self._stored(number, queue, 0))
+
+    @rule(unit=units, consumer=consumers, data=st.data())
+    def acknowledge_in_transaction(self, unit: Unit, consumer: Consumer, data: st.DataObject) -> None:
+        number = self._choose(consumer, data)
+        if number is not None:
+            unit.acks.append((consumer, number))
+            consumer.free.add(number)
+            self.engine.enlist(unit.transaction, [consumer.held[number]], self.now)
+
+    @rule(unit=consumes(units))
+    def commit(self, unit: Unit) -> None:
+        self.open.remove(unit)
+        for consumer, number in unit.acks:
+            self._gone(number)
+            consumer.held.pop(number)
+            self.orphans.discard(number)
+        for queue, number in unit.sends:
+            self._arrive(number, queue)
+        self.engine.commit(unit.transaction, self.now)
+
+    @rule(unit=consumes(units))
+    def rollback(self, unit: Unit) -> None:
+        self.open.remove(unit)
+        self.orphans -= {number for _, number in unit.acks}
+        self.engine.rollback(unit.transaction, self.now)
+
+    @rule(passed=st.integers(1, 30))
+    def time_passes(self, passed: int) -> None:
+        self.now += passed
+        for number, (queue, _) in sorted(self.due.items(), key=lambda item: item[1][1]):
+            if self.due[number][1] <= self.now:
+                del self.due[number]
+                self._arrive(number, queue)
+        self.engine.tick(self.now)
+
+    @precondition(lambda self: self.engine.depth(DEAD) > 3)
+    @rule()
+    def empty_the_dead_letter_queue(self) -> None:
+        consumer = Consumer(DEAD, 1000)
+        consumer.subscription = Subscription(Queue(DEAD), consumer, prefetch=1000)
+        self.engine.subscribe(consumer.subscription)
+        self.engine.start(consumer.subscription, self.now)
+        assert all(dispatch.count == 1 for dispatch in consumer.box), "a dead letter's count begins again"
+        for dispatch in consumer.box:
+            self._gone(_number(dispatch))
+        self.engine.acknowledge(consumer.box, self.now)
+        self.engine.unsubscribe(consumer.subscription, self.now, all_seen=False)
+
+    # what must hold
+
+    @invariant()
+    def all_is_well(self) -> None:
+        self.what_was_given_was_due()
+        self.every_message_is_in_one_place()
+        self.nobody_waits_in_vain()
+        self.memory_is_what_is_there()
+
+    def what_was_given_was_due(self) -> None:
+        """Each dispatch is of the consumer's queue, shows the right count, is not expired, and is in order."""
+        for consumer in self.live:
+            new, consumer.box[:] = list(consumer.box), []
+            for dispatch in new:
+                number = _number(dispatch)
+                assert self.home[number] == consumer.queue
+                assert dispatch.count == self.counts[number]
+                assert not 0 < self.expires[number] <= self.now
+                assert number not in consumer.held
+                consumer.held[number] = dispatch
+                consumer.free.discard(number)
+                consumer.seen.discard(number)
+            came = [self.order[_number(dispatch)] for dispatch in new]
+            assert came == sorted(came), "given in order, what came back at its old place"
+
+    def every_message_is_in_one_place(self) -> None:
+        self._note_expired()
+        for queue in (*QUEUES, DEAD):
+            here = [_of(entry.message) for entry in self.engine.entries(queue)]
+            assert sorted(here) == sorted(number for number, home in self.home.items() if home == queue)
+            in_order = [number for number in here if queue != DEAD]
+            assert in_order == sorted(in_order, key=self.order.__getitem__)
+        held = [number for consumer in self.live for number in consumer.held]
+        assert len(held) == len(set(held)), "one consumer at a time"
+        for queue in QUEUES:
+            state = self.engine.queues.get(queue)
+            if state is not None:
+                waiting = {_of(entry.message) for entry in state.pending.values()}
+                flying = {number for consumer in self.live if consumer.queue == queue for number in consumer.held}
+                both = flying | {number for number in self.orphans if self.home.get(number) == queue}
+                assert waiting.isdisjoint(both)
+                assert waiting | both == {number for number, home in self.home.items() if home == queue}
+
+    def nobody_waits_in_vain(self) -> None:
+        for consumer in self.live:
+            filling = len(consumer.held.keys() - consumer.free)
+            assert filling <= consumer.prefetch
+            state = self.engine.queues[consumer.queue]
+            assert not state.pending or filling == consumer.prefetch or not consumer.subscription.open
+
+    def memory_is_what_is_there(self) -> None:
+        there = sum(entry.message.size for queue in (*QUEUES, DEAD) for entry in self.engine.entries(queue))
+        assert self.engine.memory_used == there + 10 * len(self.due)
+
+    # helpers
+
+    def _new(self, queue: str, life: int, delay: int) -> int:
+        self.number += 1
+        self.counts[self.number] = 1
+        self.expires[self.number] = self.now + life if life else 0
+        if delay:
+            self.due[self.number] = (queue, self.now + delay)
+        return self.number
+
+    def _stored(self, number: int, queue: str, delay: int) -> StoredMessage:
+        return StoredMessage(
+            message_id=f"ID:{number}",
+            destination=Queue(queue),
+            expiration=self.expires[number],
+            delivery_time=self.now + delay if delay else 0,
+            size=10,
+        )
+
+    def _arrive(self, number: int, queue: str) -> None:
+        self.arrivals += 1
+        self.order[number] = self.arrivals
+        self.home[number] = queue
+
+    def _gone(self, number: int) -> None:
+        del self.home[number]
+
+    def _bury(self, number: int) -> None:
+        self.home[number] = DEAD
+
+    def _unlisted(self, consumer: Consumer) -> list[int]:
+        enlisted = {number for unit in self.open for owner, number in unit.acks if owner is consumer}
+        return [number for number in consumer.held if number not in enlisted]
+
+    def _choose(self, consumer: Consumer, data: st.DataObject) -> int | None:
+        free = self._unlisted(consumer)
+        return data.draw(st.sampled_from(free)) if free else None
+
+    def _note_expired(self) -> None:
+        """Waiting messages expire at a tick or when they are looked at; in flight they do not."""
+        held = {number for consumer in self.live for number in consumer.held} | self.orphans
+        dead = {_of(entry.message) for entry in self.engine.entries(DEAD)}
+        for number in dead:
+            if self.home.get(number) in QUEUES:
+                assert 0 < self.expires[number] <= self.now, "only what has expired goes by itself"
+                assert number not in held
+                self._bury(number)
+
+
+def _of(message: StoredMessage) -> int:
+    return int(message.message_id.removeprefix("ID:"))
+
+
+def _number(dispatch: Dispatch) -> int:
+    return _of(dispatch.message)
+
+
+EngineMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestEngine = EngineMachine.TestCase

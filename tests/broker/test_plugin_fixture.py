@@ -1,0 +1,40 @@
+"""The pytest plug-in, in a test run of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+
+def test_each_test_has_a_broker_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import socket, threading
+        from urllib.parse import urlsplit
+
+        names = []
+
+        def probe(broker):
+            parts = urlsplit(broker.stomp_url)
+            socket.create_connection((parts.hostname, parts.port), 5).close()
+            names.append(broker.vm_url)
+
+        def test_one(redelivery_broker):
+            probe(redelivery_broker)
+
+        def test_two(redelivery_broker):
+            probe(redelivery_broker)
+
+        def test_they_are_gone():
+            assert len(set(names)) == 2
+            assert [thread.name for thread in threading.enumerate()] == ["MainThread"]
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=3)
+
+
+def test_it_is_listed_with_its_words(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess("--fixtures")
+    result.stdout.fnmatch_lines(["*redelivery_broker*", "*An embedded broker of its own for each test*"])
