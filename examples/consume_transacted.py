@@ -44,7 +44,8 @@ def main(url: str) -> None:
 
         with connection.session() as session:
             for queue in ("example.invoices", "example.DLQ"):
-                for message in session.consumer(queue).receive_many(100, timeout=1):
+                consumer = session.consumer(queue)
+                while message := consumer.receive(timeout=1):
                     print(f"{queue}: {message.body}")
 
 
