@@ -34,6 +34,7 @@ check: $(READY)  ## lint, format, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/mypy tests
+	@$(BIN)/mypy examples benchmarks
 	@$(BIN)/lint-imports --no-cache
 
 bench: $(READY)  ## ratios to raw stomp.py: a table, JSON and a plot

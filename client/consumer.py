@@ -17,6 +17,7 @@ from redelivery.model.messages import Message, Receipt, convert_body
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.base import Delivery
+from redelivery.transports.wire.clock import monotonic
 
 MessageListener = Callable[[Message], object]
 
@@ -100,24 +101,18 @@ class Consumer:
         return self.receive(0)
 
     def receive_many(self, max_messages: int, timeout: float | timedelta) -> list[Message]:
-        """Up to ``max_messages``: waits at most ``timeout`` seconds for the first, and takes what is there then.
+        """Up to ``max_messages``: returns when it has them, or with what has come when ``timeout`` seconds are over.
 
         AUTO acknowledges them all before the list is handed over.
         """
         if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
             raise ConfigError(f"max_messages={max_messages!r} must be a whole number from 1")
-        wait = seconds("timeout", timeout)
+        deadline = monotonic() + seconds("timeout", timeout)
         core = self._core
         core.enter("receive_many")
         try:
             self._ready_to_receive()
-            messages: list[Message] = []
-            while len(messages) < max_messages:
-                delivery = core.receive(self._station, 0 if messages else wait, hold=not self._at_once)
-                if delivery is None:
-                    break
-                messages.append(self._hand_over(delivery))
-            return messages
+            return self._collect(max_messages, deadline)
         finally:
             core.use.release()
 
@@ -195,6 +190,28 @@ class Consumer:
 
     def __repr__(self) -> str:
         return f"<Consumer {self.destination}{' closed' if self._closed else ''}>"
+
+    def _collect(self, max_messages: int, deadline: float) -> list[Message]:
+        core = self._core
+        held: list[Delivery] = []
+        try:
+            while len(held) < max_messages:
+                delivery = core.receive(self._station, max(0.0, deadline - monotonic()), hold=True)
+                if delivery is None:
+                    break
+                held.append(delivery)
+                if not self._at_once:
+                    core.channel.handed_out(delivery)
+            if self._at_once and held:
+                core.channel.accept(held, lazy=self._lazy)
+        except BaseException:
+            for delivery in reversed(held):  # the application gets none of them: interrupted, or the connection lost
+                core.ledger.put_back(delivery)
+            raise
+        if self._at_once:
+            for delivery in held:
+                core.ledger.consumed(delivery)
+        return [Message.received(delivery, delivery.redeliveries, self._receipt) for delivery in held]
 
     def _hand_over(self, delivery: Delivery) -> Message:
         core = self._core

@@ -21,7 +21,7 @@ class Stage(Enum):
     NEW = "new"
     STARTED = "started"
     STOPPED = "stopped"
-    FAILED = "failed"
+    FAILED = "lost"
     CLOSED = "closed"
 
 

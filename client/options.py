@@ -15,6 +15,7 @@ from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 from redelivery.transports.base import TransportOptions
+from redelivery.transports.dialects.detect import check_name
 
 ExceptionListener = Callable[[JMSError], None]
 
@@ -65,6 +66,7 @@ def merge_options(
     _check("redelivery_policies", redelivery_policies, RedeliveryPolicyMap)
     _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
+    check_name(dialect)
     for name, text in (("username", username), ("password", password), ("client_id", client_id), ("dialect", dialect)):
         if text is not None and not isinstance(text, str):
             raise ConfigError(f"{name} must be a text, not a {type(text).__name__}")

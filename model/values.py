@@ -84,7 +84,7 @@ def check_value(name: str, value: object, *, bytes_allowed: bool) -> Value:
     if bytes_allowed and isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     kinds = "bool, int, float, str, None" + (", bytes" if bytes_allowed else "")
-    raise MessageFormatError(f"{name}: a {type(value).__name__} is no JMS value; use {kinds}")
+    raise MessageFormatError(f"{name}: a value of type {type(value).__name__} is no JMS value; use {kinds}")
 
 
 def check_name(name: object) -> str:
@@ -124,7 +124,7 @@ def check_body(body: object) -> Body:
     if isinstance(body, Sequence):
         return [check_value(f"stream item {at}", value, bytes_allowed=True) for at, value in enumerate(body)]
     raise MessageFormatError(
-        f"a {type(body).__name__} is no message body; use str (text), bytes, dict (map), list (stream) or None"
+        f"a value of type {type(body).__name__} is no body; use str (text), bytes, dict (map), list (stream) or None"
     )
 
 

@@ -101,6 +101,8 @@ def _split(url: str) -> tuple[str | None, str, str, str]:
     """User info (None: no ``@``), host and port, query, scheme: still encoded."""
     if not isinstance(url, str):
         raise ConfigError(f"a connection URL is a text, not a {type(url).__name__}")
+    if url.lower().startswith("failover:"):
+        raise ConfigError("failover: is not in this version; give the URL of one broker, like 'stomp://host:61613'")
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         raise ConfigError("a connection URL begins with a scheme, like 'vm://name' or 'stomp://host:61613'")

@@ -9,6 +9,14 @@ from redelivery.model.errors import ConfigError
 from redelivery.transports.base import Transport
 
 GROUP = "redelivery.transports"
+_OPENWIRE = "is OpenWire, which only ActiveMQ's own clients speak; the same broker's STOMP is stomp://host:61613"
+_ELSEWHERE = {
+    "tcp": _OPENWIRE,
+    "ssl": _OPENWIRE.replace("stomp://host:61613", "stomp+ssl://host:61614"),
+    "nio": _OPENWIRE,
+    "amqp": "(AMQP 1.0) is not in this version; ActiveMQ's STOMP is stomp://host:61613",
+    "amqps": "(AMQP 1.0 over TLS) is not in this version; ActiveMQ's STOMP is stomp+ssl://host:61614",
+}
 
 
 @cache
@@ -18,6 +26,8 @@ def transport_class(scheme: str) -> type[Transport]:
     Raises:
         ConfigError: no installed package offers the scheme.
     """
+    if scheme in _ELSEWHERE:
+        raise ConfigError(f"{scheme}:// {_ELSEWHERE[scheme]}")
     found = entry_points(group=GROUP, name=scheme)
     if not found:
         known = ", ".join(sorted(f"{name}://" for name in entry_points(group=GROUP).names))
