@@ -118,7 +118,7 @@ def test_what_the_url_does_not_say_is_none() -> None:
         ("localhost:61613", "scheme"),
         ("1stomp://h", "scheme"),
         ("", "scheme"),
-        ("failover:(stomp://a,stomp://b)", "scheme"),
+        ("failover:(stomp://a,stomp://b)", "failover"),
         (None, "NoneType"),
         (b"vm://x", "bytes"),
     ],
