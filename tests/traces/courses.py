@@ -7,8 +7,8 @@
     heard 1                             calls of exception listeners
 
 Of a dead letter, ``from`` is its queue and ``delivery=n`` (``dispatch=n``, ``expired``) the kind of its cause;
-``limit=n`` is the limit of its policy, where that is not the connection's. Two courses of one scenario at one target
-are both right.
+``limit=n`` is the limit of its policy, where that is not the connection's; ``ttl``: it had an expiration. Two courses
+of one scenario at one target are both right.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _message(queue: str, words: list[str], policy: RedeliveryPolicy) -> Iterator
         yield "priority", int(fields["priority"])
     if "from" in fields:
         yield "originalDestination", fields["from"] if ":" in fields["from"] else f"queue://{fields['from']}"
-        yield "originalExpiration", "<ms>" if "expired" in fields else "0"
+        yield "originalExpiration", "<ms>" if fields.keys() & {"expired", "ttl"} else "0"
     if "limit" in fields:
         policy = replace(policy, maximum_redeliveries=int(fields["limit"]))
     if "delivery" in fields:

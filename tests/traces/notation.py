@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.traces.scenario import Event
 
+_CONSTANTS = {"none": None, "true": True, "false": False}
 _HIDDEN = frozenset(("step", "op", "body", "redelivered", "count", "ms", "ms_min", "ms_max", "setup", "error"))
 
 
@@ -35,7 +36,7 @@ def event(text: str) -> Event:
         elif name == "error":
             read["error"] = {"class": value}
         elif separator:
-            read[name] = int(value) if value.isdigit() else value == "true" if value in ("true", "false") else value
+            read[name] = _CONSTANTS[value] if value in _CONSTANTS else int(value) if value.isdigit() else value
         else:
             raise ValueError(f"{text!r}: {word!r} is neither #count nor @ms nor name=value")
     return read
@@ -50,7 +51,11 @@ def line(happened: Event) -> str:
         words.append(f"#{happened['count']}")
     if "ms" in happened:
         words.append(f"@{happened['ms']:.0f}")
-    words += [f"{name}={value}" for name, value in happened.items() if name not in _HIDDEN]
+    words += [f"{name}={_text(value)}" for name, value in happened.items() if name not in _HIDDEN]
     if "error" in happened:
         words.append(f"error={happened['error']['class']}")
     return " ".join(words)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -32,11 +32,14 @@ class Outcome:
     got: Trace
     from_java: tuple[Mismatch, ...]
     from_stated: tuple[Mismatch, ...] | None
+    chance: bool
 
     @property
     def problems(self) -> tuple[Mismatch, ...]:
         """What is wrong: neither recorded nor stated."""
-        return self.from_java if self.from_stated is None else self.from_stated
+        if self.from_stated is None or (self.chance and not self.from_java):
+            return self.from_java
+        return self.from_stated
 
     def report(self) -> str:
         """For a person who has to find out why."""
@@ -60,7 +63,7 @@ def run(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
 
 
 def _once(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
-    with target.place(stomp_url) as place:
+    with target.place(scenario, stomp_url) as place:
         got = Player(scenario, place).play()
     stated = difference(scenario, target.name)
     return Outcome(
@@ -69,6 +72,7 @@ def _once(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
         got,
         tuple(closest(scenario.traces, got, target.sight)),
         None if stated is None else tuple(closest(courses(scenario, target.name), got, target.sight)),
+        chance=stated is not None and stated.chance,
     )
 
 

@@ -11,7 +11,7 @@ from tests.traces.scenario import Scenario, scenarios
 from tests.traces.targets import TARGETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "traces.md"
-EQUAL, DIFFERENT, NOT_SHOWN = "equal", "different", ""
+EQUAL, DIFFERENT, EITHER, NOT_SHOWN = "equal", "different", "either", ""
 
 _HEAD = """\
 # What the Java client does, and what we do
@@ -44,7 +44,10 @@ def stated(scenario: Scenario, target: str) -> str:
     """The cell that the table of differences claims."""
     if not TARGETS[target].plays(scenario):
         return NOT_SHOWN
-    return EQUAL if difference(scenario, target) is None else DIFFERENT
+    entry = difference(scenario, target)
+    if entry is None:
+        return EQUAL
+    return EITHER if entry.chance else DIFFERENT
 
 
 def page(cells: Mapping[tuple[str, str], str]) -> str:
@@ -63,10 +66,10 @@ def page(cells: Mapping[tuple[str, str], str]) -> str:
 
 
 def _summary(cells: Mapping[tuple[str, str], str]) -> str:
-    lines = ["| target | equal | different | not played |", "|---|---|---|---|"]
+    lines = ["| target | equal | by chance either | different | not played |", "|---|---|---|---|---|"]
     for name, target in TARGETS.items():
         seen = Counter(cells[each, name] for each in scenarios())
-        lines.append(f"| {target.title} | {seen[EQUAL]} | {seen[DIFFERENT]} | {seen[NOT_SHOWN]} |")
+        lines.append(f"| {target.title} | {seen[EQUAL]} | {seen[EITHER]} | {seen[DIFFERENT]} | {seen[NOT_SHOWN]} |")
     return "\n".join(lines) + "\n"
 
 

@@ -25,6 +25,7 @@ from redelivery import (
 from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.policies.dead_letters import DeadLetterStrategy
 
+INDIVIDUAL = IndividualDeadLetterStrategy(queue_prefix="DLQ.")
 _runs = itertools.count(1)
 
 
@@ -112,8 +113,7 @@ class VmPlace(Place):
 
     def __init__(self, stack: ExitStack) -> None:
         super().__init__()
-        individual = IndividualDeadLetterStrategy(queue_prefix="DLQ.")
-        config = BrokerConfig(dead_letter_strategies={"individual.>": individual})
+        config = BrokerConfig(dead_letter_strategies={"individual.>": INDIVIDUAL})
         self._broker = stack.enter_context(EmbeddedBroker(self.ref, config=config))
 
     def selector(self, text: str) -> str | None:
@@ -159,14 +159,15 @@ class Target:
         return missing(scenario) is None and (self.strategy is None or scenario.has_dead_letters)
 
     @contextmanager
-    def place(self, stomp_url: str | None) -> Iterator[Place]:
+    def place(self, scenario: Scenario, stomp_url: str | None) -> Iterator[Place]:
         """A fresh place; over STOMP at the broker of that URL, otherwise in an embedded broker of its own."""
         with ExitStack() as stack:
             if self.name == "vm":
                 yield VmPlace(stack)
             else:
                 assert stomp_url is not None, f"{self.name} needs a running ActiveMQ Classic"
-                yield ClassicPlace(stomp_url, self.strategy, stack)
+                individual = any("individual." in queue for trace in scenario.traces for queue in trace.end)
+                yield ClassicPlace(stomp_url, self.strategy and (INDIVIDUAL if individual else self.strategy), stack)
 
 
 TARGETS: Mapping[str, Target] = {

@@ -22,5 +22,5 @@ def test_scenario(scenario: str, target: str, request: pytest.FixtureRequest) ->
     outcome = runs.outcome(scenario, target, timeout=50)
 
     assert not outcome.problems, outcome.report()
-    if outcome.from_stated is not None:
+    if outcome.from_stated is not None and not outcome.chance:
         assert outcome.from_java, f"{scenario} at {target} is as recorded now: take it out of the table"
