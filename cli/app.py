@@ -42,7 +42,8 @@ def demo(
         with view:
             summary = Demo(view).run(url)
     except JMSError as error:
-        print(f"redelivery demo: {error}", file=sys.stderr)
+        for line in (str(error), *getattr(error, "__notes__", ())):
+            print(f"redelivery demo: {line}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         print("redelivery demo: interrupted", file=sys.stderr)

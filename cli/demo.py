@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Final
 
 import redelivery
-from redelivery import Connection, Consumer, Message, RedeliveryPolicy, Session, SharedDeadLetterStrategy
+from redelivery import Connection, Consumer, JMSError, Message, RedeliveryPolicy, Session, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
 from redelivery.cli.tally import Tally
@@ -84,8 +84,11 @@ class Demo:
             )
             try:
                 self._play(connection)
-            except BaseException:
-                self._empty(connection)
+            except BaseException as error:
+                try:
+                    self._empty(connection)
+                except JMSError as second:
+                    error.add_note(f"its queues could not be emptied: {second}")
                 raise
             summary = self._tally.summary(monotonic() - self._began)
             if summary.problems:

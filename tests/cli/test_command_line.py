@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import redelivery
+from redelivery.broker import EmbeddedBroker
 from redelivery.testing.ports import free_ports
 from redelivery.testing.real import RealBroker
 
@@ -156,6 +157,24 @@ def test_the_openwire_port_is_named_as_such(activemq: RealBroker) -> None:
     assert done.returncode == 1
     assert "OpenWire" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_broker_that_goes_away_half_way_is_one_clear_line() -> None:
+    with EmbeddedBroker("goes", stomp_port=0) as broker:
+        broker.faults.drop("COMMIT", nth=2)
+        done = run("demo", "--json", "--url", broker.stomp_url)
+    assert done.returncode == 1
+    assert "closed the connection" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_broker_that_falls_silent_half_way_is_said_within_the_time() -> None:
+    with EmbeddedBroker("silent", stomp_port=0) as broker:
+        fault = broker.faults.swallow("COMMIT", nth=2)
+        done = run("demo", "--json", "--url", broker.stomp_url, timeout=SECONDS)
+        assert fault.hits == 1
+    assert done.returncode == 1
+    assert "the broker's answer to the commit did not come" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("demo", "--what"), ("demonstrate",), ("demo", "--url"), ("demo", "now")])
