@@ -17,7 +17,6 @@ import os
 import select
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -26,7 +25,6 @@ READ = 1 << 18
 BLOCK = 50  # frames per block: one write, one step of the window
 LARGE = 1 << 16  # from this size on a frame is written in two parts and its body is never copied
 EPOCH = b"~epoch~~"  # replaced in every block, so that no two messages of a subscription share an id
-AWAKE = 0.0005  # seconds
 HEAD = 400  # a receipt is looked for in so many bytes of a frame, not in its body
 COUNTED = (b"SEND", b"ACK", b"NACK", b"BEGIN", b"COMMIT", b"ABORT")
 CONNECTED = b"CONNECTED\nserver:ActiveMQ/5.18.3\nheart-beat:0,0\nsession:ID\\cbench-1\nversion:1.2\n\n\0\n"
@@ -107,7 +105,7 @@ class Door:
                     if wanted != interest:
                         poll.modify(self.socket, wanted)
                         interest = wanted
-                    event = self.next_event(poll)
+                    ((_, event),) = poll.poll()
                     if event & ~select.POLLOUT and not self.read():
                         break
                     if event & select.POLLOUT:
@@ -115,16 +113,6 @@ class Door:
             except ConnectionError:
                 pass  # a client may leave as it likes; the counts below say how far it came
         print(json.dumps({name.decode(): count for name, count in self.counts.items()}), flush=True)
-
-    @staticmethod
-    def next_event(poll: select.poll) -> int:
-        """Wait, at first without sleeping: a client that is not far behind does not pay for waking us."""
-        awake_until = time.perf_counter() + AWAKE
-        while not (events := poll.poll(0)):
-            if time.perf_counter() > awake_until:
-                events = poll.poll()
-                break
-        return events[0][1]
 
     def refill(self) -> bool:
         """Take the next block of the feed; False when there is none to write."""
