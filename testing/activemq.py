@@ -33,7 +33,9 @@ _CONFIGURATION = Template("""\
         <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy>
       </policyEntry>
     </policyEntries></policyMap></destinationPolicy>
-    <persistenceAdapter><kahaDB directory="$${activemq.data}/kahadb"/></persistenceAdapter>
+    <persistenceAdapter>
+      <kahaDB directory="$${activemq.data}/kahadb" journalDiskSyncStrategy="never"/>
+    </persistenceAdapter>
     <plugins>
       <simpleAuthenticationPlugin anonymousAccessAllowed="true">
         <users>

@@ -38,7 +38,6 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "UNSUBSCRIBE is deferred until everything that the consumer delivered is settled": (
         "test_close.py::test_deferred_close_a_commit_after_it_takes_what_the_consumer_delivered",
         "test_close.py::test_deferred_close_an_acknowledge_after_it_takes_what_the_consumer_delivered",
-        "test_close.py::test_deferred_close_individual_acknowledge_after_it_still_counts",
         "test_close.py::test_deferred_close_a_rollback_after_it_gives_the_messages_back",
         "test_close.py::test_deferred_close_unseen_messages_go_to_others_at_the_end_of_the_transaction",
         "test_close.py::test_deferred_close_many_consumers_in_one_transaction",

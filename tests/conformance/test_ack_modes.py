@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.conformance.stage import SOON, Stage, bodies, nothing_comes, numbered, receive, receive_all
+from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, numbered, receive, receive_all
 
 from redelivery import AckMode, IllegalStateError
 
@@ -19,10 +19,16 @@ def test_r3_auto_acknowledges_when_receive_returns(stage: Stage) -> None:
 def test_r3_auto_acknowledges_a_list_before_it_is_handed_over(stage: Stage) -> None:
     stage.send(*numbered(5))
     session, consumer = stage.consuming(AckMode.AUTO)
-    taken = bodies(consumer.receive_many(3, timeout=SOON))
-    assert 1 <= len(taken) <= 3
+    assert bodies(consumer.receive_many(3, timeout=SOON)) == numbered(3)
     session.close()
-    assert taken + stage.left_bodies() == numbered(5)
+    assert stage.left_bodies() == numbered(5)[3:]
+
+
+def test_receive_many_returns_what_has_come_when_the_time_is_over(stage: Stage) -> None:
+    stage.send("a", "b")
+    _, consumer = stage.consuming(AckMode.AUTO)
+    assert bodies(consumer.receive_many(3, timeout=NOTHING)) == ["a", "b"]
+    assert consumer.receive_many(3, timeout=0) == []
 
 
 def test_r3_auto_never_comes_again_after_recover(stage: Stage) -> None:

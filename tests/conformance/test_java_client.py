@@ -13,7 +13,7 @@ import pytest
 from tests.conformance.pairs import PAIRS, Pair
 from tests.conformance.stage import Stage, receive, receive_all
 
-from redelivery import AckMode, Topic
+from redelivery import AckMode, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
 from redelivery.testing.real import RealBroker, required
 
 JAVA = Path(__file__).parent / "java"
@@ -119,10 +119,11 @@ def test_what_java_sends_we_receive(stage: Stage, java_peer: Peer) -> None:
         "number": "7",
         "yes": "true",
     }
-    empty, everything, mapping, _ = receive_all(consumer, 4)
+    empty, everything, mapping, nothing = receive_all(consumer, 4)
     assert empty.body == ""
     assert everything.body == bytes(range(256))
-    assert not everything.persistent
+    assert not nothing.body
+    assert (mapping.persistent, nothing.persistent) == (True, False)
     assert {name: str(value).lower() for name, value in mapping.body.items()} == {
         "name": "ada",
         "count": "3",
@@ -134,8 +135,6 @@ def test_what_java_sends_we_receive(stage: Stage, java_peer: Peer) -> None:
 
 @pytest.mark.timeout(400)
 def test_a_dead_letter_of_ours_is_readable_in_java(stage: Stage, java_peer: Peer) -> None:
-    from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
-
     letters = f"{stage.queue}.DLQ"
     stage.send("bad")
     session = stage.session(

@@ -28,7 +28,7 @@ public class Peer {
         MessageConsumer consumer = session.createConsumer(queue);
         for (int left = Integer.parseInt(arguments[3]); left > 0; left--) {
           Message message = consumer.receive(10_000);
-          if (message == null) throw new IllegalStateException("nothing came");
+          if (message == null) throw new JMSException("nothing came");
           System.out.println(describe(message));
         }
       }
@@ -53,7 +53,7 @@ public class Peer {
     for (int at = 0; at < 256; at++) all[at] = (byte) at;
     BytesMessage bytes = session.createBytesMessage();
     bytes.writeBytes(all);
-    producer.send(bytes, DeliveryMode.NON_PERSISTENT, 4, 0);
+    producer.send(bytes);
 
     MapMessage map = session.createMapMessage();
     map.setString("name", "Ada");
@@ -63,7 +63,7 @@ public class Peer {
     map.setLong("long", 1L << 40);
     producer.send(map);
 
-    producer.send(session.createMessage());
+    producer.send(session.createMessage(), DeliveryMode.NON_PERSISTENT, 4, 0);
   }
 
   static String describe(Message message) throws JMSException {
