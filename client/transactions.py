@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.core import SessionCore
 from redelivery.client.ledger.entries import RETURNED
-from redelivery.model.errors import IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.errors import IllegalStateError, InDoubtError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
@@ -15,6 +15,7 @@ def commit(core: SessionCore) -> None:
     """Commit a transaction, or acknowledge everything held in CLIENT mode, which is the same at the broker.
 
     Raises:
+        ConnectionLostError: the connection was lost before; nothing was committed.
         TransactionRolledBackError: the deliveries come again, by the policy.
         InDoubtError: they are forgotten; ``sent`` and ``received`` are filled in.
     """
@@ -22,6 +23,7 @@ def commit(core: SessionCore) -> None:
     sent = tuple(core.sent)
     if not covered and not sent and core.mode == AckMode.CLIENT:
         return
+    core.transport.wait(core.waiter, 0)  # a connection that is known to be gone is no doubt: nothing was committed
     core.sent.clear()
     try:
         core.do(core.channel.commit(covered))
@@ -70,10 +72,7 @@ def close_books(core: SessionCore) -> None:
         core.sent.clear()
         core.do(core.channel.rollback())
     core.ledger.close(monotonic())
-    try:
-        core.carry_out()
-    except JMSError as error:
-        core.report(error)
+    core.carry_out()
     core.do(core.channel.close())
 
 
