@@ -64,6 +64,11 @@ class Scenario:
             for message in messages
         )
 
+    @property
+    def has_expiring_messages(self) -> bool:
+        """Its course depends on how fast its first steps are."""
+        return any("ttl" in message for step in self.steps for message in step.get("messages", ()))
+
     def does(self, what: str) -> bool:
         """Whether a step, or a field of a step, of that name occurs."""
         return any(step.do == what or what in step.fields for step in self.steps)
