@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.core import SessionCore
 from redelivery.client.ledger.entries import RETURNED
-from redelivery.model.errors import IllegalStateError, InDoubtError, TransactionRolledBackError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, InDoubtError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
@@ -24,6 +24,8 @@ def commit(core: SessionCore) -> None:
     if not covered and not sent and core.mode == AckMode.CLIENT:
         return
     core.transport.wait(core.waiter, 0)  # a connection that is known to be gone is no doubt: nothing was committed
+    if core.lost is not None:
+        raise ConnectionLostError(f"commit: nothing was committed, the connection was lost: {core.lost}") from core.lost
     core.sent.clear()
     try:
         core.do(core.channel.commit(covered))
@@ -68,12 +70,14 @@ def close_books(core: SessionCore) -> None:
     """The session ends: a transacted one counts what it held as rolled back, then everything is the broker's again."""
     if core.inbox:
         core.take_in()
-    if core.mode == AckMode.TRANSACTED:
-        core.sent.clear()
-        core.do(core.channel.rollback())
-    core.ledger.close(monotonic())
-    core.carry_out()
-    core.do(core.channel.close())
+    try:
+        if core.mode == AckMode.TRANSACTED:
+            core.sent.clear()
+            core.do(core.channel.rollback())
+        core.ledger.close(monotonic())
+        core.carry_out()
+    finally:
+        core.do(core.channel.close())
 
 
 def _message(delivery: Delivery) -> Message:
