@@ -20,7 +20,7 @@ from redelivery.model.errors import (
     InvalidDestinationError,
     RequestTimeoutError,
 )
-from redelivery.model.messages import Message, from_epoch_ms
+from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Pending
 from redelivery.transports.wire.clock import epoch_ms
@@ -221,17 +221,16 @@ class Producer:
             message.type = type
         if group_id is not None:
             message.group_id = group_id
-        now = epoch_ms()
         ttl_ms = self._ttl_ms if isinstance(ttl, _Unset) else _milliseconds("ttl", ttl)
         delay_ms = self._delay_ms if isinstance(delay, _Unset) else _milliseconds("delivery_delay", delay)
-        due = now + delay_ms
+        now = epoch_ms()
         message.stamp(
-            destination=self._target(destination),
+            destination=self._destination if destination is None and self._destination else self._target(destination),
             persistent=self._persistent if persistent is None else _boolean("persistent", persistent),
             priority=self._priority if priority is None else _priority(priority),
-            timestamp=from_epoch_ms(now),
-            expiration=from_epoch_ms(due + ttl_ms) if ttl_ms else None,
-            delivery_time=from_epoch_ms(due) if delay_ms else None,
+            timestamp=now,
+            expiration=now + delay_ms + ttl_ms if ttl_ms else None,
+            delivery_time=now + delay_ms if delay_ms else None,
             message_id=None,
         )
         return message

@@ -142,8 +142,11 @@ class Session:
             InDoubtError: the answer did not come; ``sent`` and ``received`` say what it is about.
         """
         self._transacted("commit")
-        with self._inside("commit"):
+        self._core.enter("commit")
+        try:
             commit(self._core)
+        finally:
+            self._core.use.release()
 
     def rollback(self, cause: BaseException | None = None) -> None:
         """Nothing of the transaction was sent; everything received comes again, or is dead-lettered, by the policy.
@@ -152,8 +155,11 @@ class Session:
             cause: why; it stands on the dead letter.
         """
         self._transacted("rollback")
-        with self._inside("rollback"):
+        self._core.enter("rollback")
+        try:
             rollback(self._core, cause)
+        finally:
+            self._core.use.release()
 
     def recover(self, cause: BaseException | None = None) -> None:
         """Everything delivered and not acknowledged comes again, or is dead-lettered, by the policy (features R6).
@@ -163,8 +169,11 @@ class Session:
         """
         if self.transacted:
             raise IllegalStateError("recover: the session is transacted; use rollback()")
-        with self._inside("recover"):
+        self._core.enter("recover")
+        try:
             rollback(self._core, cause)
+        finally:
+            self._core.use.release()
 
     def acknowledge(self, message: Message | None = None) -> None:
         """In CLIENT mode everything that the session has delivered; ``message.acknowledge()`` is the same.
@@ -258,14 +267,6 @@ class Session:
     def _transacted(self, action: str) -> None:
         if not self.transacted:
             raise IllegalStateError(f"{action}: the session's mode is {self.ack_mode.name}, not TRANSACTED")
-
-    @contextmanager
-    def _inside(self, action: str) -> Iterator[None]:
-        self._core.enter(action)
-        try:
-            yield
-        finally:
-            self._core.use.release()
 
     def _shut(self) -> None:
         """End the listener thread, the books, the channel; what hangs is left behind after a bounded wait, and said."""

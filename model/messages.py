@@ -94,15 +94,16 @@ class Message:
         self._fields = {"body": check_body(body)}
         if properties:
             self.properties = properties
-        for name, value in (
-            ("correlation_id", correlation_id),
-            ("reply_to", reply_to),
-            ("type", type),
-            ("group_id", group_id),
-            ("group_sequence", group_sequence),
-        ):
-            if value is not None:
-                self._fields[name] = _checked(name, value)
+        if correlation_id is not None:
+            self.correlation_id = correlation_id
+        if reply_to is not None:
+            self.reply_to = reply_to
+        if type is not None:
+            self.type = type
+        if group_id is not None:
+            self.group_id = group_id
+        if group_sequence is not None:
+            self.group_sequence = group_sequence
 
     @classmethod
     def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Message:
@@ -160,17 +161,17 @@ class Message:
     @property
     def timestamp(self) -> datetime | None:
         """When it was handed over to be sent."""
-        return self._read("timestamp")  # type: ignore[no-any-return]  # as above
+        return self._read_time("timestamp")
 
     @property
     def expiration(self) -> datetime | None:
         """When it stops being worth delivering."""
-        return self._read("expiration")  # type: ignore[no-any-return]  # as above
+        return self._read_time("expiration")
 
     @property
     def delivery_time(self) -> datetime | None:
         """Before when it must not be delivered."""
-        return self._read("delivery_time")  # type: ignore[no-any-return]  # as above
+        return self._read_time("delivery_time")
 
     @property
     def priority(self) -> int:
@@ -272,10 +273,16 @@ class Message:
         )
 
     def stamp(self, **headers: object) -> None:
-        """Set what the provider sets at a send (JMS: what the application wrote there is overwritten)."""
-        for name in headers:
-            assert name in HEADERS, name
+        """Set what the provider sets at a send (JMS: what the application wrote there is overwritten).
+
+        A time may be given as epoch milliseconds; it becomes a datetime when it is looked at.
+        """
         self._fields.update(headers)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The body and the headers that are set, times perhaps as epoch milliseconds; for the library's own use."""
+        return self._fields
 
     def __repr__(self) -> str:
         kind = body_kind(self._fields["body"]) if "body" in self._fields else "unread"
@@ -288,6 +295,12 @@ class Message:
             value = _DEFAULTS.get(name) if self._source is None else self._source.header(name)
             self._fields[name] = value
         return value
+
+    def _read_time(self, name: str) -> datetime | None:
+        value = self._read(name)
+        if isinstance(value, int):
+            value = self._fields[name] = from_epoch_ms(value)
+        return value  # type: ignore[no-any-return]  # as above
 
     def _write(self, name: str, value: object) -> None:
         if self._source is not None:
