@@ -87,43 +87,31 @@ class Router:
             ProtocolError: a frame that no server sends, or that lacks what it must have.
             ConnectionLostError: the broker says ERROR, and that ends the connection.
         """
-        if self._last is not None:
-            last, line = self._last
-            batch = [
-                StompDelivery(head, body, last)
-                for head, body in frames
-                if head.startswith(line, head.find(_SUBSCRIPTION)) and head.startswith(b"MESSAGE\n")
-            ]
-            if len(batch) == len(frames):  # by far the most frequent: one inbox, one wake
-                _deliver(last, batch)
-                return
-        self._route_mixed(frames)
-
-    def _route_mixed(self, frames: list[RawFrame]) -> None:
-        target: Subscription | None = None
+        target, line = self._last or (None, b"")
         batch: list[StompDelivery] = []
         for head, body in frames:
             if head.startswith(b"MESSAGE\n"):
-                subscription = self._find(head)
-                if subscription is not target:
+                if target is None or not head.startswith(line, head.find(_SUBSCRIPTION)):
                     _deliver(target, batch)
-                    target, batch = subscription, []
-                if subscription is not None:
-                    batch.append(StompDelivery(head, body, subscription))
+                    batch = []
+                    target, line = self._find(head)
+                if target is not None:
+                    batch.append(StompDelivery(head, body, target))
             else:
-                _deliver(target, batch)
+                _deliver(target, batch)  # first: answers come in the order in which the broker did things
                 batch = []
                 self._answer(head, body)
         _deliver(target, batch)
 
-    def _find(self, head: bytes) -> Subscription | None:
-        """Whose message it is; None where that has ended."""
+    def _find(self, head: bytes) -> tuple[Subscription | None, bytes]:
+        """Whose message it is, None where that has ended; and the header line by which to know the next."""
         identifier = raw_value(head, _SUBSCRIPTION)
         if identifier is None:
             raise ProtocolError("a MESSAGE came without the header subscription")
         found = self._subscriptions.get(identifier)
-        self._last = None if found is None else (found, b"\nsubscription:%b\n" % identifier)
-        return found
+        line = b"\nsubscription:%b\n" % identifier
+        self._last = None if found is None else (found, line)
+        return found, line
 
     def _answer(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"RECEIPT\n"):
@@ -164,7 +152,7 @@ class Router:
 
 
 def _deliver(subscription: Subscription | None, batch: list[StompDelivery]) -> None:
-    if subscription is not None and batch:
+    if subscription is not None and batch and subscription.ended is None:
         subscription.events.inbox.extend(batch)
         subscription.events.waiter.wake()
 

@@ -15,7 +15,6 @@ from redelivery.transports.wire.clock import monotonic
 READ_SIZE: Final = 256 << 10
 _TLS_WRITE: Final = 64 << 10  # at once, so that a reader need not wait long for the lock
 _WANTS: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-_QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 _USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
 
 
@@ -31,6 +30,7 @@ class Stream:
         self._sock = sock
         self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
         self._tls_lock = threading.Lock()
+        self._quick_ack: int | None = getattr(socket, "TCP_QUICKACK", None)
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
@@ -71,9 +71,12 @@ class Stream:
             raise ConnectionLostError(f"{self.name}: {error}") from error
         if not data:
             raise ConnectionLostError(f"{self.name} closed the connection")
-        if _QUICKACK is not None:
+        if self._quick_ack is not None:
             # Brokers leave Nagle's algorithm on: a delayed ACK of ours would cost 40 ms per commit. Not sticky.
-            self._sock.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
+            try:
+                self._sock.setsockopt(socket.IPPROTO_TCP, self._quick_ack, 1)
+            except OSError:  # no TCP, or just being shut down
+                self._quick_ack = None
         return data
 
     def send(self, data: bytes | memoryview) -> int:

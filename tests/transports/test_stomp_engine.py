@@ -1,0 +1,78 @@
+"""The engine, with a clock of the test's: heart-beats both ways."""
+
+from __future__ import annotations
+
+import pytest
+
+from redelivery.model.errors import ConnectionLostError
+from redelivery.transports.stomp.engine import HEARTBEAT, Engine
+
+
+def engine(ours: float, theirs: str) -> Engine:
+    engine = Engine("host", ours, 1000)
+    engine.connect(None, None, None)
+    rest = engine.connected(f"CONNECTED\nversion:1.2\nheart-beat:{theirs}\n\n\0".encode(), 100.0)
+    assert rest == []
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "every"),
+    [
+        (10.0, "10000,10000", 10.0),
+        (10.0, "1000,30000", 10.0),  # each way the slower; the faster of the two ways sets the pace
+        (1.0, "0,5000", 5.0),
+        (1.0, "5000,0", 5.0),
+        (10.0, "0,0", None),
+        (0.0, "1000,1000", None),
+    ],
+)
+def test_the_intervals_are_agreed_on(ours: float, theirs: str, every: float | None) -> None:
+    due = engine(ours, theirs).next_deadline(100.0)
+    if every is None:
+        assert due is None
+    else:
+        assert due == pytest.approx(100.0 + every / 3)
+
+
+def test_connect_offers_what_we_want() -> None:
+    assert b"\nheart-beat:10000,10000\n" in Engine("h", 10.0, 1).connect(None, None, None)
+    assert b"\nheart-beat:0,0\n" in Engine("h", 0.0, 1).connect(None, None, None)
+
+
+def test_the_peer_hears_of_us_before_an_interval_is_over() -> None:
+    ticking = engine(3.0, "0,3000")
+    wrote, now, last, longest = True, 100.0, 100.0, 0.0
+    for at in range(60):
+        now += 1.0
+        if at % 7 == 3:
+            wrote = True  # something else just before the tick
+            longest, last = max(longest, now - last), now
+        if ticking.tick(now, heard=False, wrote=wrote) == HEARTBEAT:
+            longest, last = max(longest, now - last), now
+        wrote = False
+    assert longest < 3.0
+
+
+def test_a_peer_that_is_silent_for_two_intervals_is_gone() -> None:
+    ticking = engine(3.0, "3000,0")
+    ticking.tick(101.0, heard=True, wrote=False)
+    ticking.tick(106.9, heard=False, wrote=False)
+    with pytest.raises(ConnectionLostError, match=r"nothing came for 6.1 s, where .* every 3 s"):
+        ticking.tick(107.1, heard=False, wrote=False)
+
+
+def test_whatever_came_counts_as_a_sign_of_life_also_after_a_pause_of_ours() -> None:
+    ticking = engine(3.0, "3000,0")
+    assert ticking.tick(1000.0, heard=True, wrote=False) == b""
+
+
+def test_a_server_that_promises_nothing_is_never_blamed() -> None:
+    ticking = engine(3.0, "0,3000")
+    ticking.tick(9999.0, heard=False, wrote=True)
+
+
+def test_what_follows_connected_is_not_lost() -> None:
+    engine = Engine("h", 0.0, 1000)
+    assert engine.connected(b"CONNECTED\nversion", 0.0) is None
+    assert engine.connected(b":1.2\n\n\0\nMESSAGE\na:b\n\nx\0", 0.0) == [(b"MESSAGE\na:b\n", b"x")]

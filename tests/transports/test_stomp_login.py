@@ -1,0 +1,227 @@
+"""From nothing to CONNECTED: every way in which it can fail is an error that says so, in time."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+import pytest
+from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker
+
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectError,
+    InvalidClientIDError,
+    JMSError,
+    ProtocolError,
+    SecurityError,
+)
+
+LOGIN = {"username": "ann", "password": "s3cr3tpw"}
+
+
+def greet(end: BrokerEnd) -> None:
+    end.log_in()
+    end.goodbye()
+
+
+def test_the_peer_is_named_and_the_login_sent() -> None:
+    with ScriptedBroker(greet) as broker:
+        with Client(broker.port, client_id="c1", **{**LOGIN, "password": "s3:cr\\et"}) as client:
+            peer = client.transport.peer
+            headers = broker.ends[0].taken[0].headers
+        assert (peer.provider_name, peer.provider_version, peer.protocol) == ("ActiveMQ", "5.18.3", "STOMP 1.2")
+        assert peer.dialect == "activemq"
+        assert peer.capabilities.native_poison
+        assert headers["accept-version"] == "1.2,1.1"
+        assert (headers["login"], headers["passcode"], headers["client-id"]) == ("ann", "s3:cr\\et", "c1")
+        assert headers["host"] == "127.0.0.1"
+
+
+def test_the_virtual_host_can_be_named() -> None:
+    with ScriptedBroker(greet) as broker, Client(broker.port, params={"wireFormat.host": "/prod"}):
+        assert broker.ends[0].taken[0].headers["host"] == "/prod"
+
+
+@pytest.mark.parametrize(
+    ("server", "dialect"),
+    [
+        ("ActiveMQ/6.1", "activemq"),
+        ("redelivery/0.1", "embedded"),
+        ("ActiveMQ-Artemis/2.44", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_the_dialect_is_detected(server: str, dialect: str) -> None:
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=server)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        assert client.transport.peer.dialect == dialect
+
+
+def test_the_dialect_can_be_chosen_and_must_exist() -> None:
+    with ScriptedBroker(greet) as broker, Client(broker.port, dialect="unknown") as client:
+        assert client.transport.peer.dialect == "unknown"
+        assert not client.transport.peer.capabilities.selectors
+    with pytest.raises(ConfigError, match="dialect='hornet' is not known; it is one of 'auto', 'activemq'"):
+        Client(1, dialect="hornet", opened=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"scheme": "amqp"}, "amqp:// is not STOMP"),
+        ({"params": {"wireFormat.maxDataLength": "-1"}}, "wireFormat.maxDataLength='-1'"),
+        ({"params": {"wireFormat.maxDataLength": "9" * 5000}}, "wireFormat.maxDataLength="),
+        ({"params": {"trace": "true"}}, "'trace' is no option"),
+        ({"username": "ann\nevil:1"}, "'login'"),
+        ({"password": "s3cret\r"}, "'passcode'"),
+        ({"client_id": "a\0"}, "'client-id'"),
+    ],
+)
+def test_options_that_cannot_be_are_named(options: dict[str, object], named: str) -> None:
+    with pytest.raises(ConfigError, match=named) as caught:
+        Client(1, **options)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("message", "body", "error"),
+    [
+        ("User name [ann] or password is invalid.", "java.lang.SecurityException: …", SecurityError),
+        ("Security Error occurred", "AMQ229031: Unable to validate user", ConnectError),
+        ("Bad CONNECT", "Access refused for user 'ann'\n", SecurityError),
+        (
+            "Broker: b - Client: c1 already connected from tcp://1",
+            "javax.jms.InvalidClientIDException: …",
+            InvalidClientIDError,
+        ),
+        ("too many connections", "", ConnectError),
+    ],
+)
+def test_a_refused_login_says_why(message: str, body: str, error: type[JMSError]) -> None:
+    def script(end: BrokerEnd) -> None:
+        end.take("CONNECT")
+        end.send("ERROR", body.encode(), message=message)
+
+    with ScriptedBroker(script) as broker, pytest.raises(error) as caught:
+        Client(broker.port, **LOGIN)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "named"),
+    [
+        (b"\x00\x00\x01\x3c\x01ActiveMQ\x00\x00\x00\x0c", "OpenWire"),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "HTTP"),
+        (b"\x15\x03\x03\x00\x02\x02\x16", "TLS"),
+        (b"AMQP\x00\x01\x00\x00", "AMQP"),
+        (b"MESSAGE\n\n\0", "answers CONNECT with MESSAGE"),
+        (b"CONNECTED\nversion:1.0\n\n\0", "speaks STOMP 1.0 only"),
+        (b"CONNECTED\n\n\0", "speaks STOMP 1.0 only"),
+        (b"CONNECTED\nversion:1.2\nheart-beat:x\n\n\0", "heart-beat 'x'"),
+        (b"CONNECTED\nversion:1.2\nheart-beat:" + b"9" * 5000 + b",1\n\n\0", "heart-beat"),
+    ],
+)
+def test_another_protocol_on_the_port_is_named(first_bytes: bytes, named: str) -> None:
+    def script(end: BrokerEnd) -> None:
+        end.write(first_bytes)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, pytest.raises(ProtocolError, match=named):
+        Client(broker.port)
+
+
+def silent(end: BrokerEnd) -> None:
+    while end.sock.recv(100):
+        pass
+
+
+def half_an_answer(end: BrokerEnd) -> None:
+    end.write(b"CONNECTED\nversion:1.2\n")
+    silent(end)
+
+
+@pytest.mark.parametrize("script", [silent, half_an_answer])
+def test_a_silent_peer_costs_the_connect_timeout_and_no_more(script: Callable[[BrokerEnd], None]) -> None:
+    with ScriptedBroker(script) as broker:
+        began = time.monotonic()
+        with pytest.raises(ConnectError, match=r"did not answer CONNECT within connect_timeout=0.3 s"):
+            Client(broker.port, connect_timeout=0.3)
+        assert 0.25 < time.monotonic() - began < 1.5
+
+
+def test_a_peer_that_hangs_up_is_an_error_that_says_so() -> None:
+    def script(end: BrokerEnd) -> None:
+        end.take("CONNECT")
+
+    with ScriptedBroker(script) as broker, pytest.raises(ConnectError, match="instead of answering CONNECT"):
+        Client(broker.port)
+
+
+def test_nobody_there_and_no_such_host() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(ConnectError, match="refused"):
+        Client(port)
+    with pytest.raises(ConnectError, match="was not found"):
+        Client(port, host="no-such-host.invalid")
+
+
+def test_version_1_1_is_spoken_where_there_is_no_more() -> None:
+    acks: list[bytes] = []
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(version="1.1")
+        subscription = end.subscribed()
+        end.write(b"MESSAGE\nsubscription:%b\nmessage-id:ID\\c7\n\nx\0" % subscription.encode())
+        acks.append(end.take("ACK").head)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        session = client.session()
+        link = session.attach()
+        delivery = session.receive()
+        session.channel.accept([delivery], lazy=False)
+        assert client.transport.peer.protocol == "STOMP 1.1"
+        assert delivery.header("message_id") == "ID:7"
+    assert acks == [b"ACK\nsubscription:%b\nmessage-id:ID\\c7\n" % link.id.encode()]
+
+
+def test_the_passcode_is_nowhere_to_be_seen(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        end.subscribed()
+        end.goodbye()
+
+    seen = []
+    with ScriptedBroker(script) as broker, Client(broker.port, **LOGIN) as client:
+        client.session().attach()
+        seen += [repr(client.transport), repr(client.transport.options), repr(client.transport.peer)]
+    with ScriptedBroker(silent) as broker, pytest.raises(ConnectError) as caught:
+        Client(broker.port, **LOGIN, connect_timeout=0.1)
+    seen.append("".join(traceback.format_exception(caught.value)))
+    seen.append(caplog.text)
+    assert not [each for each in seen if LOGIN["password"] in each]
+
+
+def test_no_thread_outlives_the_connection() -> None:
+    with ScriptedBroker(greet) as broker:
+        with Client(broker.port, heartbeat=5.0):
+            pass
+        deadline = time.monotonic() + 2
+        while _housekeepers() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not _housekeepers()
+
+
+def _housekeepers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("redelivery-housekeeping")]
