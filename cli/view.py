@@ -64,6 +64,7 @@ class LiveView:
             case Processed(order):
                 self._states[order] = "processed"
                 self._outcome(Text("✔ commit", "green"))
+                self._current = None
             case Failed(order, error, again_in):
                 self._states[order] = "waiting"
                 shown = error if self._console.width >= _WIDE else error.partition(": ")[2]
@@ -72,6 +73,7 @@ class LiveView:
             case DeadLettered(order):
                 self._states[order] = "dead"
                 self._letters.append(event)
+                self._current = None
                 self._print(Text(f" {order:<7}").append(_poisoned(event)), "red")
             case Summary():
                 self._summary, self._over = event, True
@@ -111,7 +113,7 @@ class LiveView:
     def _now(self) -> RenderableType:
         at, wait = self._current, self._wait
         if at is None:
-            return Text(" the broker has the orders", "dim")
+            return Text(" waiting for the next delivery", "dim")
         if wait is None:
             return Text(f" {at.order} is with the handler", "cyan")
         since, delay = wait
