@@ -58,14 +58,17 @@ def test_a_subscription_is_client_individual_with_a_window_of_messages() -> None
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
         session.attach()
-        session.attach(Topic("news.#"), prefetch=7, selector="a = 'b:c'", no_local=True)
+        session.attach(Topic("news"), prefetch=7, selector="a = 'b:c'", no_local=True)
         session.attach(prefetch=0)
         link = session.attach(prefetch=None)
         assert link.prefetch == 100
-        frames = [frame.headers for frame in broker.ends[0].taken[1:5]]
+        taken = broker.ends[0].taken
+        frames = [frame.headers for frame in taken if frame.command == "SUBSCRIBE"]
+    assert [frame.command for frame in taken[1:6]] == ["SUBSCRIBE", "SUBSCRIBE", "BEGIN", "ABORT", "SUBSCRIBE"]
+    assert ["receipt" in frame for frame in frames] == [True, False, True, True]  # a pattern's receipt starves it
     assert [frame["ack"] for frame in frames] == ["client-individual"] * 4
     assert [frame["activemq.prefetchSize"] for frame in frames] == ["100", "7", "1", "100"]
-    assert [frame["destination"] for frame in frames][:2] == ["/queue/orders", "/topic/news.>"]
+    assert [frame["destination"] for frame in frames][:2] == ["/queue/orders", "/topic/news"]
     assert (frames[1]["selector"], frames[1]["activemq.noLocal"]) == ("a = 'b:c'", "true")
     assert len({frame["id"] for frame in frames}) == 4
 
@@ -400,7 +403,7 @@ def test_parked_messages_are_acknowledged_until_the_abort() -> None:
 
     with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
         session = client.session(T)
-        session.attach()
+        session.attach(prefetch=2)
         first, second = session.receive_many(2)
         session.channel.park([first, second])
         session.channel.unpark([first])  # the other one is parked anew
@@ -411,6 +414,48 @@ def test_parked_messages_are_acknowledged_until_the_abort() -> None:
         ["BEGIN", one], ["ACK", "a:1", one], ["ACK", "a:2", one],
         ["ABORT", one], ["BEGIN", two], ["ACK", "a:2", two], ["ABORT", two],
     ]  # fmt: skip
+
+
+def test_a_commit_puts_what_is_parked_aside_or_classic_would_forget_it() -> None:
+    frames: list[list[str]] = []
+
+    def then(end: BrokerEnd) -> None:
+        while len(frames) < 8:
+            frame = end.take()
+            frames.append(lines(frame))
+            if "receipt" in frame.headers:
+                end.answer(frame)
+
+    with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
+        session = client.session(T)
+        session.attach(prefetch=2)
+        first, second = session.receive_many(2)
+        session.channel.park([first])
+        session.do(session.channel.commit([second]))
+        session.channel.unpark([first])
+    one, own, two = frames[0][-1], frames[3][-1], frames[6][-1]
+    assert frames[:8] == [
+        ["BEGIN", one], ["ACK", "a:1", one],
+        ["ABORT", one], ["BEGIN", own], ["ACK", "a:2", own], ["COMMIT", own],
+        ["BEGIN", two], ["ACK", "a:1", two],
+    ]  # fmt: skip
+
+
+def test_a_few_that_wait_are_left_in_the_window() -> None:
+    def then(end: BrokerEnd) -> None:
+        end.goodbye()
+
+    with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
+        session = client.session(T)
+        session.attach(prefetch=8)  # half of it enters the transaction together; half of that may wait loose
+        first, second, third = session.receive_many(3)
+        session.channel.park([first])
+        session.channel.park([second])
+        session.channel.unpark([first])
+        session.channel.park([third])
+        session.channel.unpark([second, third])
+        commands = [frame.command for frame in broker.ends[0].taken]
+    assert "BEGIN" not in commands
 
 
 def test_closing_undoes_and_unsubscribes_and_is_answered() -> None:

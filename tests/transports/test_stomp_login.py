@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker
@@ -21,7 +22,7 @@ from redelivery.model.errors import (
     SecurityError,
 )
 
-LOGIN = {"username": "ann", "password": "s3cr3tpw"}
+LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 
 
 def greet(end: BrokerEnd) -> None:
@@ -85,7 +86,7 @@ def test_the_dialect_can_be_chosen_and_must_exist() -> None:
         ({"client_id": "a\0"}, "'client-id'"),
     ],
 )
-def test_options_that_cannot_be_are_named(options: dict[str, object], named: str) -> None:
+def test_options_that_cannot_be_are_named(options: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named) as caught:
         Client(1, **options)
     assert "s3cret" not in str(caught.value)

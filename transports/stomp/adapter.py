@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, cast
 
-from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError
+from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import (
     Channel,
@@ -68,8 +68,13 @@ class StompTransport(Transport):
             capabilities=dialect.stomp.capabilities,
         )
         self._dialect = dialect.stomp
-        self._connection = StompConnection(stream, engine, dialect.stomp, options, self.events)
-        self._connection.start(frames)
+        connection = StompConnection(stream, engine, dialect.stomp, options, self.events)
+        try:
+            connection.start(frames)
+        except JMSError:
+            stream.close()
+            raise
+        self._connection = connection
 
     def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
         """See `Transport.channel`."""

@@ -39,13 +39,13 @@ class StompConnection:
         self.leader = Leader(stream, self._receive, self.lose, self._nobody_reads, self.outbox.close)
 
     def start(self, frames: list[RawFrame]) -> None:
-        """Begin, with what came after CONNECTED."""
+        """Begin, with what came after CONNECTED. Raises as `Router.route`."""
+        if frames:
+            self.router.route(frames)
         housekeeper().enter(self)
         due = self._engine.next_deadline(monotonic())
         if due is not None:
             housekeeper().at(due, self._tick)
-        if frames:
-            self.router.route(frames)
 
     def stand_in(self) -> None:
         """An answer is awaited by nobody who reads: soon the housekeeping thread does."""
