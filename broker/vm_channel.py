@@ -21,7 +21,7 @@ from redelivery.model.errors import (
     JMSError,
     TransactionRolledBackError,
 )
-from redelivery.model.messages import Message, from_epoch_ms
+from redelivery.model.messages import Message
 from redelivery.model.values import Body, Value
 from redelivery.policies.causes import expired_cause
 from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, SessionEvents, Waiter
@@ -182,7 +182,7 @@ class VmChannel(Channel):
                 engine.enlist_send(self._transaction, stored)
             else:
                 engine.send(stored, now)
-            message.stamp(message_id=stored.message_id, timestamp=from_epoch_ms(stored.timestamp))
+            message.stamp(message_id=stored.message_id, timestamp=stored.timestamp)
 
         try:
             self._transport.run("SEND", put)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import InvalidDestinationError
+from redelivery.model.errors import IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message, to_epoch_ms
 from redelivery.model.values import Body, Value
 
@@ -44,26 +45,30 @@ class StoredMessage:
 
         Raises:
             InvalidDestinationError: the message has no destination, or a pattern.
+            IllegalStateError: the message was received.
         """
-        target = message.destination
+        if message.source is not None:
+            raise IllegalStateError("a received message cannot be sent; send its copy()")
+        fields = message.fields
+        target = fields.get("destination")
         if target is None or target.is_pattern:
             raise InvalidDestinationError(f"a message cannot be sent to {target}: give the name of one queue or topic")
-        body, properties = message.body, message.properties
+        body, properties = fields["body"], fields.get("properties", _NO_PROPERTIES)
         return cls(
             message_id=message_id,
             destination=target,
             body=detached(body),
             properties=properties,
-            timestamp=to_epoch_ms(message.timestamp) or now,
-            expiration=to_epoch_ms(message.expiration),
-            delivery_time=to_epoch_ms(message.delivery_time),
-            priority=message.priority,
-            persistent=message.persistent,
-            correlation_id=message.correlation_id,
-            reply_to=message.reply_to,
-            type=message.type,
-            group_id=message.group_id,
-            group_sequence=message.group_sequence,
+            timestamp=_epoch_ms(fields.get("timestamp")) or now,
+            expiration=_epoch_ms(fields.get("expiration")),
+            delivery_time=_epoch_ms(fields.get("delivery_time")),
+            priority=fields.get("priority", 4),
+            persistent=fields.get("persistent", True),
+            correlation_id=fields.get("correlation_id"),
+            reply_to=fields.get("reply_to"),
+            type=fields.get("type"),
+            group_id=fields.get("group_id"),
+            group_sequence=fields.get("group_sequence"),
             origin=origin,
             size=size_of(body, properties),
         )
@@ -92,3 +97,7 @@ def size_of(body: Body, properties: Mapping[str, Value]) -> int:
 
 def _length(value: Value) -> int:
     return len(value) if isinstance(value, (str, bytes)) else 8
+
+
+def _epoch_ms(value: datetime | int | None) -> int:
+    return value if isinstance(value, int) else to_epoch_ms(value)
