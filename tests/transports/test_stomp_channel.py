@@ -58,17 +58,14 @@ def test_a_subscription_is_client_individual_with_a_window_of_messages() -> None
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
         session.attach()
-        session.attach(Topic("news"), prefetch=7, selector="a = 'b:c'", no_local=True)
+        session.attach(Topic("news.#"), prefetch=7, selector="a = 'b:c'", no_local=True)
         session.attach(prefetch=0)
         link = session.attach(prefetch=None)
         assert link.prefetch == 100
-        taken = broker.ends[0].taken
-        frames = [frame.headers for frame in taken if frame.command == "SUBSCRIBE"]
-    assert [frame.command for frame in taken[1:6]] == ["SUBSCRIBE", "SUBSCRIBE", "BEGIN", "ABORT", "SUBSCRIBE"]
-    assert ["receipt" in frame for frame in frames] == [True, False, True, True]  # a pattern's receipt starves it
+        frames = [frame.headers for frame in broker.ends[0].taken[1:5]]
     assert [frame["ack"] for frame in frames] == ["client-individual"] * 4
     assert [frame["activemq.prefetchSize"] for frame in frames] == ["100", "7", "1", "100"]
-    assert [frame["destination"] for frame in frames][:2] == ["/queue/orders", "/topic/news"]
+    assert [frame["destination"] for frame in frames][:2] == ["/queue/orders", "/topic/news.>"]
     assert (frames[1]["selector"], frames[1]["activemq.noLocal"]) == ("a = 'b:c'", "true")
     assert len({frame["id"] for frame in frames}) == 4
 
@@ -414,6 +411,35 @@ def test_parked_messages_are_acknowledged_until_the_abort() -> None:
         ["BEGIN", one], ["ACK", "a:1", one], ["ACK", "a:2", one],
         ["ABORT", one], ["BEGIN", two], ["ACK", "a:2", two], ["ABORT", two],
     ]  # fmt: skip
+
+
+def test_a_consumer_of_a_pattern_asks_for_its_answer_behind_the_subscribe() -> None:
+    """With a receipt of its own Classic would attach it with a window of 0, and wake one queue only."""
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        end.subscribed()
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        client.session().attach(Topic("news.#"))
+        frames = broker.ends[0].taken[1:4]
+    assert [frame.command for frame in frames] == ["SUBSCRIBE", "BEGIN", "ABORT"]
+    assert frames[0].headers["destination"] == "/topic/news.>"
+    assert ["receipt" in frame.headers for frame in frames] == [False, False, True]
+
+
+def test_a_refused_consumer_of_a_pattern_is_refused_though_the_answer_names_nobody() -> None:
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        end.take("SUBSCRIBE")
+        end.take("BEGIN")
+        end.send("ERROR", message="User ann is not authorized to read from: queue://orders.>")
+        end.answer(end.take("ABORT"))
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client, pytest.raises(SecurityError):
+        client.session().attach("orders.>")
 
 
 def test_a_commit_puts_what_is_parked_aside_or_classic_would_forget_it() -> None:

@@ -44,6 +44,9 @@ class StompDialect:
             commit, so that the broker goes on; bounded by half the window. 0: acks enter at the commit only.
         nack_is_poison: NACK surely dead-letters.
         parks: an ACK in a transaction that is aborted later frees the window meanwhile.
+        commit_ends_parking: a COMMIT makes every delivery of the subscription that is acknowledged in any open
+            transaction unknown, so that nothing else may be enlisted or parked then.
+        receipt_starves_patterns: a consumer of a pattern that asks for a receipt gets nothing of what is there.
         receipt_in_transaction: a SEND in a transaction is answered at once, not at the commit.
         error_names_receipt: an ERROR says which request it answers.
         error_closes: an ERROR ends the connection.
@@ -65,6 +68,8 @@ class StompDialect:
     enlist_at_most: int = 0
     nack_is_poison: bool = False
     parks: bool = False
+    commit_ends_parking: bool = False
+    receipt_starves_patterns: bool = False
     receipt_in_transaction: bool = False
     error_names_receipt: bool = False
     error_closes: bool = False

@@ -52,12 +52,19 @@ class StompChannel(Channel):
         link.id = str(next(_identifiers))
         subscription = Subscription(link, self._talk.events, self._dialect, self._talk.version)
         pending, receipt = self._talk.ask()
-        frame = self._talk.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
+        errors = self._talk.router.errors
+        silent = link.destination.is_pattern and self._dialect.receipt_starves_patterns
+        if silent:  # an empty transaction is answered instead
+            frame = self._talk.control.subscribe(destination, link.id, headers) + commits.empty(receipt)
+        else:
+            frame = self._talk.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
         self._talk.router.add(subscription)
         self._subscriptions[link] = subscription
         try:
             self._outbox.write(frame)
             yield from self._talk.answer(pending, receipt)
+            if silent and self._talk.router.errors != errors:
+                raise self._talk.router.last_error or JMSError(f"{link.destination}: the broker refuses the consumer")
         except JMSError as error:
             self._forget(subscription)
             if isinstance(error, RequestTimeoutError):  # it may exist, and nobody would take its messages
@@ -101,7 +108,8 @@ class StompChannel(Channel):
         ours = cast(StompDelivery, delivery)
         self._take_out((ours,))
         if copy is not None:
-            yield from commits.dead_letter(self._talk, ours, copy)
+            alone = not self._work.enlisted
+            yield from commits.dead_letter(self._talk, self._parking, ours, copy, alone=alone)
             return
         if not self._dialect.nack_is_poison:
             raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
@@ -133,7 +141,7 @@ class StompChannel(Channel):
         self._hold_nothing()
         if self._work.enlisted and not self._work.enlisted.issubset(ours):
             self._take_out(self._work.enlisted.difference(ours))
-        yield from commits.commit(self._talk, self._work, ours, self._errors_before)
+        yield from commits.commit(self._talk, self._work, self._parking, ours, self._errors_before)
 
     def rollback(self) -> Flow[None]:
         """ABORT of what was begun; the deliveries stay with us, unacknowledged."""
@@ -144,7 +152,9 @@ class StompChannel(Channel):
     def park(self, deliveries: Sequence[Delivery]) -> None:
         """ACKs in a transaction that is never committed, where that frees the window."""
         if self._dialect.parks and deliveries:
-            self._outbox.write(self._parking.park(cast(Sequence[StompDelivery], deliveries)))
+            written = self._parking.park(cast(Sequence[StompDelivery], deliveries))
+            if written:
+                self._outbox.write(written)
 
     def unpark(self, deliveries: Sequence[Delivery]) -> None:
         """ABORT of that transaction."""

@@ -2,7 +2,8 @@
 
 1. BEGIN, ACKs and COMMIT leave in one write only when the transaction has no SEND: a broker commits the rest of a
    transaction of which it refused a SEND. So every SEND is answered first, and a refused one aborts.
-2. An answer to COMMIT that does not come is in doubt; before COMMIT is written nothing is.
+2. Around a COMMIT nothing else is acknowledged in an open transaction, where the broker would forget it then.
+3. An answer to COMMIT that does not come is in doubt; before COMMIT is written nothing is.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from redelivery.transports.base import Flow, Pending
 from redelivery.transports.stomp.conversation import NO_ANSWER, Conversation
 from redelivery.transports.stomp.messages import StompDelivery
 from redelivery.transports.stomp.subscriptions import PLAIN, acks
-from redelivery.transports.stomp.transactions import UnitOfWork
+from redelivery.transports.stomp.transactions import Parking, UnitOfWork
 
 
-def commit(talk: Conversation, work: UnitOfWork, deliveries: Sequence[StompDelivery], errors_before: int) -> Flow[None]:
+def commit(
+    talk: Conversation, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery], errors_before: int
+) -> Flow[None]:
     """Commit the SENDs, and acknowledge the deliveries: in the transaction, or after it where ACKs are not undone.
 
     ``errors_before`` is the router's count at BEGIN.
@@ -35,12 +38,13 @@ def commit(talk: Conversation, work: UnitOfWork, deliveries: Sequence[StompDeliv
         if not atomic and not work.begun:
             yield from _acknowledge(talk, deliveries)
             return
-        enlisted = work.enlist(deliveries) if atomic else b""
+        before, after = _around(talk, parking)
+        enlisted = before + work.enlist(deliveries) if atomic else before
         pending, receipt = talk.ask()
     except ConnectionLostError as error:
         work.close()
         raise TransactionRolledBackError(f"the connection was lost before the commit: {error}") from error
-    yield from _end(talk, work, enlisted + work.commit(receipt), pending, receipt)
+    yield from _end(talk, work, enlisted + work.commit(receipt) + after, pending, receipt)
     if not atomic and deliveries:
         try:
             yield from _acknowledge(talk, deliveries)
@@ -48,8 +52,13 @@ def commit(talk: Conversation, work: UnitOfWork, deliveries: Sequence[StompDeliv
             raise InDoubtError(f"the sends are committed, but not all deliveries are acknowledged: {error}") from error
 
 
-def dead_letter(talk: Conversation, delivery: StompDelivery, copy: Message) -> Flow[None]:
-    """The copy and the ACK in a transaction of their own; or, where ACKs are not undone, the one after the other.
+def dead_letter(
+    talk: Conversation, parking: Parking, delivery: StompDelivery, copy: Message, *, alone: bool
+) -> Flow[None]:
+    """The copy and the ACK in a transaction of their own; or the one after the other.
+
+    That is where ACKs are not undone, or where the session's transaction has acknowledged something already
+    (not ``alone``) and a COMMIT would make the broker forget it.
 
     Raises:
         JMSError: the broker refuses the copy; the delivery is still ours.
@@ -57,7 +66,7 @@ def dead_letter(talk: Conversation, delivery: StompDelivery, copy: Message) -> F
     """
     head, body = talk.encoder.encode(copy)
     pending, receipt = talk.ask()
-    if not talk.dialect.ack_in_transaction:
+    if not talk.dialect.ack_in_transaction or (talk.dialect.commit_ends_parking and not alone):
         talk.outbox.write(b"%breceipt:%b\n\n" % (head, receipt), body, b"\0")
         yield from talk.answer(pending, receipt)
         talk.outbox.write(delivery.subscription.ack(delivery, PLAIN))
@@ -70,8 +79,20 @@ def dead_letter(talk: Conversation, delivery: StompDelivery, copy: Message) -> F
     except JMSError:
         talk.abort(work)
         raise
+    before, after = _around(talk, parking)
     pending, receipt = talk.ask()
-    yield from _end(talk, work, work.enlist((delivery,)) + work.commit(receipt), pending, receipt)
+    written = before + work.enlist((delivery,)) + work.commit(receipt) + after
+    yield from _end(talk, work, written, pending, receipt)
+
+
+def empty(receipt: bytes) -> bytes:
+    """A transaction of nothing, undone and answered: a question that every frame before it comes before."""
+    work = UnitOfWork()
+    return work.begin() + b"ABORT\nreceipt:%b" % receipt + work.end_of_frame()
+
+
+def _around(talk: Conversation, parking: Parking) -> tuple[bytes, bytes]:
+    return parking.around(talk.control.abort) if talk.dialect.commit_ends_parking else (b"", b"")
 
 
 def _confirm_sends(talk: Conversation, work: UnitOfWork, errors_before: int) -> Flow[None]:

@@ -9,7 +9,7 @@ from typing import Final
 from redelivery.model.errors import IllegalStateError
 from redelivery.transports.base import Pending
 from redelivery.transports.stomp.messages import StompDelivery
-from redelivery.transports.stomp.subscriptions import acks
+from redelivery.transports.stomp.subscriptions import Subscription, acks
 
 _numbers: Final = count(1)  # names are never used twice in a process
 
@@ -72,25 +72,51 @@ class UnitOfWork:
 
 
 class Parking:
-    """Transactions that hold ACKs until ABORT, so that the broker goes on beyond messages that wait for long."""
+    """Transactions that hold ACKs until ABORT, so that the broker goes on beyond messages that wait for long.
+
+    A few that wait are left in the window, since parking costs frames: half of what a subscription may hold loose.
+    """
 
     def __init__(self) -> None:
+        self._loose: dict[Subscription, dict[StompDelivery, None]] = {}
         self._lots: dict[StompDelivery, UnitOfWork] = {}
 
     def park(self, deliveries: Sequence[StompDelivery]) -> bytes:
-        """BEGIN and their ACKs."""
-        lot = UnitOfWork()
-        written = lot.enlist(deliveries)
-        self._lots.update(dict.fromkeys(deliveries, lot))
+        """BEGIN and the ACKs of all that wait loose, where they are too many; otherwise nothing."""
+        for each in deliveries:
+            self._loose.setdefault(each.subscription, {})[each] = None
+        written = b""
+        for subscription in {each.subscription for each in deliveries}:
+            if len(self._loose[subscription]) > subscription.mark // 2:
+                written += self._enlist(list(self._loose.pop(subscription)))
         return written
 
     def unpark(self, deliveries: Iterable[StompDelivery], abort: Callable[[str], bytes]) -> bytes:
         """The ABORTs that make them ours again; whatever shared a transaction with one of them is parked anew."""
-        lots = {self._lots.pop(each) for each in deliveries if each in self._lots}
-        stay = [each for each, lot in self._lots.items() if lot in lots]
+        lots = set()
+        for each in deliveries:
+            lot = self._lots.pop(each, None)
+            if lot is None:
+                self._loose.get(each.subscription, {}).pop(each, None)
+            else:
+                lots.add(lot)
         written = b"".join([abort(lot.name) for lot in lots])
-        return written + self.park(stay) if stay else written
+        stay = [each for each, lot in self._lots.items() if lot in lots]
+        return written + self._enlist(stay) if stay else written
+
+    def around(self, abort: Callable[[str], bytes]) -> tuple[bytes, bytes]:
+        """What ends the parking before a COMMIT, and what begins it again afterwards."""
+        if not self._lots:
+            return b"", b""
+        before = b"".join([abort(lot.name) for lot in set(self._lots.values())])
+        return before, self._enlist(list(self._lots))
 
     def parked(self) -> list[StompDelivery]:
-        """All of them."""
-        return list(self._lots)
+        """All that wait, also those that are loose."""
+        return [*self._lots, *(each for loose in self._loose.values() for each in loose)]
+
+    def _enlist(self, deliveries: Sequence[StompDelivery]) -> bytes:
+        lot = UnitOfWork()
+        written = lot.enlist(deliveries)
+        self._lots.update(dict.fromkeys(deliveries, lot))
+        return written
