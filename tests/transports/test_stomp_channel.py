@@ -58,14 +58,14 @@ def test_a_subscription_is_client_individual_with_a_window_of_messages() -> None
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
         session.attach()
-        session.attach(Topic("news.#"), prefetch=7, selector="a = 'b:c'", no_local=True)
+        session.attach(Topic("news"), prefetch=7, selector="a = 'b:c'", no_local=True)
         session.attach(prefetch=0)
         link = session.attach(prefetch=None)
         assert link.prefetch == 100
         frames = [frame.headers for frame in broker.ends[0].taken[1:5]]
     assert [frame["ack"] for frame in frames] == ["client-individual"] * 4
     assert [frame["activemq.prefetchSize"] for frame in frames] == ["100", "7", "1", "100"]
-    assert [frame["destination"] for frame in frames][:2] == ["/queue/orders", "/topic/news.>"]
+    assert [frame["destination"] for frame in frames][:2] == ["/queue/orders", "/topic/news"]
     assert (frames[1]["selector"], frames[1]["activemq.noLocal"]) == ("a = 'b:c'", "true")
     assert len({frame["id"] for frame in frames}) == 4
 
