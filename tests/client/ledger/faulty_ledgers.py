@@ -1,0 +1,265 @@
+"""Ledgers with one fault each, to see whether the tests notice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from redelivery.client.ledger import Ledger, Poison, Station
+from redelivery.client.ledger.entries import GONE, HELD, READY
+from redelivery.model.modes import AckMode
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.delivery import Delivery
+
+Batch = tuple[Delivery, ...]
+
+
+class DelayTenPercentShort(Ledger):
+    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(station, batch, now, delay * 0.9)
+
+
+class JitterOnTheFirstDelay(Ledger):
+    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+        if batch[-1].redeliveries == 1:
+            delay *= 1 + 0.15 * Random(7).random()  # noqa: S311 - no secret
+        super()._wait(station, batch, now, delay)
+
+
+class DelayOfTheOldest(Ledger):
+    def _batch_failed(self, station: Station, batch: list[Delivery], now: float, cause: BaseException | None) -> None:
+        super()._batch_failed(station, batch, now, cause)
+        again = [each for each in batch if each.state is READY and each in station.ready]
+        if again and station.not_before:
+            policy, count = self._limit(again[0], station)
+            station.not_before = now + policy.delay(count, self.rng)
+
+
+class OrderBrokenAtTheHead(Ledger):
+    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(station, batch[::-1], now, delay)
+
+
+class NonBlockingBatchAtTheHead(Ledger):
+    def tick(self, now: float) -> None:
+        before = {station: list(station.ready) for station in self.stations}
+        super().tick(now)
+        for station, ready in before.items():
+            fresh = [each for each in station.ready if each not in ready]
+            station.ready.clear()
+            station.ready.extend(fresh + ready)
+
+
+class BlockingAtTheTail(Ledger):
+    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(station, batch, now, delay)
+        if batch[0] in station.ready:
+            station.ready.rotate(-len(batch))
+
+
+class WrongConsumerStopped(Ledger):
+    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(station, batch, now, delay)
+        other = self.stations[0]
+        station.not_before, other.not_before = other.not_before, station.not_before
+
+
+class MaxDelayedIgnored(Ledger):
+    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+        self.max_delayed = 1_000_000
+        super()._wait(station, batch, now, delay)
+
+
+class _Shifted(RedeliveryPolicy):
+    """A policy whose answer is ``by`` too late."""
+
+    by = 1
+
+    def exceeded(self, redelivery_count: int) -> bool:
+        return super().exceeded(max(0, redelivery_count - self.by))
+
+
+class _Eager(_Shifted):
+    by = -1
+
+
+def _shifted(kind: type[_Shifted], policy: RedeliveryPolicy) -> RedeliveryPolicy:
+    copy = replace(policy)
+    shifted = object.__new__(kind)
+    for name in RedeliveryPolicy.__slots__:
+        object.__setattr__(shifted, name, getattr(copy, name))
+    return shifted
+
+
+class PoisonOneTooLate(Ledger):
+    def _limit(self, delivery: Delivery, station: Station) -> tuple[RedeliveryPolicy, int]:
+        policy, count = super()._limit(delivery, station)
+        return _shifted(_Shifted, policy), count
+
+
+class PoisonOneTooEarly(Ledger):
+    def _limit(self, delivery: Delivery, station: Station) -> tuple[RedeliveryPolicy, int]:
+        policy, count = super()._limit(delivery, station)
+        return _shifted(_Eager, policy), count
+
+
+class WholeBatchPoisoned(Ledger):
+    """As Java does: by the count of the newest."""
+
+    def _limit(self, delivery: Delivery, station: Station) -> tuple[RedeliveryPolicy, int]:
+        newest = next((each for each in reversed(self.held) if each.link is station.link), delivery)
+        policy, count = super()._limit(delivery, station)
+        return policy, max(count, super()._limit(newest, station)[1]) if delivery in self.held else count
+
+
+class CounterLeaked(Ledger):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.counts: dict[str, int] = {}
+
+    def dispatch(self, station: Station, now: float) -> Delivery | None:
+        delivery = super().dispatch(station, now)
+        if delivery is not None:
+            self.counts[str(delivery)] = delivery.redeliveries
+        return delivery
+
+
+class HeldCounterLeaked(Ledger):
+    def acknowledge(self, delivery: Delivery, redeliveries: int) -> bool:
+        done = super().acknowledge(delivery, redeliveries)
+        delivery.link.consumer.held += done
+        return done
+
+
+class DelayedCounterLeaked(Ledger):
+    def tick(self, now: float) -> None:
+        before = self.delayed_count
+        super().tick(now)
+        self.delayed_count = before
+
+
+class AcknowledgedBeforeTheCommit(Ledger):
+    def dispatch(self, station: Station, now: float) -> Delivery | None:
+        return self.take(station, now)
+
+
+class CommitCoversThePrefetched(Ledger):
+    def covered(self) -> Batch:
+        return super().covered() + tuple(each for station in self.stations for each in station.ready)
+
+
+class AcknowledgedAfterARecover(Ledger):
+    def consumed(self, delivery: Delivery) -> bool:
+        return super().consumed(delivery) or delivery.state is READY
+
+
+class StaleObjectAcknowledges(Ledger):
+    def acknowledge(self, delivery: Delivery, redeliveries: int) -> bool:  # noqa: ARG002 - the fault
+        return super().acknowledge(delivery, delivery.redeliveries)
+
+
+class ListenerFailureOfAllConsumers(Ledger):
+    def listener_failed(self, station: Station, now: float, cause: BaseException) -> None:  # noqa: ARG002 - the fault
+        super().rollback(now, cause)
+
+
+class ClosingConsumersAckLost(Ledger):
+    def close_station(self, station: Station) -> None:
+        for delivery in [each for each in self.held if each.link is station.link]:
+            self._drop_from_hand(delivery, GONE)
+        super().close_station(station)
+
+
+class ClosedConsumerStillServed(Ledger):
+    def take(self, station: Station, now: float) -> Delivery | None:
+        closing, station.closing = station.closing, False
+        try:
+            return super().take(station, now)
+        finally:
+            station.closing = closing
+
+
+class CloseNotCounted(Ledger):
+    def close(self, now: float) -> None:  # noqa: ARG002 - the fault
+        for station in self.stations:
+            station.closing = True
+
+
+class SeenMessagesReleasedAsUnseen(Ledger):
+    def _settle_close(self, station: Station) -> None:
+        seen = {each: each.redeliveries for each in station.ready}
+        for each in seen:
+            each.redeliveries = 0
+        super()._settle_close(station)
+        for each, count in seen.items():
+            each.redeliveries = count
+
+
+class ExpiredShown(Ledger):
+    def _verdict(self, delivery: Delivery, station: Station) -> Poison | None:
+        poison = super()._verdict(delivery, station)
+        return None if poison is not None and poison.expired else poison
+
+
+class CheckedAfterLocalRedelivery(Ledger):
+    def _refused(self, delivery: Delivery, station: Station) -> bool:
+        count, delivery.redeliveries = delivery.redeliveries, 0
+        delivery_count = delivery.wire_count() + count
+        try:
+            return super()._refused(delivery, station) or (station.check_limit and delivery_count > 2)
+        finally:
+            delivery.redeliveries = count
+
+
+class PutBackCounted(Ledger):
+    def put_back(self, delivery: Delivery) -> None:
+        super().put_back(delivery)
+        delivery.redeliveries += 1
+
+
+class VerdictForgotten(Ledger):
+    def poison_failed(self, poison: Poison, now: float) -> None:
+        super().poison_failed(replace(poison, cause=f"Delivery[{poison.delivery.redeliveries}] failed again"), now)
+
+
+class ShownAfterAFailedDeadLetter(Ledger):
+    def poison_failed(self, poison: Poison, now: float) -> None:
+        super().poison_failed(poison, now)
+        if self.condemned.pop(poison.delivery, None):
+            poison.delivery.state = READY
+
+
+class DeadLetterTriedAtOnce(Ledger):
+    def poison_failed(self, poison: Poison, now: float) -> None:
+        super().poison_failed(poison, now)
+        poison.delivery.link.consumer.not_before = 0.0
+
+
+class SomethingKeptAfterTheLoss(Ledger):
+    def transport_lost(self) -> None:
+        kept = [each for each in self.held if each.state is HELD][:1]
+        super().transport_lost()
+        self.held.update(dict.fromkeys(kept))
+
+
+class DeadlineInThePast(Ledger):
+    def next_deadline(self, station: Station | None = None) -> float:
+        return min(super().next_deadline(station), 1000.0)
+
+
+IN_MODE: dict[type[Ledger], AckMode] = {
+    HeldCounterLeaked: AckMode.INDIVIDUAL,
+    StaleObjectAcknowledges: AckMode.INDIVIDUAL,
+    ListenerFailureOfAllConsumers: AckMode.INDIVIDUAL,
+    AcknowledgedAfterARecover: AckMode.AUTO,
+    ClosingConsumersAckLost: AckMode.CLIENT,
+    CommitCoversThePrefetched: AckMode.CLIENT,
+}
+"""Where a fault shows; TRANSACTED unless said."""
+
+FAULTS: list[type[Ledger]] = [
+    each
+    for each in list(globals().values())
+    if isinstance(each, type) and issubclass(each, Ledger) and each is not Ledger
+]
