@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
+from itertools import count
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from redelivery.broker.core import BrokerClosedError, Core
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PREFETCH: Final = 100
 _P = ParamSpec("_P")
+_in_doubt = count(1)  # transactions have no name here until somebody must be told of one
 _T = TypeVar("_T")
 
 
@@ -213,7 +215,8 @@ class VmChannel(Channel):
         except (TransactionRolledBackError, IllegalStateError):
             raise
         except ConnectionLostError as error:
-            raise InDoubtError(f"the answer to the commit was lost: {error}") from error
+            text = f"the answer to the commit was lost: {error}"
+            raise InDoubtError(text, transaction_id=f"vm-{next(_in_doubt)}") from error
         except JMSError as error:
             raise TransactionRolledBackError(f"the broker refused the commit: {error}") from error
 

@@ -19,6 +19,7 @@ from redelivery.model.errors import JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Transport
 from redelivery.transports.registry import transport_class
+from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +146,7 @@ class Connection:
             raise RequestTimeoutError(f"stop: a listener did not return within close_timeout={timeout:g} s")
 
     def close(self) -> None:
-        """Close all sessions, then the connection; bounded by close_timeout each. Twice is harmless.
+        """Close all sessions within close_timeout, then the connection within another. Twice is harmless.
 
         Called from a listener it takes effect when the callback has returned.
         """
@@ -156,8 +157,9 @@ class Connection:
                     return
             if not self._life.step("close", "closed by close()"):
                 return
+        until = monotonic() + self._options.close_timeout
         for session in sessions:
-            session.close()
+            session.close_until(until)
         self._transport.close()
         with self._lock:
             if self._teller is not None:

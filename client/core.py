@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from redelivery.client.dead_letters import DeadLetters
-from redelivery.client.flows import run, wait_for
+from redelivery.client.flows import NEVER, run, wait_for
 from redelivery.client.ledger import Detach, Ledger, Order, Park, Poison, Release, Station, Unpark
 from redelivery.client.lifecycle import Lifecycle
 from redelivery.client.options import Options
@@ -26,7 +26,6 @@ from redelivery.transports.base import Delivery, Flow, Link, Pending, T, Transpo
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 log = logging.getLogger(__name__)
-NEVER = float("inf")
 
 
 class SessionCore:
@@ -51,6 +50,7 @@ class SessionCore:
         self.irregular = False  # closing, lost, or a listener is set: the fast path asks this one flag
         self.closing = False
         self.lost: JMSError | None = None
+        self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
         self.listener_thread: int | None = None
         self.inbox: deque[Delivery] = deque()
         self.waiter = transport.new_waiter()
@@ -161,6 +161,8 @@ class SessionCore:
         now = 0.0
         if ledger.delayed:
             now = monotonic()
+            if ledger.delayed[0][0] <= now:
+                self.overtake()
             ledger.tick(now)
         elif station.not_before:
             now = monotonic()
@@ -176,6 +178,12 @@ class SessionCore:
             until = deadline
         return None if until == NEVER else max(0.0, until - monotonic())
 
+    def overtake(self) -> None:
+        """Before a non-blocking wait ends: what the wire has brought goes first, or short waits would starve it."""
+        self.transport.wait(self.waiter, 0)
+        if self.inbox:
+            self.take_in()
+
     def take_in(self) -> None:
         """Hand what has arrived to the ledger."""
         inbox = self.inbox
@@ -183,7 +191,7 @@ class SessionCore:
 
     def do(self, flow: Flow[T]) -> T:
         """Drive a flow, each answer within `request_timeout`."""
-        return run(flow, self.transport, self.waiter, self.options.request_timeout)
+        return run(flow, self.transport, self.waiter, self.options.request_timeout, self.until)
 
     def answer(self, pending: Pending) -> JMSError | None:
         """Wait for one answer; the error is that none came."""

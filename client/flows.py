@@ -6,9 +6,11 @@ from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeou
 from redelivery.transports.base import Flow, Pending, T, Transport, Waiter
 from redelivery.transports.wire.clock import monotonic
 
+NEVER = float("inf")
 
-def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float) -> T:
-    """Drive ``flow`` to its end; each answer may take ``timeout`` seconds.
+
+def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
+    """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
     An interrupt (KeyboardInterrupt, SystemExit) is told to the flow as a time-out, so that the transport's books
     stay right, and then goes on.
@@ -17,7 +19,7 @@ def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float) -> 
         pending = next(flow)
         while True:
             try:
-                error = wait_for(pending, transport, waiter, timeout)
+                error = wait_for(pending, transport, waiter, min(timeout, until - monotonic()))
             except (KeyboardInterrupt, SystemExit):
                 _give_up(flow)
                 raise
@@ -31,11 +33,12 @@ def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: fl
     """Wait until the broker has answered; the error is that no answer came (its own refusal is in the pending)."""
     if pending.done:
         return None
+    timeout = max(0.0, timeout)
     deadline = monotonic() + timeout
     while not pending.done:
         remaining = deadline - monotonic()
         if remaining <= 0:
-            return RequestTimeoutError(f"the broker did not answer within request_timeout={timeout:g} s")
+            return RequestTimeoutError(f"the broker did not answer within {timeout:.3g} s")
         try:
             transport.wait(waiter, remaining)
         except ConnectionLostError as error:

@@ -145,6 +145,8 @@ class ListenerLoop:
             remaining: float | None = None
             if core.running:
                 now = monotonic()
+                if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
+                    core.overtake()
                 core.ledger.tick(now)
                 delivery = self._dispatch(now)
                 core.carry_out()

@@ -22,6 +22,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL  # a look-up in the class is slow, on the path of every message
@@ -228,6 +229,10 @@ class Session:
 
         Called from a listener of this session it takes effect when the callback has returned. Twice is harmless.
         """
+        self.close_until(monotonic() + self._core.options.close_timeout)
+
+    def close_until(self, until: float) -> None:
+        """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
         core = self._core
         if core.life.over and core.lost is None:
             return
@@ -237,7 +242,7 @@ class Session:
             return
         try:
             if core.life.step("close", "closed by close()"):
-                self._shut()
+                self._shut(until)
         finally:
             self._on_closed(self)
 
@@ -268,14 +273,14 @@ class Session:
         if not self.transacted:
             raise IllegalStateError(f"{action}: the session's mode is {self.ack_mode.name}, not TRANSACTED")
 
-    def _shut(self) -> None:
+    def _shut(self, until: float) -> None:
         """End the listener thread, the books, the channel; what hangs is left behind after a bounded wait, and said."""
         core = self._core
-        timeout = core.options.close_timeout
-        if not self._loop.end(timeout):
-            log.warning("close: a listener did not return within close_timeout=%g s; it is left to itself", timeout)
-        if not core.use.acquire(timeout=timeout):
-            log.warning("close: a thread did not leave the session within close_timeout=%g s", timeout)
+        core.until = until
+        if not self._loop.end(max(0.0, until - monotonic())):
+            log.warning("close: a listener did not return within close_timeout; it is left to itself")
+        if not core.use.acquire(timeout=max(0.0, until - monotonic())):
+            log.warning("close: a thread did not leave the session within close_timeout")
             return
         try:
             if core.lost is None:

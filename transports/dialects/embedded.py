@@ -1,10 +1,18 @@
-"""The embedded broker's STOMP server: on the wire it behaves as ActiveMQ Classic does."""
+"""The embedded broker's STOMP server: on the wire it behaves as ActiveMQ Classic does, less two oddities and selectors."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from redelivery.transports.dialects import activemq
 from redelivery.transports.dialects.dialect import Dialect
 
-DIALECT: Final = Dialect(name="embedded", provider="redelivery", server_prefix="redelivery/", stomp=activemq.STOMP)
+_STOMP: Final = replace(
+    activemq.STOMP,
+    capabilities=replace(activemq.STOMP.capabilities, selectors=False),
+    commit_ends_parking=False,
+    receipt_starves_patterns=False,
+)
+
+DIALECT: Final = Dialect(name="embedded", provider="redelivery", server_prefix="redelivery/", stomp=_STOMP)
