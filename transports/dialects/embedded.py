@@ -1,4 +1,4 @@
-"""The embedded broker's STOMP server: on the wire it behaves as ActiveMQ Classic does, less two oddities and selectors."""
+"""The embedded broker's STOMP server: on the wire it is ActiveMQ Classic, less two oddities and the selectors."""
 
 from __future__ import annotations
 
