@@ -22,6 +22,7 @@ from redelivery.transports.wire.clock import epoch_ms
 
 MAX_HEADERS: Final = 1000  # ActiveMQ's limits
 MAX_HEADER: Final = 10 << 10  # bytes of a line
+SHORTEST_BEAT: Final = 10  # milliseconds: more often is a burden for nothing
 _RECEIPT: Final = b"\nreceipt:"
 _heart_beat = re.compile(r"(\d{1,9}),(\d{1,9})", re.ASCII)
 
@@ -151,7 +152,9 @@ class Conversation:
             raise HangUpError(str(error)) from error
         self.connected = True
         self.version = version
-        self.promised_ms, self.wanted_ms = int(beats[1]), int(beats[2])
+        self.promised_ms, self.wanted_ms = (
+            max(int(each), SHORTEST_BEAT) if int(each) else 0 for each in beats.groups()
+        )
         answer = {
             "version": version,
             "server": f"redelivery/{version_of('redelivery')}",

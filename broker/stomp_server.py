@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import selectors
 import socket
 import threading
@@ -16,6 +17,8 @@ from redelivery.model.errors import ConfigError
 from redelivery.transports.wire.clock import monotonic
 
 HOST: Final = "127.0.0.1"
+_PAUSE: Final = 0.5  # seconds
+log = logging.getLogger(__name__)
 
 
 class StompServer:
@@ -39,6 +42,7 @@ class StompServer:
         self._pulled = False
         self._closing = False
         self._all_eager = False
+        self._accept_again: float | None = None  # when, if accepting pauses
         self._eager: deque[StompSocket] = deque()  # they may have something to write
         self._clients: dict[StompSocket, int] = {}  # with the events that the selector looks for
         self._numbers = count(1)
@@ -81,13 +85,16 @@ class StompServer:
         """Seconds until something is due."""
         if self._eager or self._all_eager:
             return 0.0
-        deadlines = [client.next_deadline() for client in self._clients]
+        deadlines = [self._accept_again, *(client.next_deadline() for client in self._clients)]
         next_one = min((deadline for deadline in deadlines if deadline is not None), default=None)
         return None if next_one is None else max(0.0, next_one - monotonic())
 
     def _tick(self) -> None:
         """What is due, then what is to be written."""
         now = monotonic()
+        if self._accept_again is not None and self._accept_again <= now:
+            self._accept_again = None
+            self._selector.register(self._listener, selectors.EVENT_READ)
         for client in self._clients:
             deadline = client.next_deadline()
             if deadline is not None and deadline <= now:
@@ -123,7 +130,12 @@ class StompServer:
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
-        except OSError:  # it is gone again
+        except (BlockingIOError, ConnectionAbortedError):  # it is gone again
+            return
+        except OSError as error:  # no more files can be opened: who knocks must wait
+            log.warning("broker %s: a STOMP client cannot be accepted: %s", self._core.name, error)
+            self._selector.unregister(self._listener)
+            self._accept_again = monotonic() + _PAUSE
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -74,7 +74,7 @@ class VmTransport(Transport):
     def core(self) -> Core:
         """The broker behind. Raises IllegalStateError before `open`, and what ended the connection after its end."""
         if self._over is not None:
-            raise self._over
+            raise type(self._over)(str(self._over))  # not the same one again: it may be caught in another thread
         if self._broker is None:
             raise IllegalStateError(f"vm://{self.options.host} is not open yet")
         return self._broker.core
@@ -101,6 +101,7 @@ class VmTransport(Transport):
         """A conversation for one session."""
         channel = VmChannel(self, events, self._origin)
         with self._lock:
+            _ = self.core  # raises after the end
             self._channels.append(channel)
         return channel
 
@@ -147,12 +148,10 @@ class VmTransport(Transport):
 
     def wait(self, waiter: SeamWaiter, timeout: float | None) -> None:
         """Park; there is nothing to read meanwhile."""
-        if isinstance(self._over, ConnectionLostError):
-            raise self._over
+        self._check_lost()
         assert isinstance(waiter, Waiter), "made by new_waiter"
         waiter.wait(timeout)
-        if isinstance(self._over, ConnectionLostError):
-            raise self._over
+        self._check_lost()
 
     def close(self) -> None:
         """End the channels in order, then leave the broker."""
@@ -165,6 +164,10 @@ class VmTransport(Transport):
     def broker_closed(self, reason: str) -> None:
         """The broker has ended under us."""
         self.lose(f"the embedded broker is closed: {reason}")
+
+    def _check_lost(self) -> None:
+        if isinstance(self._over, ConnectionLostError):
+            raise ConnectionLostError(str(self._over))
 
     def _end(self, error: JMSError) -> bool:
         """Whether this call ended it."""

@@ -85,6 +85,8 @@ class Engine(Holding):
             dispatch.seen = dispatch.seen or all_seen
         held = [dispatch for dispatch in subscription.in_flight.values() if dispatch.transaction is None]
         self._give_back(held, now, list(subscription.waiting.values()))
+        for queue in subscription.queues:
+            self._tidy(queue)
         subscription.queues.clear()
         self._dispatch(now)
 

@@ -116,6 +116,12 @@ class Holding:
         self.memory_used -= entry.message.size
         if entry.queue is not None:
             del entry.queue.entries[entry.order]
+            self._tidy(entry.queue)
+
+    def _tidy(self, queue: QueueState) -> None:
+        """A queue that holds nothing and that nobody consumes is forgotten: names may be made by the thousand."""
+        if not queue.entries and not queue.consumers and self.queues.get(queue.destination.name) is queue:
+            del self.queues[queue.destination.name]
 
     def _give_back(self, dispatches: Sequence[Dispatch], now: int, unsent: Sequence[Entry] = ()) -> None:
         """Dispatched and merely reserved entries wait again; a topic's are forgotten with their subscription."""

@@ -382,3 +382,15 @@ def test_a_topic_and_a_queue_of_one_name_are_two(bench: Bench) -> None:
     assert box == []
     assert isinstance(bench.engine.entries("q")[0].message.destination, Queue)
     assert not isinstance(bench.engine.entries("q")[0].message.destination, Topic)
+
+
+def test_a_queue_that_is_empty_and_unused_is_forgotten(bench: Bench) -> None:
+    for number in range(100):
+        name = f"reply.{number}"
+        subscription, box = bench.consumer(name)
+        bench.send("a", to=name)
+        bench.engine.acknowledge(box, 0)
+        bench.engine.unsubscribe(subscription, 0, all_seen=False)
+        bench.send("b", to=name, expiration=10)
+    bench.engine.tick(20)
+    assert list(bench.engine.queues) == ["ActiveMQ.DLQ"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -164,3 +166,26 @@ def test_fifty_clients_at_once(broker: EmbeddedBroker) -> None:
     for client in clients:
         assert client.next().body == b"hello"
         client.drop()
+
+
+def test_a_heart_beat_of_every_millisecond_is_not_promised(broker: EmbeddedBroker) -> None:
+    with Raw(broker.stomp_url, heart_beat="1,1") as client:
+        assert client.connected.headers["heart-beat"] == "10,10"
+
+
+def test_without_file_descriptors_clients_wait_and_are_served_later(
+    broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept, refusals = socket.socket.accept, [OSError(errno.EMFILE, "Too many open files")] * 2
+
+    def scarce(listener: socket.socket) -> tuple[socket.socket, object]:
+        if refusals:
+            raise refusals.pop()
+        return accept(listener)
+
+    monkeypatch.setattr(socket.socket, "accept", scarce)
+    with Raw(broker.stomp_url) as client:
+        assert client.is_quiet()
+    assert [record.getMessage() for record in caplog.records] == [
+        "broker stomp-hostile: a STOMP client cannot be accepted: [Errno 24] Too many open files"
+    ] * 2
