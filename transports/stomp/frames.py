@@ -116,6 +116,9 @@ def unescape(text: str, version: str = "1.2") -> str:
     table = _UNESCAPES[version]
     if not table:
         return text
+    usual = text.replace("\\c", ":")  # of every message id; an escaped backslash before a "c" leaves one behind
+    if "\\" not in usual:
+        return usual
 
     def replaced(match: re.Match[str]) -> str:
         try:

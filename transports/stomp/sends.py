@@ -23,6 +23,12 @@ _KIND_BYTES: Final = f"{KIND}:bytes\n".encode()
 _KIND_NONE: Final = f"{KIND}:none\n".encode()
 
 
+# What every message has that a producer sends, and what needs no header of its own.
+_PLAIN: Final = frozenset(
+    ("body", "destination", "persistent", "priority", "timestamp", "expiration", "delivery_time", "message_id")
+)
+
+
 class SendEncoder:
     """Makes SEND frames for one version and dialect; heads are kept by destination."""
 
@@ -39,11 +45,14 @@ class SendEncoder:
             InvalidDestinationError: the message has no destination, or one that cannot be sent to.
             UnsupportedError: the broker has no delayed delivery.
         """
-        destination = message.destination
+        fields = message.fields
+        destination = fields.get("destination")
         if destination is None:
             raise InvalidDestinationError("a message without a destination cannot be sent")
-        head = self._start(destination, message.persistent, message.priority)
-        head, payload = self._body(head, message.body)
+        head = self._start(destination, fields.get("persistent", True), fields.get("priority", 4))
+        head, payload = self._body(head, fields["body"])
+        if _PLAIN.issuperset(fields) and not fields.get("expiration") and not fields.get("delivery_time"):
+            return head, payload
         extra = self._headers(message)
         properties = message.properties
         if properties:

@@ -48,11 +48,18 @@ class Outbox:
     def write(self, *parts: bytes) -> None:
         """Send the parts of one or more whole frames now, after what waits. Raises ConnectionLostError."""
         try:
-            self._enter()
+            if not self._lock.acquire(blocking=False):  # the usual case without another call: every ACK comes here
+                self._enter()
             try:
                 if self._waiting:
                     parts = (*self._take(), *parts)
-                self._send(parts)
+                if len(parts) == 1:
+                    data = parts[0]
+                    sent = self._stream.send(data)
+                    if sent < len(data):
+                        self._send_rest(memoryview(data)[sent:])
+                else:
+                    self._send(parts)
             finally:
                 self._lock.release()
         except ConnectionLostError as error:
