@@ -48,7 +48,8 @@ class Outbox:
     def write(self, *parts: bytes) -> None:
         """Send the parts of one or more whole frames now, after what waits. Raises ConnectionLostError."""
         try:
-            if not self._lock.acquire(blocking=False):  # the usual case without another call: every ACK comes here
+            # the usual case without another call: every ACK comes here
+            if self.refusal is not None or not self._lock.acquire(blocking=False):
                 self._enter()
             try:
                 if self._waiting:
