@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.client.shell import Background, Bench
+
+from redelivery.broker import EmbeddedBroker
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with EmbeddedBroker(f"client-{uuid.uuid4().hex}") as broker, ExitStack() as opened:
+        yield Bench(broker, opened)
+
+
+@pytest.fixture
+def background() -> Iterator[Background]:
+    """Name it before `bench`, so that what it waits for is closed first."""
+    others = Background()
+    yield others
+    others.join()

@@ -1,0 +1,103 @@
+"""What the tests of the shell have in common: a broker of their own, other threads, and patience with a bound."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import redelivery
+from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy, Session
+from redelivery.broker import EmbeddedBroker
+
+SOON = 10.0
+"""Long enough for a busy machine; who waits this long for something has lost."""
+
+
+class Bench:
+    """An embedded broker of its own, and whatever is opened on it, closed at the end."""
+
+    def __init__(self, broker: EmbeddedBroker, opened: ExitStack) -> None:
+        self.broker = broker
+        self._opened = opened
+        self.queue = "orders"
+
+    def connect(self, **options: Any) -> Connection:
+        options.setdefault("redelivery_policy", RedeliveryPolicy(initial_redelivery_delay=0.02, redelivery_delay=0.02))
+        return self._opened.enter_context(redelivery.connect(self.broker.vm_url, **options))
+
+    def consuming(self, mode: AckMode = AckMode.AUTO, **options: Any) -> tuple[Session, Consumer]:
+        session = self.connect(**options).session(mode)
+        return session, session.consumer(self.queue)
+
+    def send(self, *bodies: Any, queue: str | None = None) -> None:
+        with redelivery.connect(self.broker.vm_url) as connection, connection.session() as session:
+            producer = session.producer(queue or self.queue)
+            for body in bodies:
+                producer.send(body)
+
+    @property
+    def left(self) -> list[Any]:
+        """What the queue still holds."""
+        return [message.body for message in self.broker.messages(self.queue)]
+
+    @property
+    def dead(self) -> list[Any]:
+        return [message.body for message in self.broker.messages("ActiveMQ.DLQ")]
+
+
+class Background:
+    """Calls in other threads; what they raise is raised by `result`."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+
+    def start(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Run it in a thread; the answer waits for its result, bounded."""
+        outcome: list[Any] = []
+
+        def run() -> None:
+            try:
+                outcome.extend((True, call()))
+            except BaseException as error:  # noqa: BLE001 - it is raised again by `result`
+                outcome.extend((False, error))
+
+        thread = threading.Thread(target=run, name="background")
+        self._threads.append(thread)
+        thread.start()
+
+        def result() -> Any:
+            thread.join(SOON)
+            assert outcome, "the call did not return"
+            if not outcome[0]:
+                raise outcome[1]
+            return outcome[1]
+
+        return result
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(SOON)
+            assert not thread.is_alive()
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    """Wait until it holds, where nothing tells us when it does."""
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline, "it did not become so"
+        time.sleep(0.002)
+
+
+def inside(session: Session) -> bool:
+    """Whether some thread is inside the session now."""
+    return session._core.use.locked()
+
+
+def receive(consumer: Consumer) -> Message:
+    """The next message; fails when none comes soon."""
+    message = consumer.receive(timeout=SOON)
+    assert message is not None, "nothing came"
+    return message

@@ -1,0 +1,206 @@
+"""How a thread drives a flow: answers, refusals, time-outs, a loss and interrupts reach it in its own place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from redelivery.client.flows import run
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.transports.base import Flow, Pending, Transport, Waiter
+
+
+class FakeTransport:
+    """Its wait does what the test says, instead of waiting."""
+
+    def __init__(self, on_wait: Callable[[], None]) -> None:
+        self.on_wait = on_wait
+        self.waits: list[float | None] = []
+
+    def wait(self, waiter: Waiter, timeout: float | None) -> None:  # noqa: ARG002 - the seam's signature
+        self.waits.append(timeout)
+        self.on_wait()
+
+
+class Conversation:
+    """A flow of two requests, which notes what happens to it."""
+
+    def __init__(self) -> None:
+        self.requests = [Pending(), Pending()]
+        self.seen: list[object] = []
+
+    def flow(self) -> Flow[str]:
+        try:
+            for request in self.requests:
+                yield request
+                if request.error is not None:
+                    raise request.error
+                self.seen.append(request.value)
+        except JMSError as error:
+            self.seen.append(type(error))
+            raise
+        finally:
+            self.seen.append("cleaned up")
+        return "done"
+
+    def drive(self, on_wait: Callable[[], None], timeout: float = 5.0) -> Any:
+        self.transport = FakeTransport(on_wait)
+        return run(self.flow(), cast(Transport, self.transport), cast(Waiter, None), timeout)
+
+
+def nothing() -> None:
+    pass
+
+
+def test_answers_that_are_there_already_need_no_wait() -> None:
+    talk = Conversation()
+    for value, request in enumerate(talk.requests):
+        request.complete(value)
+    assert talk.drive(nothing) == "done"
+    assert talk.seen == [0, 1, "cleaned up"]
+    assert talk.transport.waits == []
+
+
+def test_each_answer_is_waited_for_in_turn() -> None:
+    talk = Conversation()
+    answers = iter(talk.requests)
+    assert talk.drive(lambda: next(answers).complete("yes")) == "done"
+    assert talk.seen == ["yes", "yes", "cleaned up"]
+    assert len(talk.transport.waits) == 2
+
+
+def test_a_spurious_wake_is_no_answer() -> None:
+    talk = Conversation()
+    wakes: Iterator[Callable[[], None]] = iter(
+        [nothing, nothing, partial(talk.requests[0].complete, 1), nothing, partial(talk.requests[1].complete, 2)]
+    )
+    assert talk.drive(lambda: next(wakes)()) == "done"
+    assert len(talk.transport.waits) == 5
+
+
+def test_a_refusal_is_raised_by_the_flow_itself() -> None:
+    talk = Conversation()
+    with pytest.raises(JMSError, match="queue is full"):
+        talk.drive(lambda: talk.requests[0].fail(JMSError("queue is full")))
+    assert talk.seen == [JMSError, "cleaned up"]
+
+
+def test_no_answer_in_time_is_thrown_into_the_flow() -> None:
+    talk = Conversation()
+    with pytest.raises(RequestTimeoutError, match=r"did not answer within 0\.02 s"):
+        talk.drive(nothing, timeout=0.02)
+    assert talk.seen == [RequestTimeoutError, "cleaned up"]
+
+
+def test_a_request_time_out_is_a_timeout_error_too() -> None:
+    with pytest.raises(TimeoutError):
+        Conversation().drive(nothing, timeout=0)
+
+
+def test_no_wait_is_longer_than_the_time_out() -> None:
+    talk = Conversation()
+    answers = iter(talk.requests)
+    talk.drive(lambda: next(answers).complete(), timeout=7.0)
+    assert all(wait is not None and 0 < wait <= 7.0 for wait in talk.transport.waits)
+
+
+def test_the_flow_may_turn_a_time_out_into_a_result() -> None:
+    request = Pending()
+
+    def flow() -> Flow[str]:
+        try:
+            yield request
+        except RequestTimeoutError:
+            return "gave up"
+        return "answered"
+
+    assert run(flow(), cast(Transport, FakeTransport(nothing)), cast(Waiter, None), 0.0) == "gave up"
+
+
+def test_a_lost_connection_is_thrown_into_the_flow() -> None:
+    talk = Conversation()
+
+    def lose() -> None:
+        raise ConnectionLostError("gone")
+
+    with pytest.raises(ConnectionLostError, match="gone"):
+        talk.drive(lose)
+    assert talk.seen == [ConnectionLostError, "cleaned up"]
+
+
+def test_an_answer_that_came_with_the_loss_counts() -> None:
+    """The transport fails what is pending before it raises; an answer that was there stays an answer."""
+    talk = Conversation()
+    talk.requests[1].complete("second")
+
+    def answer_and_lose() -> None:
+        talk.requests[0].complete("first")
+        raise ConnectionLostError("gone")
+
+    assert talk.drive(answer_and_lose) == "done"
+    assert talk.seen == ["first", "second", "cleaned up"]
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_is_told_to_the_flow_as_a_time_out_and_goes_on(interrupt: type[BaseException]) -> None:
+    talk = Conversation()
+
+    def stop() -> None:
+        raise interrupt
+
+    with pytest.raises(interrupt):
+        talk.drive(stop)
+    assert talk.seen == [RequestTimeoutError, "cleaned up"]
+
+
+def test_an_interrupted_flow_that_wants_to_go_on_is_closed() -> None:
+    ended = []
+
+    def flow() -> Flow[None]:
+        try:
+            try:
+                yield Pending()
+            except RequestTimeoutError:
+                yield Pending()  # an undo that needs an answer too
+        finally:
+            ended.append(True)
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(flow(), cast(Transport, FakeTransport(stop)), cast(Waiter, None), 5.0)
+    assert ended == [True]
+
+
+def test_a_flow_without_requests_gives_its_value() -> None:
+    def flow() -> Flow[int]:
+        return 42
+        yield Pending()  # unreachable: it makes this a generator
+
+    assert run(flow(), cast(Transport, FakeTransport(nothing)), cast(Waiter, None), 5.0) == 42
+
+
+class TestPending:
+    """The answer to one request."""
+
+    def test_it_is_done_once(self) -> None:
+        pending = Pending()
+        pending.complete(1)
+        pending.fail(JMSError("late"))
+        pending.complete(2)
+        assert (pending.value, pending.error, pending.done) == (1, None, True)
+
+    def test_it_tells_and_wakes_after_it_is_done(self) -> None:
+        told: list[bool] = []
+
+        class Sleeper:
+            def wake(self) -> None:
+                told.append(pending.done)
+
+        pending = Pending(Sleeper(), lambda each: told.append(each.done))
+        pending.fail(JMSError("no"))
+        assert told == [True, True]

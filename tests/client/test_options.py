@@ -1,0 +1,173 @@
+"""Options: what the URL says, what the keywords say, and that every bad one names itself."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from redelivery import (
+    ConfigError,
+    ConnectionFactory,
+    DiscardingDeadLetterStrategy,
+    PrefetchPolicy,
+    Queue,
+    RedeliveryPolicy,
+    RedeliveryPolicyMap,
+)
+from redelivery.client.options import Options, merge_options
+
+DEFAULTS: dict[str, Any] = {
+    "username": None,
+    "password": None,
+    "client_id": None,
+    "redelivery_policy": None,
+    "redelivery_policies": None,
+    "non_blocking_redelivery": None,
+    "prefetch": None,
+    "dead_letter_strategy": None,
+    "dialect": "auto",
+    "tls": None,
+    "connect_timeout": 15,
+    "request_timeout": 30,
+    "close_timeout": 15,
+    "heartbeat": 10,
+    "exception_listener": None,
+}
+URL = "stomp://localhost:61613"
+
+
+def merged(url: str = URL, **options: Any) -> Options:
+    return merge_options(url, **{**DEFAULTS, **options})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("username", 7),
+        ("username", b"bytes"),
+        ("password", 7),
+        ("client_id", ["a"]),
+        ("dialect", None),
+        ("dialect", "oracle"),
+        ("dialect", 5),
+        ("redelivery_policy", 3),
+        ("redelivery_policy", {"maximumRedeliveries": 3}),
+        ("redelivery_policies", {"orders.>": RedeliveryPolicy()}),
+        ("non_blocking_redelivery", "yes"),
+        ("non_blocking_redelivery", 1),
+        ("prefetch", -1),
+        ("prefetch", "100"),
+        ("prefetch", True),
+        ("prefetch", 1.5),
+        ("prefetch", 40_000),
+        ("dead_letter_strategy", "ActiveMQ.DLQ"),
+        ("dead_letter_strategy", DiscardingDeadLetterStrategy),
+        ("tls", True),
+        ("connect_timeout", -1),
+        ("connect_timeout", None),
+        ("request_timeout", "30"),
+        ("request_timeout", float("nan")),
+        ("close_timeout", timedelta(seconds=-1)),
+        ("close_timeout", float("inf")),
+        ("heartbeat", -0.5),
+        ("heartbeat", True),
+        ("exception_listener", "log"),
+    ],
+)
+def test_every_bad_option_names_itself(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=name):
+        merged(**{name: value})
+
+
+def test_two_ways_to_say_the_policy_are_one_too_many() -> None:
+    with pytest.raises(ConfigError, match=r"redelivery_policy .* redelivery_policies"):
+        merged(redelivery_policy=RedeliveryPolicy(), redelivery_policies=RedeliveryPolicyMap({}))
+
+
+def test_an_unknown_keyword_is_pythons_own_error() -> None:
+    with pytest.raises(TypeError, match="redelivery_polizy"):
+        ConnectionFactory(URL, redelivery_polizy=None)  # type: ignore[call-arg]  # that is the test
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("jms.redeliveryPolicy.maximumRedeliveries=-2", "jms.redeliveryPolicy.maximumRedeliveries"),
+        ("jms.redeliveryPolicy.maximumRedelivery=2", "jms.redeliveryPolicy.maximumRedelivery"),
+        ("jms.prefetchPolicy.queuePrefetch=many", "jms.prefetchPolicy.queuePrefetch"),
+        ("jms.nonBlockingRedelivery=1", "jms.nonBlockingRedelivery"),
+        ("jms.useCompression=true", "jms.useCompression"),
+        ("jms.clientID=", "jms.clientID"),
+    ],
+)
+def test_every_bad_option_of_the_url_names_itself(query: str, named: str) -> None:
+    with pytest.raises(ConfigError, match=named.replace(".", r"\.")):
+        merged(f"{URL}?{query}")
+
+
+def test_nothing_said_gives_the_documented_defaults() -> None:
+    options = merged()
+    assert options.redelivery_policies.policy_for(Queue("q")) == RedeliveryPolicy()
+    assert options.non_blocking_redelivery is False
+    assert options.prefetch == PrefetchPolicy()
+    assert (options.request_timeout, options.close_timeout) == (30.0, 15.0)
+    transport = options.transport
+    assert (transport.scheme, transport.host, transport.port) == ("stomp", "localhost", 61613)
+    assert (transport.connect_timeout, transport.heartbeat, transport.dialect) == (15.0, 10.0, "auto")
+
+
+def test_the_url_speaks_activemqs_names_and_milliseconds() -> None:
+    options = merged(
+        "stomp://me:secret@broker:61613?jms.redeliveryPolicy.maximumRedeliveries=2&jms.redeliveryPolicy"
+        ".initialRedeliveryDelay=500&jms.prefetchPolicy.queuePrefetch=7&jms.nonBlockingRedelivery=true&jms.clientID=c1"
+    )
+    policy = options.redelivery_policies.policy_for(Queue("q"))
+    assert (policy.maximum_redeliveries, policy.initial_redelivery_delay) == (2, 0.5)
+    assert options.prefetch.for_destination(Queue("q")) == 7
+    assert options.non_blocking_redelivery is True
+    transport = options.transport
+    assert (transport.username, transport.password, transport.client_id) == ("me", "secret", "c1")
+
+
+def test_a_keyword_overrides_the_url() -> None:
+    own = RedeliveryPolicy(maximum_redeliveries=9)
+    options = merged(
+        "stomp://me:secret@broker?jms.redeliveryPolicy.maximumRedeliveries=2&jms.nonBlockingRedelivery=true"
+        "&jms.prefetchPolicy.all=7&jms.clientID=c1",
+        username="you",
+        password="other",  # noqa: S106 - a password of a test
+        client_id="c2",
+        redelivery_policy=own,
+        non_blocking_redelivery=False,
+        prefetch=3,
+    )
+    assert options.redelivery_policies.policy_for(Queue("q")) == own
+    assert options.non_blocking_redelivery is False
+    assert options.prefetch.for_destination(Queue("q")) == 3
+    transport = options.transport
+    assert (transport.username, transport.password, transport.client_id) == ("you", "other", "c2")
+
+
+def test_a_map_by_destination_is_taken_as_it_is() -> None:
+    policies = RedeliveryPolicyMap({"orders.>": RedeliveryPolicy(maximum_redeliveries=1)})
+    assert merged(redelivery_policies=policies).redelivery_policies is policies
+
+
+def test_durations_may_be_timedeltas() -> None:
+    options = merged(request_timeout=timedelta(minutes=1), close_timeout=timedelta(milliseconds=250), heartbeat=0)
+    assert (options.request_timeout, options.close_timeout, options.transport.heartbeat) == (60.0, 0.25, 0.0)
+
+
+def test_a_tls_context_reaches_the_transport() -> None:
+    context = ssl.create_default_context()
+    assert merged("stomp+ssl://broker", tls=context).transport.tls is context
+
+
+def test_no_repr_shows_the_password() -> None:
+    options = merged("stomp://me:hunter2@broker", client_id="c")
+    shown = f"{options!r} {options.transport!r} {options.url!r} {ConnectionFactory('stomp://me:hunter2@broker')!r}"
+    assert "hunter2" not in shown
+    assert "****" in shown
