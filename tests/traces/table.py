@@ -21,7 +21,7 @@ Each is played at every target and compared with its recording: the order of eve
 JMSRedelivered, JMSXDeliveryCount, delays, failing calls, and the messages left in the queues, dead letters included
 (`tests/traces/compare.py`). Delays: never earlier than recorded minus 10 ms, later by at most 50 ms or 25 %.
 
-This page is written by `scripts/trace-table` from a run; the tests hold every line of it.
+This page is written by `.venv/bin/python scripts/trace-table` from a run; the tests hold every line of it.
 
 """
 _NOTES = """
@@ -70,7 +70,16 @@ def _summary(cells: Mapping[tuple[str, str], str]) -> str:
     for name, target in TARGETS.items():
         seen = Counter(cells[each, name] for each in scenarios())
         lines.append(f"| {target.title} | {seen[EQUAL]} | {seen[EITHER]} | {seen[DIFFERENT]} | {seen[NOT_SHOWN]} |")
+    lines += ["", f"| reason of a difference | {' | '.join(TARGETS)} |", f"|---|{'---|' * len(TARGETS)}"]
+    for why, text in REASONS.items():
+        counts = " | ".join(str(_count(cells, target, why)) for target in TARGETS)
+        lines.append(f"| {why}: {text} | {counts} |")
     return "\n".join(lines) + "\n"
+
+
+def _count(cells: Mapping[tuple[str, str], str], target: str, why: str) -> int:
+    entries = (difference(each, target) for each in scenarios().values() if cells[each.id, target] == DIFFERENT)
+    return sum(entry is not None and entry.why == why for entry in entries)
 
 
 def _faults() -> str:
@@ -97,7 +106,7 @@ def _reasons(scenario: Scenario) -> str:
     for target in TARGETS:
         entry = difference(scenario, target) if TARGETS[target].plays(scenario) else None
         if entry is not None:
-            why = f"fault {entry.fault}" if entry.fault else REASONS[entry.why]
+            why = f"fault {entry.fault}" if entry.fault else entry.why
             reasons.setdefault(f"{why}: {entry.instead}", []).append(target)
     shown = sum(TARGETS[target].plays(scenario) for target in TARGETS)
     return "; ".join(
