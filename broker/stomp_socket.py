@@ -54,7 +54,7 @@ class StompSocket:
         """Whether more is wanted from the client."""
         if self._hanging_up is not None:
             return True  # unread input would reset the connection before our last words are read
-        return not self._frames and not self._delayed_until and self._answers < _ANSWERS
+        return not self._frames and not self._delayed_until
 
     @property
     def writes(self) -> bool:

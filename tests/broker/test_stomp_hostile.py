@@ -128,6 +128,34 @@ def test_a_client_that_reads_no_answers_is_read_no_more(broker: EmbeddedBroker) 
         assert stop.is_set(), "180 MB of answers were kept for a client that reads nothing"
 
 
+def test_what_is_unwritten_at_unsubscribe_is_not_sent_any_more(broker: EmbeddedBroker) -> None:
+    body = os.urandom(1 << 20)
+    with Raw(broker.stomp_url) as producer:
+        for _ in range(20):
+            producer.ok("SEND", body, destination="/queue/q", **{"content-length": str(len(body))})
+    with Raw(broker.stomp_url, receive_buffer=4096) as client:
+        client.say("SUBSCRIBE", {"destination": "/queue/q", "id": "s", "ack": "client-individual"})
+        client.say("UNSUBSCRIBE", {"id": "s", "receipt": "done"})
+        client.say("BEGIN", {"transaction": "t", "receipt": "later"})
+        sent = 0
+        while client.take().command == "MESSAGE":  # type: ignore[union-attr]
+            sent += 1
+        assert client.next("RECEIPT").headers["receipt-id"] == "later"
+    assert sent < 20
+    with Raw(broker.stomp_url) as again:
+        again.subscribe()
+        flags = ["redelivered" in frame.headers for frame in again.messages(20)]
+    assert flags == [True] * sent + [False] * (20 - sent)
+
+
+def test_the_reason_reaches_a_client_that_goes_on_talking(broker: EmbeddedBroker) -> None:
+    """Closing with unread input would reset the connection, and the ERROR would be lost."""
+    with Raw(broker.stomp_url) as client:
+        client.socket.sendall(b"FOO\n\n\0" + bytes(8 << 20))
+        assert "does not speak STOMP" in client.next("ERROR").headers["message"]
+        assert client.closed()
+
+
 def test_a_silent_client_is_closed_and_a_talking_one_hears_the_broker(broker: EmbeddedBroker) -> None:
     with Raw(broker.stomp_url, heart_beat="100,100") as client:
         assert client.connected.headers["heart-beat"] == "100,100"
