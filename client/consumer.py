@@ -173,9 +173,14 @@ class Consumer:
         self._loop.close_station(self._station, attached=self._attached)
 
     def __iter__(self) -> Iterator[Message]:
-        """Messages until the consumer is closed."""
-        while not self._closed:
-            message = self.receive()
+        """Messages until the consumer, its session or its connection is closed; a lost connection raises."""
+        while not self._over:
+            try:
+                message = self.receive()
+            except IllegalStateError:
+                if self._over:  # closed between two messages
+                    return
+                raise
             if message is None:
                 return
             yield message
@@ -212,6 +217,10 @@ class Consumer:
             for delivery in held:
                 core.ledger.consumed(delivery)
         return [Message.received(delivery, delivery.redeliveries, self._receipt) for delivery in held]
+
+    @property
+    def _over(self) -> bool:
+        return self._closed or (self._core.closing and self._core.lost is None)
 
     def _hand_over(self, delivery: Delivery) -> Message:
         core = self._core

@@ -115,14 +115,23 @@ class SessionCore:
             "use another session, or remove the listener with listen(None)"
         )
 
+    def check_open(self, action: str) -> None:
+        """Raise where the session is closed or lost; a listener may be set. For the holder of `use`."""
+        problem = self._ended(action)
+        if problem is not None:
+            raise problem
+
     def _problem(self, action: str) -> JMSError | None:
+        return self._ended(action) or self._listened(action)
+
+    def _ended(self, action: str) -> JMSError | None:
         if self.life.over:
             return self.life.problem(action)
         if self.lost is not None:
             self.ledger.transport_lost()
             self.life.step("lose", "the connection was lost", self.lost)
             return self.life.problem(action)
-        return self._listened(action)
+        return None
 
     # what the session does, by the holder of `use`
 

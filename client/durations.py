@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
-from math import inf, isfinite
 
 from redelivery.model.errors import ConfigError
+
+_USUAL = 1e6
+_LONGEST = threading.TIMEOUT_MAX / 2  # more than a hundred years: what a wait can take
+_NO_DURATION = 1e300
 
 
 def seconds(name: str, value: float | timedelta) -> float:
@@ -15,13 +19,13 @@ def seconds(name: str, value: float | timedelta) -> float:
         ConfigError: it is not a finite number from 0, nor a timedelta; the text names ``name``.
     """
     if value.__class__ is float or value.__class__ is int:  # the usual case, on the path of every receive
-        if 0 <= value < inf:
+        if 0 <= value < _USUAL:
             return value
     elif isinstance(value, timedelta):
         value = value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
-        raise ConfigError(f"{name}={value!r} is no duration: give seconds from 0 or a timedelta")
-    return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _NO_DURATION:
+        raise ConfigError(f"{name}={repr(value)[:40]} is no duration: give seconds from 0 or a timedelta")
+    return min(float(value), _LONGEST)
 
 
 def optional_seconds(name: str, value: float | timedelta | None) -> float | None:

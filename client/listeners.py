@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from redelivery.client.core import SessionCore
 from redelivery.client.ledger import Station
-from redelivery.model.errors import ConnectionLostError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
@@ -38,7 +38,8 @@ class ListenerLoop:
 
     def set_listener(self, station: Station, callback: Callable[[Message], object] | None, receipt: Receipt) -> None:
         """Set, change or (None) remove the listener of one consumer."""
-        with self.inside("listen"):
+        with self.inside("listen", patient=self._core.listener_thread is not None):
+            self._core.check_open("listen")
             if callback is None:
                 self._listeners.pop(station, None)
             else:
@@ -80,11 +81,12 @@ class ListenerLoop:
         return not thread.is_alive()
 
     @contextmanager
-    def inside(self, action: str) -> Iterator[None]:
-        """Take the session from any thread, waiting (bounded) for the one who has it."""
+    def inside(self, action: str, *, patient: bool = True) -> Iterator[None]:
+        """Take the session from any thread; ``patient``: wait, bounded, for the one who has it."""
         core = self._core
-        core.waiter.wake()
-        if not core.use.acquire(timeout=core.options.close_timeout):
+        if not patient:
+            core.enter(action)
+        elif not self._taken():
             raise RequestTimeoutError(
                 f"{action}: a thread did not leave the session within close_timeout={core.options.close_timeout:g} s"
             )
@@ -92,6 +94,10 @@ class ListenerLoop:
             yield
         finally:
             core.use.release()
+
+    def _taken(self) -> bool:
+        self._core.waiter.wake()
+        return self._core.use.acquire(timeout=self._core.options.close_timeout)
 
     def _serve(self) -> None:
         core = self._core
@@ -118,10 +124,12 @@ class ListenerLoop:
             while not core.closing and self._listeners:
                 try:
                     delivery = self._next()
+                    if delivery is not None:
+                        self._call(delivery)
                 except ConnectionLostError:
                     return  # the connection has told its exception listener
-                if delivery is not None:
-                    self._call(delivery)
+                except JMSError as error:  # of an order of the ledger: the session goes on
+                    core.report(error)
         finally:
             with core.use:
                 core.listener_thread = None
@@ -143,6 +151,7 @@ class ListenerLoop:
             if core.inbox:
                 core.take_in()
             remaining: float | None = None
+            self._idle.clear()  # before `running` is read: stop() reads in the other order
             if core.running:
                 now = monotonic()
                 if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
@@ -151,10 +160,10 @@ class ListenerLoop:
                 delivery = self._dispatch(now)
                 core.carry_out()
                 if delivery is not None:
-                    self._idle.clear()
                     return delivery
                 until = core.ledger.next_deadline()
                 remaining = None if until == float("inf") else max(0.0, until - now)
+            self._idle.set()
         core.transport.wait(core.waiter, remaining)
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Self
 
 from redelivery.client.consumer import Consumer
 from redelivery.client.core import SessionCore
+from redelivery.client.lifecycle import Stage
 from redelivery.client.listeners import ListenerLoop
 from redelivery.client.producer import Producer
 from redelivery.client.subscriptions import begin
@@ -41,6 +43,7 @@ class Session:
         self._on_closed = on_closed
         self._consumers = 0
         self._in_block = False
+        self._closer = threading.Lock()  # one thread closes
 
     @property
     def ack_mode(self) -> AckMode:
@@ -234,16 +237,17 @@ class Session:
     def close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
         core = self._core
-        if core.life.over and core.lost is None:
-            return
         core.closing = core.irregular = True
         core.waiter.wake()
         if self.close_after_callback(self.close):
             return
+        if not self._closer.acquire(timeout=max(0.0, until - monotonic())):
+            return  # another thread is at it, and will not end in time
         try:
-            if core.life.step("close", "closed by close()"):
+            if core.life.stage is not Stage.CLOSED:
                 self._shut(until)
         finally:
+            self._closer.release()
             self._on_closed(self)
 
     def wait_until_idle(self, timeout: float) -> bool:
@@ -277,8 +281,10 @@ class Session:
         """End the listener thread, the books, the channel; what hangs is left behind after a bounded wait, and said."""
         core = self._core
         core.until = until
+        # JMS: a running listener keeps its session until it returns
         if not self._loop.end(max(0.0, until - monotonic())):
             log.warning("close: a listener did not return within close_timeout; it is left to itself")
+        core.life.step("close", "closed by close()")
         if not core.use.acquire(timeout=max(0.0, until - monotonic())):
             log.warning("close: a thread did not leave the session within close_timeout")
             return

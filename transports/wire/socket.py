@@ -13,6 +13,7 @@ from redelivery.model.errors import ConnectError, ConnectionLostError
 from redelivery.transports.wire.clock import monotonic
 
 READ_SIZE: Final = 256 << 10
+_LONGEST: Final = 86_400.0  # seconds of one poll, whose count of milliseconds is 32 bits; whoever waits asks again
 _TLS_WRITE: Final = 64 << 10  # at once, so that a reader need not wait long for the lock
 _WANTS: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -46,7 +47,7 @@ class Stream:
         """Whether there is input, or `poke` was called, within ``timeout`` seconds. One thread at a time."""
         if self._tls is not None and self._tls.pending():
             return True
-        events = self._readable.poll(None if timeout is None else timeout * 1000)
+        events = self._readable.poll(None if timeout is None else min(timeout, _LONGEST) * 1000)
         for descriptor, _ in events:
             if descriptor == self._wake_in.fileno():
                 self._drain_pokes()
