@@ -229,3 +229,23 @@ def text(body: object = "x", destination: str | Destination = "orders", **stamps
     message = body if isinstance(body, Message) else Message(body)
     message.stamp(**{"destination": as_destination(destination), "persistent": True, "priority": 4, **stamps})
     return message
+
+
+def with_messages(number: int, then: Script, server: str = "ActiveMQ/5.18.3") -> Script:
+    """Log in, be subscribed to, send that many messages, go on."""
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=server)
+        subscription = end.subscribed()
+        for each in range(1, number + 1):
+            end.message(subscription, each)
+        then(end)
+        end.goodbye()
+
+    return script
+
+
+def lines(frame: Frame) -> list[str]:
+    """The frame in short: its command and what names message and transaction."""
+    headers = frame.headers
+    return [frame.command, *(headers[name] for name in ("id", "transaction") if name in headers)]

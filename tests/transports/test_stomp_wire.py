@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
 from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
 
-from redelivery.model.errors import ConnectError, ConnectionLostError, IllegalStateError, JMSError, ProtocolError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Pending
-from redelivery.transports.wire.housekeeping import housekeeper
 
 
 def greet(end: BrokerEnd) -> None:
@@ -194,6 +189,26 @@ def test_a_confirmation_comes_though_nobody_reads() -> None:
             assert answers.get(timeout=TIMEOUT).error is None
 
 
+def test_a_confirmation_comes_though_the_one_who_read_has_left(pool: ThreadPoolExecutor) -> None:
+    answer = threading.Event()
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        frame = end.take("SEND")
+        answer.wait(TIMEOUT)
+        end.answer(frame)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        reading = pool.submit(client.session().receive, 0.3)
+        session = client.session()
+        answers: SimpleQueue[Pending] = SimpleQueue()
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+        assert reading.result(TIMEOUT) is None
+        answer.set()
+        assert answers.get(timeout=TIMEOUT).error is None
+
+
 def test_a_callback_that_raises_harms_nobody() -> None:
     def script(end: BrokerEnd) -> None:
         end.log_in()
@@ -209,66 +224,6 @@ def test_a_callback_that_raises_harms_nobody() -> None:
         session.channel.send(text(), transacted=False, pending=Pending(on_done=fail))
         assert session.send(text()) is None
         assert client.lost == []
-
-
-def test_heart_beats_keep_a_connection_alive_that_nobody_uses() -> None:
-    beats: list[bytes] = []
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in(heart_beat="300,300")
-        deadline = time.monotonic() + 1.5
-        while time.monotonic() < deadline:
-            end.write(b"\n")
-            end.sock.settimeout(0.3)  # an interval without a byte fails the test
-            beats.append(end.sock.recv(100))
-        end.sock.settimeout(TIMEOUT)
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=0.3) as client:
-        assert not client.lost_event.wait(1.8)
-    assert len(beats) > 4
-    assert set(b"".join(beats)) == {10}
-
-
-def test_a_peer_that_promised_heart_beats_and_is_silent_is_lost() -> None:
-    over = threading.Event()
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in(heart_beat="100,0")
-        over.wait(TIMEOUT)
-
-    with ScriptedBroker(script) as broker:
-        client = Client(broker.port, heartbeat=0.1)
-        began = time.monotonic()
-        assert client.lost_event.wait(TIMEOUT)
-        assert 0.15 < time.monotonic() - began < 1.0
-        assert "a heart-beat was promised every 0.1 s" in str(client.lost[0])
-        over.set()
-
-
-def test_messages_that_nobody_takes_are_signs_of_life() -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in(heart_beat="100,0")
-        subscription = end.subscribed()
-        for each in range(10):
-            end.message(subscription, each)
-            time.sleep(0.06)
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=0.1) as client:
-        session = client.session()
-        session.attach()
-        assert not client.lost_event.wait(0.5)
-        assert len(session.receive_many(10)) == 10
-
-
-def test_an_idle_connection_without_heart_beats_has_no_thread_and_costs_nothing() -> None:
-    with ScriptedBroker(greet) as broker, Client(broker.port) as client, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(client.session().receive, 0.5)
-        began = time.process_time()
-        waiting.result()
-        assert time.process_time() - began < 0.1
-        assert housekeeper()._thread is None
 
 
 def test_a_child_after_fork_leaves_the_parent_s_connection_alone() -> None:
@@ -347,98 +302,3 @@ def test_sessions_share_a_connection_and_get_what_is_theirs(pool: ThreadPoolExec
 def pool() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as pool:
         yield pool
-
-
-# TLS
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is needed to make a certificate, and is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    files = ["-keyout", str(folder / "key"), "-out", str(folder / "certificate")]
-    names = ["-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run([*command, *files, *names], check=True, capture_output=True)  # noqa: S603  # of this test
-    return folder
-
-
-@pytest.fixture
-def server_tls(certificate: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate / "certificate", certificate / "key")
-    return context
-
-
-@pytest.fixture
-def trusting(certificate: Path) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=str(certificate / "certificate"))
-
-
-def test_tls_carries_messages_both_ways_at_the_same_time(
-    server_tls: ssl.SSLContext, trusting: ssl.SSLContext, pool: ThreadPoolExecutor
-) -> None:
-    number = 1000
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        subscription = end.subscribed()
-        for each in range(number):
-            end.message(subscription, each, b"x" * 3000)
-            end.take("ACK", "SEND")
-        for _ in range(number):
-            end.take("ACK", "SEND")
-        end.message(subscription, 0, b"y" * (3 << 20))
-        assert len(end.take("SEND").body) == 3 << 20
-        end.goodbye()
-
-    def produce(client: Client) -> None:
-        session = client.session()
-        for _ in range(number):
-            session.channel.send(text(b"z" * 3000), transacted=False, pending=None)
-
-    with (
-        ScriptedBroker(script, server_tls) as broker,
-        Client(broker.port, host="localhost", scheme="stomp+ssl", tls=trusting) as client,
-    ):
-        session = client.session()
-        session.attach()
-        producing = pool.submit(produce, client)
-        for _ in range(number):
-            session.channel.accept([session.receive()], lazy=False)
-        producing.result(TIMEOUT)
-        assert len(session.receive().body()) == 3 << 20
-        session.channel.send(text(b"z" * (3 << 20)), transacted=False, pending=None)
-
-
-def test_tls_verifies_who_answers_and_names_what_it_is(server_tls: ssl.SSLContext, trusting: ssl.SSLContext) -> None:
-    with ScriptedBroker(greet, server_tls) as broker:
-        with pytest.raises(ConnectError, match="the certificate is not trusted"):
-            Client(broker.port, host="localhost", scheme="stomp+ssl")
-        with pytest.raises(ConnectError, match=r"the certificate is not trusted.*127\.0\.0\.1"):
-            Client(broker.port, scheme="stomp+ssl", tls=trusting)
-        with pytest.raises(JMSError, match=r"TLS"):
-            Client(broker.port, host="localhost", connect_timeout=2.0)
-
-
-def test_tls_to_a_plain_port_says_so() -> None:
-    def script(end: BrokerEnd) -> None:
-        end.sock.recv(100)
-        end.write(b"ERROR\nmessage:what?\n\n\0")
-
-    with ScriptedBroker(script) as broker, pytest.raises(ConnectError, match="the port does not speak it"):
-        Client(broker.port, scheme="stomp+ssl")
-
-
-def test_tls_to_a_silent_port_costs_the_connect_timeout() -> None:
-    over = threading.Event()
-
-    def script(_: BrokerEnd) -> None:
-        over.wait(TIMEOUT)
-
-    with ScriptedBroker(script) as broker:
-        with pytest.raises(ConnectError, match=r"within connect_timeout=0\.3 s|timed out"):
-            Client(broker.port, scheme="stomp+ssl", connect_timeout=0.3)
-        over.set()

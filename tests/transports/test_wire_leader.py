@@ -255,3 +255,20 @@ def test_a_waiter_alone_keeps_time_and_wakes() -> None:
             waiting = pool.submit(waiter.wait, TIMEOUT)
             waiter.wake()
             assert waiting.result(TIMEOUT)
+
+
+def test_a_wake_just_before_the_system_call_is_not_slept_through(line: Line) -> None:
+    class WokenMeanwhile(Waiter):
+        """Another thread wakes it when it has looked, and cannot be poked yet."""
+
+        @property
+        def poke(self) -> None:
+            return None
+
+        @poke.setter
+        def poke(self, value: object) -> None:
+            self.woken = self.woken or value is not None
+
+    began = time.monotonic()
+    line.leader.wait(WokenMeanwhile(), TIMEOUT)
+    assert time.monotonic() - began < TIMEOUT / 2

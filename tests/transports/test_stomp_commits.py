@@ -1,0 +1,204 @@
+"""Units of work on a broker that behaves as ActiveMQ does, frame by frame."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker, lines, text, with_messages
+
+from redelivery.model.errors import (
+    ConnectionLostError,
+    InDoubtError,
+    RequestTimeoutError,
+    SecurityError,
+    TransactionRolledBackError,
+)
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Pending
+
+
+def test_what_is_enlisted_is_not_acknowledged_again_at_the_commit() -> None:
+    frames: list[list[str]] = []
+
+    def then(end: BrokerEnd) -> None:
+        frames.extend(lines(end.take()) for _ in range(4))
+        end.answer(end.take("COMMIT"))
+
+    with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach(prefetch=4)
+        deliveries = session.receive_many(3)
+        for delivery in deliveries:
+            session.channel.handed_out(delivery)
+        session.do(session.channel.commit(deliveries))
+    assert [frame[:-1] for frame in frames] == [["BEGIN"], ["ACK", "a:1"], ["ACK", "a:2"], ["ACK", "a:3"]]
+
+
+def test_a_commit_without_sends_is_one_write() -> None:
+    packets: list[bytes] = []
+
+    def then(end: BrokerEnd) -> None:
+        packets.append(end.sock.recv(65536))
+        end.send("RECEIPT", receipt_id=packets[0].rpartition(b"receipt:")[2].split(b"\n")[0].decode())
+
+    with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        session.do(session.channel.commit([]))
+        session.do(session.channel.commit(session.receive_many(3)))
+    assert [frame.split(b"\n")[0] for frame in packets[0].split(b"\0")] == [
+        b"BEGIN",
+        b"ACK",
+        b"ACK",
+        b"ACK",
+        b"COMMIT",
+        b"",
+    ]
+
+
+def test_what_is_handed_out_enters_the_transaction_before_the_window_is_full() -> None:
+    frames: list[list[str]] = []
+
+    def then(end: BrokerEnd) -> None:
+        frames.extend(lines(end.take()) for _ in range(6 + 2))
+        end.answer(end.take("COMMIT"))
+
+    with ScriptedBroker(with_messages(5, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach(prefetch=4)
+        deliveries = session.receive_many(5)
+        for delivery in deliveries[:4]:
+            session.channel.handed_out(delivery)
+        session.do(session.channel.rollback())
+        session.channel.handed_out(deliveries[0])
+        session.do(session.channel.commit(deliveries[:1]))
+    (first,), (second,) = {tuple(frame[-1:]) for frame in frames[:6]}, {tuple(frame[-1:]) for frame in frames[6:]}
+    assert [frame[:-1] for frame in frames] == [
+        ["BEGIN"], ["ACK", "a:1"], ["ACK", "a:2"], ["ACK", "a:3"], ["ACK", "a:4"], ["ABORT"], ["BEGIN"], ["ACK", "a:1"],
+    ]  # fmt: skip
+    assert first != second
+
+
+def test_a_commit_acknowledges_nothing_that_is_not_in_it() -> None:
+    frames: list[list[str]] = []
+
+    def then(end: BrokerEnd) -> None:
+        frames.extend(lines(end.take()) for _ in range(6))
+        end.answer(end.take("COMMIT"))
+
+    with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.CLIENT)
+        session.attach(prefetch=4)
+        first, second = session.receive_many(2)
+        session.channel.handed_out(first)
+        session.channel.handed_out(second)
+        session.do(session.channel.commit([first]))
+    assert [frame[:-1] for frame in frames] == [
+        ["BEGIN"],
+        ["ACK", "a:1"],
+        ["ACK", "a:2"],
+        ["ABORT"],
+        ["BEGIN"],
+        ["ACK", "a:1"],
+    ]
+
+
+def test_a_refused_send_undoes_the_transaction() -> None:
+    frames: list[str] = []
+
+    def then(end: BrokerEnd) -> None:
+        frames.append(end.take("BEGIN").command)
+        end.answer(end.take("SEND"))
+        end.refuse(end.take("SEND"), "User ann is not authorized to write to: queue://orders")
+        frames.append(end.take().command)
+
+    with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        delivery = session.receive()
+        session.channel.send(text("1"), transacted=True, pending=None)
+        session.channel.send(text("2"), transacted=True, pending=None)
+        with pytest.raises(TransactionRolledBackError, match="not authorized") as caught:
+            session.do(session.channel.commit([delivery]))
+        assert isinstance(caught.value.__cause__, SecurityError)
+    assert frames == ["BEGIN", "ABORT"]
+
+
+def test_sends_are_confirmed_before_the_commit_leaves() -> None:
+    frames: list[str] = []
+
+    def then(end: BrokerEnd) -> None:
+        sends = [end.take("BEGIN", "SEND") for _ in range(3)][1:]
+        end.sock.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            end.take()
+        end.sock.settimeout(TIMEOUT)
+        for send in sends:
+            end.answer(send)
+        frames.extend(end.take().command for _ in range(1))
+        end.answer(end.take("COMMIT"))
+
+    with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        delivery = session.receive()
+        told: list[bool] = []
+        session.channel.send(
+            text("1"), transacted=True, pending=Pending(on_done=lambda pending: told.append(pending.done))
+        )
+        session.channel.send(text("2"), transacted=True, pending=None)
+        session.do(session.channel.commit([delivery]))
+        assert told == [True]
+    assert frames == ["ACK"]
+
+
+def test_a_refused_commit_leaves_the_deliveries_ours() -> None:
+    def then(end: BrokerEnd) -> None:
+        end.take("BEGIN"), end.take("ACK")
+        end.refuse(end.take("COMMIT"), "no")
+        end.take("BEGIN"), end.take("ACK")
+        end.answer(end.take("COMMIT"))
+
+    with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        delivery = session.receive()
+        with pytest.raises(TransactionRolledBackError, match="the commit was refused: the broker says: no"):
+            session.do(session.channel.commit([delivery]))
+        session.do(session.channel.commit([delivery]))
+
+
+@pytest.mark.parametrize("silence", [True, False])
+def test_a_commit_whose_answer_does_not_come_is_in_doubt(silence: bool) -> None:
+    release = threading.Event()
+
+    def then(end: BrokerEnd) -> None:
+        end.take("BEGIN"), end.take("ACK"), end.take("COMMIT")
+        if not silence:
+            raise ConnectionError
+        release.wait(TIMEOUT)
+
+    with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        delivery = session.receive()
+        with pytest.raises(InDoubtError) as caught:
+            session.do(session.channel.commit([delivery]), timeout=0.3 if silence else TIMEOUT)
+        assert caught.value.transaction_id == broker.ends[0].taken[-1].headers["transaction"]
+        assert isinstance(caught.value.__cause__, RequestTimeoutError if silence else ConnectionLostError)
+        release.set()
+
+
+def test_a_connection_that_went_before_the_commit_rolls_back() -> None:
+    def drop(_: BrokerEnd) -> None:
+        raise ConnectionError
+
+    with ScriptedBroker(with_messages(1, drop)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        delivery = session.receive()
+        with pytest.raises(ConnectionLostError):
+            client.transport.wait(session.waiter, TIMEOUT)
+        with pytest.raises(TransactionRolledBackError, match="lost before the commit"):
+            session.do(session.channel.commit([delivery]))

@@ -1,0 +1,76 @@
+"""Connections that nobody uses: heart-beats both ways, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker
+
+from redelivery.transports.wire.housekeeping import housekeeper
+
+
+def greet(end: BrokerEnd) -> None:
+    end.log_in()
+    end.goodbye()
+
+
+def test_heart_beats_keep_a_connection_alive_that_nobody_uses() -> None:
+    beats: list[bytes] = []
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(heart_beat="300,300")
+        deadline = time.monotonic() + 1.5
+        while time.monotonic() < deadline:
+            end.write(b"\n")
+            end.sock.settimeout(0.3)  # an interval without a byte fails the test
+            beats.append(end.sock.recv(100))
+        end.sock.settimeout(TIMEOUT)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=0.3) as client:
+        assert not client.lost_event.wait(1.8)
+    assert len(beats) > 4
+    assert set(b"".join(beats)) == {10}
+
+
+def test_a_peer_that_promised_heart_beats_and_is_silent_is_lost() -> None:
+    over = threading.Event()
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(heart_beat="100,0")
+        over.wait(TIMEOUT)
+
+    with ScriptedBroker(script) as broker:
+        client = Client(broker.port, heartbeat=0.1)
+        began = time.monotonic()
+        assert client.lost_event.wait(TIMEOUT)
+        assert 0.15 < time.monotonic() - began < 1.0
+        assert "a heart-beat was promised every 0.1 s" in str(client.lost[0])
+        over.set()
+
+
+def test_messages_that_nobody_takes_are_signs_of_life() -> None:
+    def script(end: BrokerEnd) -> None:
+        end.log_in(heart_beat="100,0")
+        subscription = end.subscribed()
+        for each in range(10):
+            end.message(subscription, each)
+            time.sleep(0.06)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=0.1) as client:
+        session = client.session()
+        session.attach()
+        assert not client.lost_event.wait(0.5)
+        assert len(session.receive_many(10)) == 10
+
+
+def test_an_idle_connection_without_heart_beats_has_no_thread_and_costs_nothing() -> None:
+    with ScriptedBroker(greet) as broker, Client(broker.port) as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.session().receive, 0.5)
+        began = time.process_time()
+        waiting.result()
+        assert time.process_time() - began < 0.1
+        assert housekeeper()._thread is None

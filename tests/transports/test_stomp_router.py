@@ -1,0 +1,84 @@
+"""The router alone: what other threads do while it is at work."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import JMSError
+from redelivery.transports.base import Delivery, Link, Pending, Waiter
+from redelivery.transports.dialects import activemq
+from redelivery.transports.stomp.frames import encode
+from redelivery.transports.stomp.reader import FrameReader, RawFrame
+from redelivery.transports.stomp.router import Router
+from redelivery.transports.stomp.subscriptions import Subscription
+
+
+class Events:
+    """A session that does something when it is woken."""
+
+    def __init__(self) -> None:
+        self.inbox: deque[Delivery] = deque()
+        self.waiter: Waiter = self
+        self.then: Callable[[], None] = lambda: None
+
+    def wake(self) -> None:
+        self.then()
+
+    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
+        raise AssertionError(deliveries)
+
+    def on_link_closed(self, link: Link, error: JMSError) -> None:
+        raise AssertionError((link, error))
+
+
+def subscription(identifier: str, events: Events) -> Subscription:
+    link = Link(Queue("q"))
+    link.id = identifier
+    return Subscription(link, events, activemq.STOMP, "1.2")
+
+
+def frames(*wanted: tuple[str, dict[str, str]]) -> list[RawFrame]:
+    return FrameReader().feed(b"".join(encode(command, headers) for command, headers in wanted))
+
+
+def test_messages_of_a_consumer_that_ends_in_the_middle_of_a_read_are_dropped() -> None:
+    events, router = Events(), Router(activemq.STOMP, "1.2", lambda _: None)
+    ours = subscription("1", events)
+    router.add(ours)
+    events.then = lambda: router.remove(ours)
+    message = ("MESSAGE", {"subscription": "1", "ack": "a"})
+    router.route(frames(message, ("RECEIPT", {"receipt-id": "x"}), message))
+    router.route(frames(message))
+    assert len(events.inbox) == 1
+
+
+def test_messages_and_answers_keep_their_order() -> None:
+    events, router = Events(), Router(activemq.STOMP, "1.2", lambda _: None)
+    router.add(subscription("1", events))
+    router.add(subscription("11", events))  # a prefix is not the same
+    order: list[str] = []
+
+    def take_all() -> None:
+        order.extend(each.link.id for each in events.inbox)
+        events.inbox.clear()
+
+    events.then = take_all
+    receipt = router.expect(Pending(on_done=lambda _: order.append("answer"))).decode()
+    message = {
+        identifier: ("MESSAGE", {"a": "subscription:9", "subscription": identifier}) for identifier in ("1", "11")
+    }
+    router.route(frames(message["1"], message["11"], ("RECEIPT", {"receipt-id": receipt}), message["1"], message["1"]))
+    assert order == ["1", "11", "answer", "1", "1"]
+
+
+def test_an_answer_to_somebody_who_gave_up_is_no_error() -> None:
+    told: list[JMSError] = []
+    router = Router(activemq.STOMP, "1.2", told.append)
+    receipt = router.expect(Pending())
+    router.forget(receipt)
+    router.route(frames(("RECEIPT", {"receipt-id": receipt.decode()})))
+    assert told == []
+    router.route(frames(("ERROR", {"receipt-id": receipt.decode(), "message": "late"})))
+    assert "late" in str(told[0])
