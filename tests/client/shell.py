@@ -83,6 +83,18 @@ class Background:
             assert not thread.is_alive()
 
 
+class Gate:
+    """A callback that stays inside until it is let go."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.leave = threading.Event()
+
+    def __call__(self, _: object) -> None:
+        self.entered.set()
+        self.leave.wait(SOON)
+
+
 def eventually(condition: Callable[[], object]) -> None:
     """Wait until it holds, where nothing tells us when it does."""
     deadline = time.monotonic() + SOON

@@ -1,0 +1,312 @@
+"""Closing: what it does to work under way, from where it may be called, and what is left behind: nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.client.shell import SOON, Background, Bench, Gate, eventually, inside, receive
+
+from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, RedeliveryPolicy, Session
+
+MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
+WHAT = pytest.mark.parametrize("what", ["consumer", "session", "connection"])
+
+
+def opened(bench: Bench, mode: AckMode = AckMode.AUTO) -> dict[str, Consumer | Session | Connection]:
+    connection = bench.connect()
+    session = connection.session(mode)
+    return {"consumer": session.consumer(bench.queue), "session": session, "connection": connection}
+
+
+@WHAT
+@MODES
+def test_twice_is_harmless(bench: Bench, what: str, mode: AckMode) -> None:
+    closing = opened(bench, mode)[what]
+    for _ in range(3):
+        closing.close()
+    assert closing.closed
+
+
+@WHAT
+def test_a_with_block_closes(bench: Bench, what: str) -> None:
+    with opened(bench)[what] as inside_block:
+        assert not inside_block.closed
+    assert inside_block.closed
+
+
+def test_parents_close_their_children(bench: Bench) -> None:
+    connection = bench.connect()
+    session = connection.session()
+    connection.close()
+    assert session.closed
+    assert not connection.connected
+
+
+class TestUnfinishedWork:
+    """features R10."""
+
+    def test_transacted_rolls_back(self, bench: Bench) -> None:
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(AckMode.TRANSACTED)
+        receive(consumer)
+        session.producer("results").send("lost")
+        session.close()
+        assert bench.left == ["m1", "m2"]
+        assert bench.broker.queue_depth("results") == 0
+        _, next_one = bench.consuming()
+        assert [receive(next_one).delivery_count, receive(next_one).delivery_count] == [2, 1]
+
+    def test_transacted_may_dead_letter(self, bench: Bench) -> None:
+        """session-close-poison."""
+        bench.send("m1")
+        session, consumer = bench.consuming(
+            AckMode.TRANSACTED, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0)
+        )
+        receive(consumer)
+        session.close()
+        assert (bench.left, bench.dead) == ([], ["m1"])
+
+    @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.INDIVIDUAL], ids=lambda mode: mode.name)
+    def test_unacknowledged_stays(self, bench: Bench, mode: AckMode) -> None:
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(mode)
+        receive(consumer)
+        session.close()
+        assert bench.left == ["m1", "m2"]
+
+    @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
+    def test_what_was_received_is_gone(self, bench: Bench, mode: AckMode) -> None:
+        """dups-ok-receive-close: acknowledgements that were still under way leave before the goodbye."""
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(mode)
+        receive(consumer)
+        session.close()
+        assert bench.left == ["m2"]
+
+    @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED], ids=lambda mode: mode.name)
+    def test_a_consumers_messages_can_be_acknowledged_after_its_close(self, bench: Bench, mode: AckMode) -> None:
+        """client-ack-after-consumer-close."""
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(mode)
+        message = receive(consumer)
+        consumer.close()
+        session.commit() if session.transacted else message.acknowledge()
+        assert bench.left == ["m2"]
+
+    @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED], ids=lambda mode: mode.name)
+    def test_or_given_back(self, bench: Bench, mode: AckMode) -> None:
+        """consumer-close-rollback."""
+        bench.send("m1")
+        session, consumer = bench.consuming(mode)
+        receive(consumer)
+        consumer.close()
+        session.rollback() if session.transacted else session.recover()
+        again = receive(session.consumer(bench.queue))
+        assert (again.body, again.redelivered) == ("m1", True)
+
+    @MODES
+    def test_closed_during_a_delay_the_next_consumer_gets_it_at_once_and_counted(
+        self, bench: Bench, mode: AckMode
+    ) -> None:
+        """consumer-close-during-delay."""
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(mode, redelivery_policy=RedeliveryPolicy(initial_redelivery_delay=60))
+        if mode in (AckMode.AUTO, AckMode.DUPS_OK):
+            called = threading.Event()
+
+            def recovering(_: Message) -> None:
+                session.recover()
+                called.set()
+
+            consumer.listen(recovering)
+            assert called.wait(SOON)
+            consumer.listen(None)
+        else:
+            receive(consumer)
+            session.rollback() if session.transacted else session.recover()
+        consumer.close()
+        again, unseen = session.consumer(bench.queue).receive_many(2, SOON)
+        assert (again.body, again.delivery_count) == ("m1", 2)
+        assert (unseen.body, unseen.delivery_count) == ("m2", 1)
+
+
+@MODES
+@pytest.mark.parametrize("what", ["session", "connection"])
+def test_acknowledge_after_the_session_was_closed(bench: Bench, mode: AckMode, what: str) -> None:
+    """features R11, client-ack-after-session-close, client-ack-after-connection-close."""
+    bench.send("m1")
+    connection = bench.connect()
+    session = connection.session(mode)
+    message = receive(session.consumer(bench.queue))
+    (session if what == "session" else connection).close()
+    with pytest.raises(IllegalStateError, match=r"^acknowledge: the session is closed \(closed by close\(\) at"):
+        message.acknowledge()
+
+
+def test_individual_acknowledge_after_its_consumer_was_closed(bench: Bench) -> None:
+    """individual-consumer-close: it is the broker's again; to say nothing would be a lie."""
+    bench.send("m1")
+    _, consumer = bench.consuming(AckMode.INDIVIDUAL)
+    message = receive(consumer)
+    consumer.close()
+    with pytest.raises(IllegalStateError, match="was closed"):
+        message.acknowledge()
+    assert bench.left == ["m1"]
+
+
+@pytest.mark.parametrize("what", ["session", "connection"])
+def test_every_call_after_close_says_when_and_why(bench: Bench, what: str) -> None:
+    """closed-operations."""
+    connection = bench.connect()
+    session = connection.session(AckMode.TRANSACTED)
+    producer = session.producer("q")
+    (session if what == "session" else connection).close()
+    calls: list[Callable[[], object]] = [
+        session.commit,
+        session.rollback,
+        lambda: session.consumer("q"),
+        lambda: session.producer("q"),
+        lambda: producer.send("x"),
+        lambda: producer.send_async("x"),
+        lambda: session.transaction().__enter__().commit(),
+    ]
+    if what == "connection":
+        calls += [connection.session, connection.start, connection.stop]
+    for call in calls:
+        with pytest.raises(IllegalStateError, match=r"is closed \(closed by close\(\) at 20\d\d-"):
+            call()
+
+
+class TestInsideAListener:
+    @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
+    @WHAT
+    def test_it_takes_effect_after_the_callback_whose_message_is_acknowledged(
+        self, bench: Bench, mode: AckMode, what: str
+    ) -> None:
+        """listener-close-inside."""
+        things = opened(bench, mode)
+        consumer = things["consumer"]
+        assert isinstance(consumer, Consumer)
+        seen: list[object] = []
+
+        def callback(message: Message) -> None:
+            seen.append(message.body)
+            things[what].close()
+            things[what].close()
+
+        consumer.listen(callback)
+        bench.send("m1", "m2")
+        eventually(lambda: things[what].closed and bench.left == ["m2"])
+        assert seen == ["m1"]
+
+    @pytest.mark.parametrize("what", ["consumer", "session", "connection"])
+    def test_one_that_raises_after_it_loses_nothing(self, bench: Bench, what: str) -> None:
+        """listener-close-throw-inside: Java acknowledges it by the close."""
+        things = opened(bench)
+        consumer = things["consumer"]
+        assert isinstance(consumer, Consumer)
+
+        def callback(_: Message) -> None:
+            things[what].close()
+            raise ValueError("after all")
+
+        consumer.listen(callback)
+        bench.send("m1")
+        eventually(lambda: things[what].closed)
+        _, other = bench.consuming()
+        again = receive(other)
+        assert (again.body, again.redelivered) == ("m1", True)
+
+    @pytest.mark.parametrize("what", ["session", "connection"])
+    def test_a_transacted_one_rolls_back_what_it_did_not_commit(self, bench: Bench, what: str) -> None:
+        things = opened(bench, AckMode.TRANSACTED)
+        consumer = things["consumer"]
+        assert isinstance(consumer, Consumer)
+        consumer.listen(lambda _: things[what].close())
+        bench.send("m1")
+        eventually(lambda: things[what].closed)
+        _, other = bench.consuming()
+        assert receive(other).body == "m1"
+
+
+@pytest.mark.parametrize("what", ["session", "connection"])
+def test_a_running_listener_keeps_its_session_until_it_returns(background: Background, bench: Bench, what: str) -> None:
+    """JMS, "Closing a connection": all its facilities remain available to listeners until they return."""
+    connection = bench.connect()
+    session = connection.session(AckMode.TRANSACTED)
+    gate = Gate()
+    problems: list[Exception] = []
+
+    def callback(message: Message) -> None:
+        gate(message)
+        try:
+            session.producer("results").send(message.body)
+            session.commit()
+        except Exception as error:  # noqa: BLE001 - for the assertion
+            problems.append(error)
+
+    session.consumer(bench.queue).listen(callback)
+    bench.send("m1", "m2")
+    assert gate.entered.wait(SOON)
+    closing = background.start((session if what == "session" else connection).close)
+    eventually(lambda: session._core.closing)
+    time.sleep(0.05)  # close() waits; let it come as far as it can
+    gate.leave.set()
+    closing()
+    assert problems == []
+    assert bench.left == ["m2"]
+    assert bench.broker.queue_depth("results") == 1
+
+
+def test_close_is_bounded_though_a_listener_never_returns(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    connection = bench.connect(close_timeout=0.2)
+    connection.session().consumer(bench.queue).listen(gate)
+    bench.send("m1")
+    assert gate.entered.wait(SOON)
+    began = time.monotonic()
+    connection.close()
+    assert time.monotonic() - began < 3
+    assert "a listener did not return within close_timeout" in caplog.text
+    gate.leave.set()
+    eventually(lambda: not any(each.name == "redelivery-listener" for each in threading.enumerate()))
+
+
+@MODES
+def test_no_thread_is_left_behind(bench: Bench, mode: AckMode) -> None:
+    before = set(threading.enumerate())
+    connection = bench.connect(exception_listener=lambda _: None)
+    listening, receiving = connection.session(mode), connection.session(mode)
+    called = threading.Event()
+    listening.consumer("other").listen(lambda _: called.set())
+    bench.send("m1", queue="other")
+    assert called.wait(SOON)
+    receiving.consumer(bench.queue).receive(0.01)
+    connection.on_error(redelivery_error())
+    connection.close()
+    eventually(lambda: not [each for each in set(threading.enumerate()) - before if "redelivery" in each.name])
+
+
+def redelivery_error() -> IllegalStateError:
+    return IllegalStateError("something that no call waits for")
+
+
+@pytest.mark.parametrize("entered", [True, False], ids=["while it waits", "as it comes"])
+def test_closing_and_receiving_at_once_never_hangs(background: Background, bench: Bench, entered: bool) -> None:
+    session, consumer = bench.consuming(AckMode.CLIENT)
+
+    def receive_or_late() -> object:
+        try:
+            return consumer.receive(SOON)
+        except IllegalStateError as error:
+            return str(error)
+
+    waiting = background.start(receive_or_late)
+    if entered:
+        eventually(lambda: inside(session))
+    session.close()
+    outcome = waiting()
+    assert outcome is None or (not entered and "closed" in str(outcome))

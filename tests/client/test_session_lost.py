@@ -1,0 +1,225 @@
+"""A lost connection: who is told, how often, and that nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from tests.client.shell import SOON, Background, Bench, Gate, eventually, inside, receive
+
+from redelivery import AckMode, Connection, ConnectionLostError, IllegalStateError, JMSError, Message, RedeliveryPolicy
+
+MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
+
+
+def abort(_: Bench, connection: Connection) -> None:
+    connection._transport.abort()
+
+
+def end_broker(bench: Bench, _: Connection) -> None:
+    bench.broker.close()
+
+
+LOSSES = pytest.mark.parametrize("lose", [abort, end_broker], ids=["cut off", "broker ended"])
+Loss = Callable[[Bench, Connection], None]
+
+
+@LOSSES
+@MODES
+def test_a_receive_that_waits_raises_and_never_gives_none(
+    background: Background, bench: Bench, mode: AckMode, lose: Loss
+) -> None:
+    connection = bench.connect()
+    session = connection.session(mode)
+    consumer = session.consumer(bench.queue)
+    waiting = background.start(lambda: consumer.receive(SOON))
+    eventually(lambda: inside(session))
+    lose(bench, connection)
+    with pytest.raises(ConnectionLostError):
+        waiting()
+
+
+@LOSSES
+@MODES
+def test_every_later_call_says_so(bench: Bench, mode: AckMode, lose: Loss) -> None:
+    bench.send("m1")
+    connection = bench.connect()
+    session = connection.session(mode)
+    consumer, producer = session.consumer(bench.queue), session.producer("elsewhere")
+    receive(consumer)
+    lose(bench, connection)
+    for _ in range(2):
+        for call in (
+            consumer.receive,
+            lambda: consumer.receive(0),
+            lambda: consumer.receive_many(3, 0),
+            lambda: consumer.receive_body(str, 0),
+            lambda: list(consumer),
+        ):
+            with pytest.raises(ConnectionLostError):
+                call()
+    with pytest.raises(ConnectionLostError):
+        session.consumer("other")
+    if mode != AckMode.TRANSACTED:
+        with pytest.raises(JMSError):
+            producer.send("x")
+
+
+@LOSSES
+def test_a_lost_connection_is_a_connection_error(bench: Bench, lose: Loss) -> None:
+    connection = bench.connect()
+    consumer = connection.session().consumer(bench.queue)
+    lose(bench, connection)
+    with pytest.raises(ConnectionError):
+        consumer.receive(0)
+
+
+@LOSSES
+def test_a_commit_on_it_committed_nothing(bench: Bench, lose: Loss) -> None:
+    """kill-commit."""
+    bench.send("m1")
+    connection = bench.connect()
+    session = connection.session(AckMode.TRANSACTED)
+    receive(session.consumer(bench.queue))
+    lose(bench, connection)
+    with pytest.raises(ConnectionLostError):
+        session.commit()
+
+
+@LOSSES
+@pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.INDIVIDUAL], ids=lambda mode: mode.name)
+def test_an_acknowledge_on_it_is_not_lost_silently(bench: Bench, mode: AckMode, lose: Loss) -> None:
+    """failover-client-ack: Java says nothing."""
+    bench.send("m1")
+    connection = bench.connect()
+    message = receive(connection.session(mode).consumer(bench.queue))
+    lose(bench, connection)
+    with pytest.raises(ConnectionLostError):
+        message.acknowledge()
+
+
+@MODES
+def test_what_was_not_acknowledged_comes_again(bench: Bench, mode: AckMode) -> None:
+    bench.send("m1", "m2")
+    connection = bench.connect()
+    receive(connection.session(mode).consumer(bench.queue))
+    connection._transport.abort()
+    assert bench.left == (["m2"] if mode in (AckMode.AUTO, AckMode.DUPS_OK) else ["m1", "m2"])
+
+
+def test_closing_it_is_quick_and_quiet(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.send("m1")
+    connection = bench.connect(exception_listener=lambda _: None)
+    session = connection.session(AckMode.TRANSACTED)
+    receive(session.consumer(bench.queue))
+    bench.broker.close()
+    caplog.clear()
+    session.close()
+    connection.close()
+    assert connection.closed
+    assert session.closed
+    assert caplog.records == []
+    with pytest.raises(IllegalStateError):
+        connection.session()
+
+
+class TestExceptionListener:
+    def test_a_loss_is_told_once(self, bench: Bench) -> None:
+        told: list[JMSError] = []
+        connection = bench.connect(exception_listener=told.append)
+        sessions = [connection.session() for _ in range(3)]
+        bench.broker.close()
+        eventually(lambda: told)
+        for session in sessions:
+            session.close()
+        connection.close()
+        eventually(lambda: not any(each.name == "redelivery-exceptions" for each in threading.enumerate()))
+        assert [type(error) for error in told] == [ConnectionLostError]
+        assert not connection.connected
+
+    def test_it_is_told_one_thing_at_a_time_and_in_order(self, bench: Bench) -> None:
+        running, most, told = [0], [0], []
+
+        def listener(error: JMSError) -> None:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            told.append(str(error))
+            running[0] -= 1
+
+        connection = bench.connect(exception_listener=listener)
+
+        def trouble(source: int) -> None:
+            for number in range(50):
+                connection.on_error(JMSError(f"{source}-{number}"))
+
+        threads = [threading.Thread(target=trouble, args=(source,)) for source in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        eventually(lambda: len(told) == 200)
+        assert most == [1]
+        assert [each for each in told if each.startswith("2-")] == [f"2-{n}" for n in range(50)]
+
+    def test_one_that_raises_is_told_the_next_thing_too(self, bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+        told: list[str] = []
+
+        def listener(error: JMSError) -> None:
+            told.append(str(error))
+            raise ValueError("a bug of the application")
+
+        connection = bench.connect(exception_listener=listener)
+        connection.on_error(JMSError("one"))
+        connection.on_error(JMSError("two"))
+        eventually(lambda: len(told) == 2)
+        assert "the exception listener raised" in caplog.text
+
+    def test_it_may_close_its_connection(self, bench: Bench) -> None:
+        def listener(_: JMSError) -> None:
+            connection.close()
+
+        connection = bench.connect(exception_listener=listener)
+        connection.on_error(JMSError("one"))
+        eventually(lambda: connection.closed)
+        eventually(lambda: not any(each.name == "redelivery-exceptions" for each in threading.enumerate()))
+
+    def test_without_one_it_stands_in_the_log(self, bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+        connection = bench.connect()
+        connection.on_error(JMSError("something that no call waits for"))
+        assert "something that no call waits for" in caplog.text
+
+
+def test_a_listener_is_not_called_any_more_and_its_thread_ends(bench: Bench) -> None:
+    gate, seen = Gate(), []
+
+    def callback(message: Message) -> None:
+        seen.append(message.body)
+        gate(message)
+
+    connection = bench.connect(exception_listener=lambda _: None)
+    connection.session().consumer(bench.queue).listen(callback)
+    bench.send("m1", "m2")
+    assert gate.entered.wait(SOON)
+    bench.broker.close()
+    gate.leave.set()
+    eventually(lambda: not any(each.name == "redelivery-listener" for each in threading.enumerate()))
+    assert seen == ["m1"]
+
+
+def test_a_dead_letter_that_cannot_be_written_is_told_and_nothing_is_lost(bench: Bench) -> None:
+    told: list[JMSError] = []
+    bench.send("m1", "m2")
+    session, consumer = bench.consuming(
+        AckMode.TRANSACTED,
+        redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0),
+        exception_listener=told.append,
+    )
+    receive(consumer)
+    bench.broker.faults.error("NACK", "the dead-letter queue is full")
+    session.rollback()
+    eventually(lambda: told)
+    assert "could not be dead-lettered; it stays unacknowledged" in str(told[0])
+    assert bench.left == ["m1", "m2"]
+    assert receive(consumer).body == "m2"
+    assert bench.dead == ["m1"]

@@ -1,0 +1,291 @@
+"""receive and its kin: time-outs, bodies, many at once, iteration."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.client.shell import SOON, Background, Bench, eventually, inside, receive
+
+import redelivery
+from redelivery import AckMode, ConfigError, Connection, Consumer, IllegalStateError, MessageFormatError, Session
+
+MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
+
+
+class TestTimeOut:
+    @MODES
+    def test_zero_takes_what_is_there_and_does_not_wait(self, bench: Bench, mode: AckMode) -> None:
+        bench.send("m")
+        _, consumer = bench.consuming(mode)
+        message = consumer.receive(0)
+        assert message is not None
+        assert message.body == "m"
+        began = time.monotonic()
+        assert consumer.receive(0) is None
+        assert consumer.receive_nowait() is None
+        assert time.monotonic() - began < 1
+
+    @pytest.mark.parametrize("timeout", [0.2, timedelta(milliseconds=200)], ids=["seconds", "timedelta"])
+    def test_it_is_kept(self, bench: Bench, timeout: float | timedelta) -> None:
+        _, consumer = bench.consuming()
+        began = time.monotonic()
+        assert consumer.receive(timeout) is None
+        assert 0.2 <= time.monotonic() - began < 2
+
+    def test_none_waits_until_a_message_comes(self, background: Background, bench: Bench) -> None:
+        session, consumer = bench.consuming()
+        waiting = background.start(consumer.receive)
+        eventually(lambda: inside(session))
+        bench.send("m")
+        assert waiting().body == "m"
+
+    def test_a_message_ends_the_wait(self, background: Background, bench: Bench) -> None:
+        session, consumer = bench.consuming()
+        waiting = background.start(lambda: consumer.receive(SOON))
+        eventually(lambda: inside(session))
+        bench.send("m")
+        assert waiting().body == "m"
+
+    def test_a_very_long_one_is_no_error(self, background: Background, bench: Bench) -> None:
+        session, consumer = bench.consuming()
+        waiting = background.start(lambda: consumer.receive(1e12))
+        eventually(lambda: inside(session))
+        bench.send("m")
+        assert waiting().body == "m"
+
+    @pytest.mark.parametrize(
+        "timeout", [-1, -0.001, timedelta(seconds=-1), "1", True, float("nan"), pytest.param(10**400, id="huge")]
+    )
+    def test_a_bad_one_is_an_error_that_names_it(self, bench: Bench, timeout: Any) -> None:
+        bench.send("m")
+        _, consumer = bench.consuming()
+        for call in (consumer.receive, lambda each: consumer.receive_many(1, each)):
+            with pytest.raises(ConfigError, match="timeout="):
+                call(timeout)
+        with pytest.raises(ConfigError, match="timeout="):
+            consumer.receive_body(str, timeout)
+        assert bench.left == ["m"]
+
+    def test_it_ends_during_a_redelivery_delay(self, bench: Bench) -> None:
+        """receive-timeout-during-delay: nothing, on time; and nothing is there though others are prefetched."""
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(
+            AckMode.TRANSACTED, redelivery_policy=redelivery.RedeliveryPolicy(initial_redelivery_delay=60)
+        )
+        receive(consumer)
+        session.rollback()
+        began = time.monotonic()
+        assert consumer.receive(0.1) is None
+        assert consumer.receive(0) is None
+        assert time.monotonic() - began < 2
+
+
+class TestReceiveBody:
+    """features R9."""
+
+    def test_each_kind(self, bench: Bench) -> None:
+        bodies = ["text", b"bytes", {"map": 1}, ["stream", 2]]
+        bench.send(*bodies)
+        _, consumer = bench.consuming()
+        assert [consumer.receive_body(type(body), SOON) for body in bodies] == bodies
+        assert bench.left == []
+
+    @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
+    def test_the_wrong_kind_is_as_if_not_called(self, bench: Bench, mode: AckMode) -> None:
+        bench.send("m1", "m2")
+        _, consumer = bench.consuming(mode)
+        for _ in range(3):
+            with pytest.raises(MessageFormatError, match="text"):
+                consumer.receive_body(bytes, SOON)
+        message = receive(consumer)
+        assert (message.body, message.delivery_count, message.redelivered) == ("m1", 1, False)
+
+    @pytest.mark.parametrize(
+        "mode", [AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED], ids=lambda mode: mode.name
+    )
+    def test_the_wrong_kind_counts_as_delivered_elsewhere(self, bench: Bench, mode: AckMode) -> None:
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(mode)
+        with pytest.raises(MessageFormatError):
+            consumer.receive_body(bytes, SOON)
+        assert receive(consumer).body == "m2"
+        session.rollback() if session.transacted else session.recover()
+        again = receive(consumer)
+        assert (again.body, again.delivery_count, again.redelivered) == ("m1", 2, True)
+
+    def test_no_kind_at_all_takes_nothing(self, bench: Bench) -> None:
+        bench.send("m")
+        _, consumer = bench.consuming()
+        with pytest.raises(MessageFormatError, match="ask for str, bytes, dict or list"):
+            consumer.receive_body(int, SOON)
+        assert receive(consumer).delivery_count == 1
+
+    def test_nothing_there(self, bench: Bench) -> None:
+        _, consumer = bench.consuming()
+        assert consumer.receive_body(str, 0) is None
+
+
+class TestReceiveMany:
+    def test_it_returns_when_it_has_them(self, bench: Bench) -> None:
+        bench.send("m1", "m2", "m3")
+        _, consumer = bench.consuming()
+        assert [each.body for each in consumer.receive_many(2, SOON)] == ["m1", "m2"]
+        assert bench.left == ["m3"]
+
+    def test_it_returns_what_has_come_in_time(self, bench: Bench) -> None:
+        bench.send("m1")
+        _, consumer = bench.consuming()
+        assert [each.body for each in consumer.receive_many(5, 0.1)] == ["m1"]
+        assert consumer.receive_many(5, 0) == []
+
+    def test_auto_acknowledges_them_all_before_the_list_is_handed_over(self, bench: Bench) -> None:
+        bench.send("m1", "m2")
+        _, consumer = bench.consuming()
+        consumer.receive_many(2, SOON)
+        assert bench.left == []
+
+    def test_transacted_holds_them(self, bench: Bench) -> None:
+        bench.send("m1", "m2")
+        session, consumer = bench.consuming(AckMode.TRANSACTED)
+        consumer.receive_many(2, SOON)
+        assert bench.left == ["m1", "m2"]
+        session.rollback()
+        assert [each.delivery_count for each in consumer.receive_many(2, SOON)] == [2, 2]
+        session.commit()
+        assert bench.left == []
+
+    @pytest.mark.parametrize("number", [0, -1, True, 1.5, "3", None])
+    def test_a_bad_number_is_an_error_that_names_it(self, bench: Bench, number: Any) -> None:
+        _, consumer = bench.consuming()
+        with pytest.raises(ConfigError, match="max_messages="):
+            consumer.receive_many(number, 0)
+
+    def test_it_may_be_more_than_the_prefetch(self, bench: Bench) -> None:
+        bench.send(*(f"m{number}" for number in range(25)))
+        session = bench.connect().session(AckMode.TRANSACTED)
+        consumer = session.consumer(bench.queue, prefetch=10)
+        assert len(consumer.receive_many(25, SOON)) == 25
+
+    def test_a_close_meanwhile_ends_it(self, background: Background, bench: Bench) -> None:
+        bench.send("m1")
+        session, consumer = bench.consuming(AckMode.TRANSACTED)
+        waiting = background.start(lambda: consumer.receive_many(5, 60))
+        eventually(lambda: inside(session))
+        session.close()
+        assert [each.body for each in waiting()] in (["m1"], [])
+
+
+class TestIteration:
+    def test_it_gives_each_message_until_closed(self, bench: Bench) -> None:
+        bench.send("a", "b", "c")
+        _, consumer = bench.consuming()
+        bodies = []
+        for message in consumer:
+            bodies.append(message.body)
+            if message.body == "b":
+                consumer.close()
+        assert bodies == ["a", "b"]
+        assert bench.left == ["c"]
+
+    @pytest.mark.parametrize("what", ["session", "connection"])
+    def test_iteration_ends_when_closed_in_its_body(self, bench: Bench, what: str) -> None:
+        bench.send("a", "b")
+        connection = bench.connect()
+        session = connection.session()
+        bodies = []
+        for message in session.consumer(bench.queue):
+            bodies.append(message.body)
+            (session if what == "session" else connection).close()
+        assert bodies == ["a"]
+
+    def test_a_closed_consumer_gives_none(self, bench: Bench) -> None:
+        bench.send("a")
+        _, consumer = bench.consuming()
+        consumer.close()
+        assert list(consumer) == []
+
+
+@pytest.mark.parametrize("what", ["consumer", "session", "connection"])
+def test_receive_on_what_is_closed_says_so(bench: Bench, what: str) -> None:
+    connection = bench.connect()
+    session = connection.session()
+    consumer = session.consumer(bench.queue)
+    closing: dict[str, Consumer | Session | Connection] = {
+        "consumer": consumer,
+        "session": session,
+        "connection": connection,
+    }
+    closing[what].close()
+    for call in (
+        lambda: consumer.receive(0),
+        lambda: consumer.receive_many(1, 0),
+        lambda: consumer.receive_body(str, 0),
+        lambda: consumer.listen(print),
+    ):
+        with pytest.raises(IllegalStateError, match="closed"):
+            call()
+
+
+class TestStopped:
+    """connection.stop() and start()."""
+
+    def test_nothing_is_delivered_and_time_outs_run_on(self, bench: Bench) -> None:
+        """stop-receive."""
+        bench.send("m")
+        connection = bench.connect(start=False)
+        consumer = connection.session().consumer(bench.queue)
+        assert consumer.receive(0.1) is None
+        connection.start()
+        assert receive(consumer).body == "m"
+
+    def test_start_lets_a_waiting_receive_go_on(self, background: Background, bench: Bench) -> None:
+        bench.send("m")
+        connection = bench.connect(start=False)
+        session = connection.session()
+        consumer = session.consumer(bench.queue)
+        waiting = background.start(consumer.receive)
+        eventually(lambda: inside(session))
+        connection.start()
+        assert waiting().body == "m"
+
+    def test_sends_go_on(self, bench: Bench) -> None:
+        connection = bench.connect(start=False)
+        connection.session().producer(bench.queue).send("m")
+        assert bench.left == ["m"]
+
+    @pytest.mark.parametrize("stop_first", [True, False], ids=["stop, start", "start again"])
+    def test_it_does_not_shorten_a_redelivery_wait(self, bench: Bench, stop_first: bool) -> None:
+        """stop-start-during-delay: in Java it does, m2 overtakes m1 and the commit fails."""
+        bench.send("m1", "m2")
+        connection = bench.connect(redelivery_policy=redelivery.RedeliveryPolicy(initial_redelivery_delay=0.5))
+        session = connection.session(AckMode.TRANSACTED)
+        consumer = session.consumer(bench.queue)
+        receive(consumer)
+        session.rollback()
+        began = time.monotonic()
+        if stop_first:
+            connection.stop()
+        connection.start()
+        assert consumer.receive(0.1) is None
+        assert [receive(consumer).body, receive(consumer).body] == ["m1", "m2"]
+        assert time.monotonic() - began >= 0.49
+        session.commit()
+        assert bench.left == []
+
+    def test_a_rollback_while_stopped(self, bench: Bench) -> None:
+        """stop-rollback-start."""
+        bench.send("m1", "m2")
+        connection = bench.connect()
+        session = connection.session(AckMode.TRANSACTED)
+        consumer = session.consumer(bench.queue)
+        receive(consumer)
+        connection.stop()
+        session.rollback()
+        assert consumer.receive(0.1) is None
+        connection.start()
+        assert [receive(consumer).body, receive(consumer).body] == ["m1", "m2"]
+        session.commit()
+        assert bench.left == []

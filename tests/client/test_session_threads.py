@@ -1,0 +1,186 @@
+"""One thread at a time: what a second one is told, and what it may do all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.client.shell import Background, Bench, eventually, inside, receive
+
+from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, Producer, Session
+
+
+@dataclass
+class Everything:
+    """What a second thread might get hold of."""
+
+    session: Session
+    consumer: Consumer
+    producer: Producer
+    message: Message
+
+
+CALLS: dict[str, Callable[[Everything], Any]] = {
+    "receive": lambda of: of.consumer.receive(0),
+    "receive_many": lambda of: of.consumer.receive_many(1, 0),
+    "receive_body": lambda of: of.consumer.receive_body(str, 0),
+    "listen": lambda of: of.consumer.listen(print),
+    "send": lambda of: of.producer.send("x"),
+    "send_async": lambda of: of.producer.send_async("x"),
+    "recover": lambda of: of.session.recover(),
+    "acknowledge": lambda of: of.message.acknowledge(),
+    "consumer": lambda of: of.session.consumer("other"),
+    "producer": lambda of: of.session.producer("other"),
+}
+
+
+def everything(bench: Bench, mode: AckMode = AckMode.CLIENT) -> Everything:
+    bench.send("m1")
+    session, consumer = bench.consuming(mode, close_timeout=1)
+    return Everything(session, consumer, session.producer("elsewhere"), receive(consumer))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_second_thread_gets_an_error_that_says_so(background: Background, bench: Bench, call: str) -> None:
+    of = everything(bench)
+    waiting = background.start(of.consumer.receive)
+    eventually(lambda: inside(of.session))
+    with pytest.raises(IllegalStateError, match=rf"^{call}: another thread is using this session"):
+        CALLS[call](of)
+    of.consumer.close()
+    assert waiting() is None
+
+
+@pytest.mark.parametrize("call", ["commit", "rollback"])
+def test_a_second_thread_cannot_end_a_transaction(background: Background, bench: Bench, call: str) -> None:
+    of = everything(bench, AckMode.TRANSACTED)
+    waiting = background.start(of.consumer.receive)
+    eventually(lambda: inside(of.session))
+    with pytest.raises(IllegalStateError, match=rf"^{call}: another thread is using this session"):
+        getattr(of.session, call)()
+    of.session.close()
+    assert waiting() is None
+
+
+def test_two_consumers_of_one_session_are_one_session(background: Background, bench: Bench) -> None:
+    session, first = bench.consuming()
+    second = session.consumer("other")
+    waiting = background.start(first.receive)
+    eventually(lambda: inside(session))
+    with pytest.raises(IllegalStateError, match="give each thread a session of its own"):
+        second.receive(1)
+    session.close()
+    assert waiting() is None
+
+
+def test_a_session_may_be_handed_from_thread_to_thread(background: Background, bench: Bench) -> None:
+    """JMS forbids concurrent use, not hand-over."""
+    bench.send("a", "b")
+    session, consumer = bench.consuming(AckMode.TRANSACTED)
+    assert receive(consumer).body == "a"
+    assert background.start(lambda: receive(consumer).body)() == "b"
+    background.start(session.commit)()
+    assert bench.left == []
+
+
+def test_sessions_of_one_connection_are_independent(background: Background, bench: Bench) -> None:
+    connection = bench.connect()
+    one, other = connection.session(), connection.session()
+    waiting = background.start(one.consumer("silent").receive)
+    eventually(lambda: inside(one))
+    bench.send("m")
+    assert receive(other.consumer(bench.queue)).body == "m"
+    one.close()
+    assert waiting() is None
+
+
+@pytest.mark.parametrize("what", ["consumer", "session", "connection"])
+@pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
+def test_close_from_another_thread_ends_a_receive_with_none(
+    background: Background, bench: Bench, what: str, mode: AckMode
+) -> None:
+    connection = bench.connect()
+    session = connection.session(mode)
+    consumer = session.consumer(bench.queue)
+    waiting = background.start(consumer.receive)
+    eventually(lambda: inside(session))
+    closing: dict[str, Consumer | Session | Connection] = {
+        "consumer": consumer,
+        "session": session,
+        "connection": connection,
+    }
+    closing[what].close()
+    assert waiting() is None
+
+
+def test_close_from_another_thread_ends_an_iteration(background: Background, bench: Bench) -> None:
+    bench.send("a", "b")
+    session, consumer = bench.consuming()
+    bodies: list[Any] = []
+    waiting = background.start(lambda: bodies.extend(message.body for message in consumer))
+    eventually(lambda: bench.left == [] and inside(session))
+    consumer.close()
+    waiting()
+    assert bodies == ["a", "b"]
+
+
+def test_the_error_does_not_disturb_who_is_inside(background: Background, bench: Bench) -> None:
+    session, consumer = bench.consuming()
+    waiting = background.start(consumer.receive)
+    eventually(lambda: inside(session))
+    for _ in range(20):
+        with pytest.raises(IllegalStateError):
+            consumer.receive(0)
+    bench.send("m")
+    assert waiting().body == "m"
+
+
+def test_while_a_listener_is_set_only_its_callbacks_may_use_the_session(bench: Bench) -> None:
+    session, consumer = bench.consuming()
+    other, producer = session.consumer("other"), session.producer("elsewhere")
+    done = threading.Event()
+
+    def callback(message: Message) -> None:
+        producer.send(message.body)
+        done.set()
+
+    consumer.listen(callback)
+    calls: list[Callable[[], object]] = [
+        lambda: consumer.receive(0),
+        lambda: other.receive(0),
+        lambda: producer.send("x"),
+        session.recover,
+    ]
+    for call in calls:
+        with pytest.raises(IllegalStateError, match="listener is set"):
+            call()
+    bench.send("m")
+    assert done.wait(10)
+    consumer.listen(None)
+    assert other.receive(0) is None
+    assert bench.broker.queue_depth("elsewhere") == 1
+
+
+def test_receive_inside_a_callback_is_refused_too(bench: Bench) -> None:
+    """listener-receive-mixed, listener-set-on-other-consumer-during-delay."""
+    session, consumer = bench.consuming()
+    other = session.consumer("other")
+    errors: list[Exception] = []
+    done = threading.Event()
+
+    def callback(_: Message) -> None:
+        for each in (consumer, other):
+            try:
+                each.receive(0)
+            except IllegalStateError as error:
+                errors.append(error)
+        done.set()
+
+    consumer.listen(callback)
+    bench.send("m")
+    assert done.wait(10)
+    assert len(errors) == 2
+    assert "messages come to listeners only" in str(errors[0])
