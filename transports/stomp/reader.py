@@ -176,4 +176,6 @@ class FrameReader:
 def _not_stomp(start: bytes) -> ProtocolError:
     guess = protocol_of(start)
     looks = f"it looks like {guess}" if guess else "it looks like no protocol that is known"
+    if guess in ("OpenWire", "AMQP"):
+        looks += "; a broker has a port for each protocol, for STOMP as a rule 61613"
     return ProtocolError(f"the peer does not speak STOMP, {looks}: it sent {start[:24]!r}")

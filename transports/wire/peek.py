@@ -7,6 +7,7 @@ from typing import Final
 _STARTS: Final = (
     (b"AMQP", "AMQP"),
     (b"HTTP/", "HTTP"),
+    (b"<", "HTTP"),  # a page without a status line
     (b"GET ", "HTTP"),
     (b"POST ", "HTTP"),
     (b"SSH-", "SSH"),
