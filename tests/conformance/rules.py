@@ -13,6 +13,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "test_batches.py::test_batch_larger_than_a_small_window",
         "test_batches.py::test_many_small_transactions_on_a_backlog",
         "test_batches.py::test_two_consumers_of_one_session_share_a_backlog",
+        "test_batches.py::test_a_listener_takes_batches_larger_than_the_window",
     ),
     "what was enlisted in a transaction is ours again after its rollback": (
         "test_batches.py::test_batch_rolls_back_and_comes_again_in_order",
@@ -69,6 +70,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "non-blocking redelivery does not stop at the prefetch window": (
         "test_order.py::test_parking_delayed_messages_do_not_fill_the_window",
         "test_order.py::test_parking_each_comes_again_once_with_its_count",
+        "test_order.py::test_parking_survives_the_commits_of_others",
     ),
     "AUTO is client-individual on the wire, acknowledged before receive returns": (
         "test_ack_modes.py::test_r3_auto_acknowledges_when_receive_returns",
@@ -76,6 +78,11 @@ RULES: Mapping[str, tuple[str, ...]] = {
     ),
     "a wildcard consumer uses the policy of the message's real queue": (
         "test_exhaustion.py::test_a_wildcard_consumer_uses_the_policy_of_the_real_queue",
+    ),
+    "a subscription to a pattern asks for no receipt, which would starve it": (
+        "test_exhaustion.py::test_a_wildcard_consumer_uses_the_policy_of_the_real_queue",
+        "test_destinations.py::test_wildcard_consumer_gets_from_every_queue_that_matches",
+        "test_destinations.py::test_wildcard_consumer_gets_the_backlog_of_every_queue",
     ),
     "content-length is for bytes, a text goes without": (
         "test_java_client.py::test_what_we_send_java_receives",

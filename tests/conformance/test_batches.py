@@ -6,10 +6,12 @@ transaction. A client that acknowledges at commit only stalls there for ever.
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from tests.conformance.stage import Stage, bodies, numbered, receive, receive_all
 
-from redelivery import AckMode, RedeliveryPolicy
+from redelivery import AckMode, Message, RedeliveryPolicy
 
 SIZES = [101, 201, 401, 5000]
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0.0, redelivery_delay=0.0)
@@ -132,4 +134,24 @@ def test_two_consumers_of_one_session_share_a_backlog(stage: Stage) -> None:
     assert sorted(taken) == numbered(600)
     session.commit()
     session.close()
+    assert stage.left() == []
+
+
+def test_a_listener_takes_batches_larger_than_the_window(stage: Stage) -> None:
+    stage.send(*numbered(900))
+    session, consumer = stage.consuming(AckMode.TRANSACTED)
+    seen: list[str] = []
+    ended = threading.Event()
+
+    def callback(message: Message) -> None:
+        seen.append(message.body)
+        if len(seen) % 300 == 0:
+            session.commit()
+        if len(seen) == 900:
+            ended.set()
+
+    consumer.listen(callback)
+    assert ended.wait(40)
+    session.close()
+    assert seen == numbered(900)
     assert stage.left() == []

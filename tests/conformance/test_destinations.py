@@ -50,6 +50,15 @@ def test_wildcard_consumer_gets_from_every_queue_that_matches(stage: Stage) -> N
     }
 
 
+def test_wildcard_consumer_gets_the_backlog_of_every_queue(stage: Stage) -> None:
+    for word in ("x", "y", "z"):
+        stage.send(*numbered(30), queue=f"{stage.queue}.{word}")
+    for _ in range(5):
+        session = stage.session(AckMode.CLIENT)
+        assert sorted(bodies(receive_all(session.consumer(f"{stage.queue}.*"), 90))) == sorted(numbered(30) * 3)
+        session.close()
+
+
 def test_competing_consumers_get_each_message_once(stage: Stage) -> None:
     stage.send(*numbered(100))
     consumers = [stage.session(AckMode.AUTO).consumer(stage.queue, prefetch=1) for _ in range(3)]

@@ -101,6 +101,28 @@ def test_parking_each_comes_again_once_with_its_count(stage: Stage) -> None:
     assert stage.left() == []
 
 
+def test_parking_survives_the_commits_of_others(stage: Stage) -> None:
+    """A COMMIT makes Classic forget what is acknowledged in any open transaction of the same subscription."""
+    count = 400
+    stage.send(*numbered(count))
+    session, consumer = stage.consuming(
+        AckMode.TRANSACTED, redelivery_policy=delayed(6.0), non_blocking_redelivery=True, prefetch=100
+    )
+    done: list[tuple[str, int]] = []
+    while len(done) < count:
+        message = receive(consumer)
+        if message.delivery_count == 1 and int(message.body[1:]) % 2:
+            session.rollback()
+        else:
+            done.append((message.body, message.delivery_count))
+            session.commit()
+    assert sorted(done) == [(body, 1 + int(body[1:]) % 2) for body in numbered(count)]
+    assert nothing_comes(consumer)
+    session.close()
+    assert stage.left() == []
+    assert stage.dead_letters() == []
+
+
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_a_time_out_during_the_delay_is_kept(stage: Stage, non_blocking: bool) -> None:
     stage.send("a")
