@@ -81,7 +81,7 @@ class StompChannel(Channel):
     def handed_out(self, delivery: Delivery) -> None:
         """In a transaction, every so often, the ACKs of what was handed out: the broker would stop otherwise."""
         if self._enlists:
-            ours = cast(StompDelivery, delivery)
+            ours: StompDelivery = delivery  # type: ignore[assignment]  # cast() costs a call per message
             subscription = ours.subscription
             held = subscription.held
             held.append(ours)
@@ -91,7 +91,7 @@ class StompChannel(Channel):
 
     def accept(self, deliveries: Sequence[Delivery], *, lazy: bool) -> None:
         """ACK, outside any transaction."""
-        ours = cast(Sequence[StompDelivery], deliveries)
+        ours: Sequence[StompDelivery] = deliveries  # type: ignore[assignment]  # as above
         if self._work.enlisted:
             self._take_out(ours)
         data = ours[0].subscription.ack(ours[0], PLAIN) if len(ours) == 1 else acks(ours)
