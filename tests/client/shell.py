@@ -11,6 +11,7 @@ from typing import Any
 import redelivery
 from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy, Session
 from redelivery.broker import EmbeddedBroker
+from redelivery.transports.base import Transport, Waiter
 
 SOON = 10.0
 """Long enough for a busy machine; who waits this long for something has lost."""
@@ -23,10 +24,13 @@ class Bench:
         self.broker = broker
         self._opened = opened
         self.queue = "orders"
+        self._parked: set[Waiter] = set()
 
     def connect(self, **options: Any) -> Connection:
         options.setdefault("redelivery_policy", RedeliveryPolicy(initial_redelivery_delay=0.02, redelivery_delay=0.02))
-        return self._opened.enter_context(redelivery.connect(self.broker.vm_url, **options))
+        connection = self._opened.enter_context(redelivery.connect(self.broker.vm_url, **options))
+        self._watch(connection._transport)
+        return connection
 
     def consuming(self, mode: AckMode = AckMode.AUTO, **options: Any) -> tuple[Session, Consumer]:
         session = self.connect(**options).session(mode)
@@ -42,6 +46,22 @@ class Bench:
     def left(self) -> list[Any]:
         """What the queue still holds."""
         return [message.body for message in self.broker.messages(self.queue)]
+
+    def waits(self, session: Session) -> bool:
+        """Whether a thread has come so far that it waits for a message of the session."""
+        return session._core.waiter in self._parked
+
+    def _watch(self, transport: Transport) -> None:
+        wait = transport.wait
+
+        def watched(waiter: Waiter, timeout: float | None) -> None:
+            self._parked.add(waiter)
+            try:
+                wait(waiter, timeout)
+            finally:
+                self._parked.discard(waiter)
+
+        transport.wait = watched  # type: ignore[method-assign]  # a test looks over its shoulder
 
     @property
     def dead(self) -> list[Any]:
@@ -101,11 +121,6 @@ def eventually(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not become so"
         time.sleep(0.002)
-
-
-def inside(session: Session) -> bool:
-    """Whether some thread is inside the session now."""
-    return session._core.use.locked()
 
 
 def receive(consumer: Consumer) -> Message:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.client.shell import SOON, Background, Bench, Gate, eventually, inside, receive
+from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
 from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, RedeliveryPolicy, Session
 
@@ -306,7 +306,7 @@ def test_closing_and_receiving_at_once_never_hangs(background: Background, bench
 
     waiting = background.start(receive_or_late)
     if entered:
-        eventually(lambda: inside(session))
+        eventually(lambda: bench.waits(session))
     session.close()
     outcome = waiting()
     assert outcome is None or (not entered and "closed" in str(outcome))

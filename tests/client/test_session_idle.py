@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from tests.client.shell import SOON, Background, Bench, Gate, eventually, inside, receive
+from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
 from redelivery import AckMode, Message, RedeliveryPolicy
 
@@ -24,7 +24,7 @@ def processor_time_of_waiting(seconds: float = 1.0) -> float:
 def test_a_receive_that_waits(background: Background, bench: Bench) -> None:
     session, consumer = bench.consuming()
     waiting = background.start(consumer.receive)
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     assert processor_time_of_waiting() < CHEAP
     session.close()
     assert waiting() is None
@@ -47,7 +47,7 @@ def test_a_wait_for_a_redelivery(background: Background, bench: Bench, non_block
     receive(consumer)
     session.rollback()
     waiting = background.start(consumer.receive)
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     assert processor_time_of_waiting() < CHEAP
     session.close()
     assert waiting() is None
@@ -92,7 +92,7 @@ def test_a_stopped_connection(background: Background, bench: Bench) -> None:
     session = connection.session()
     consumer = session.consumer(bench.queue)
     waiting = background.start(consumer.receive)
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     assert processor_time_of_waiting() < CHEAP
     connection.close()
     assert waiting() is None

@@ -217,6 +217,24 @@ def test_one_that_fails_does_not_hold_up_the_other_consumer(bench: Bench) -> Non
     assert failing.bodies == ["a1"]
 
 
+def test_a_broker_that_refuses_something_between_callbacks_ends_nothing(bench: Bench) -> None:
+    """The goodbye of one consumer fails: it is told to the exception listener, the other one goes on."""
+    told: list[redelivery.JMSError] = []
+    session = bench.connect(exception_listener=told.append).session()
+    leaving, staying = session.consumer("qa"), session.consumer("qb")
+    first, other = Recorder(lambda _: leaving.close()), Recorder()
+    leaving.listen(first)
+    staying.listen(other)
+    bench.broker.faults.error("UNSUBSCRIBE", "not now")
+    bench.send("a1", queue="qa")
+    first.wait_for(1)
+    bench.send("b1", "b2", queue="qb")
+    other.wait_for(2)
+    eventually(lambda: told)
+    assert "not now" in str(told[0])
+    eventually(lambda: bench.broker.queue_depth("qb") == 0)
+
+
 class TestSetAndRemove:
     def test_removed_during_the_delay_the_message_is_received_instead_after_it(self, bench: Bench) -> None:
         """listener-removed-during-delay."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from tests.client.shell import SOON, Background, Bench, Gate, eventually, inside, receive
+from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
 from redelivery import AckMode, Connection, ConnectionLostError, IllegalStateError, JMSError, Message, RedeliveryPolicy
 
@@ -34,7 +34,7 @@ def test_a_receive_that_waits_raises_and_never_gives_none(
     session = connection.session(mode)
     consumer = session.consumer(bench.queue)
     waiting = background.start(lambda: consumer.receive(SOON))
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     lose(bench, connection)
     with pytest.raises(ConnectionLostError):
         waiting()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.client.shell import SOON, Background, Bench, eventually, inside, receive
+from tests.client.shell import SOON, Background, Bench, eventually, receive
 
 import redelivery
 from redelivery import AckMode, ConfigError, Connection, Consumer, IllegalStateError, MessageFormatError, Session
@@ -38,21 +38,21 @@ class TestTimeOut:
     def test_none_waits_until_a_message_comes(self, background: Background, bench: Bench) -> None:
         session, consumer = bench.consuming()
         waiting = background.start(consumer.receive)
-        eventually(lambda: inside(session))
+        eventually(lambda: bench.waits(session))
         bench.send("m")
         assert waiting().body == "m"
 
     def test_a_message_ends_the_wait(self, background: Background, bench: Bench) -> None:
         session, consumer = bench.consuming()
         waiting = background.start(lambda: consumer.receive(SOON))
-        eventually(lambda: inside(session))
+        eventually(lambda: bench.waits(session))
         bench.send("m")
         assert waiting().body == "m"
 
     def test_a_very_long_one_is_no_error(self, background: Background, bench: Bench) -> None:
         session, consumer = bench.consuming()
         waiting = background.start(lambda: consumer.receive(1e12))
-        eventually(lambda: inside(session))
+        eventually(lambda: bench.waits(session))
         bench.send("m")
         assert waiting().body == "m"
 
@@ -173,7 +173,7 @@ class TestReceiveMany:
         bench.send("m1")
         session, consumer = bench.consuming(AckMode.TRANSACTED)
         waiting = background.start(lambda: consumer.receive_many(5, 60))
-        eventually(lambda: inside(session))
+        eventually(lambda: bench.waits(session))
         session.close()
         assert [each.body for each in waiting()] in (["m1"], [])
 
@@ -247,7 +247,7 @@ class TestStopped:
         session = connection.session()
         consumer = session.consumer(bench.queue)
         waiting = background.start(consumer.receive)
-        eventually(lambda: inside(session))
+        eventually(lambda: bench.waits(session))
         connection.start()
         assert waiting().body == "m"
 

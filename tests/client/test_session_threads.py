@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.client.shell import Background, Bench, eventually, inside, receive
+from tests.client.shell import Background, Bench, eventually, receive
 
 from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, Producer, Session
 
@@ -47,7 +47,7 @@ def everything(bench: Bench, mode: AckMode = AckMode.CLIENT) -> Everything:
 def test_a_second_thread_gets_an_error_that_says_so(background: Background, bench: Bench, call: str) -> None:
     of = everything(bench)
     waiting = background.start(of.consumer.receive)
-    eventually(lambda: inside(of.session))
+    eventually(lambda: bench.waits(of.session))
     with pytest.raises(IllegalStateError, match=rf"^{call}: another thread is using this session"):
         CALLS[call](of)
     of.consumer.close()
@@ -58,7 +58,7 @@ def test_a_second_thread_gets_an_error_that_says_so(background: Background, benc
 def test_a_second_thread_cannot_end_a_transaction(background: Background, bench: Bench, call: str) -> None:
     of = everything(bench, AckMode.TRANSACTED)
     waiting = background.start(of.consumer.receive)
-    eventually(lambda: inside(of.session))
+    eventually(lambda: bench.waits(of.session))
     with pytest.raises(IllegalStateError, match=rf"^{call}: another thread is using this session"):
         getattr(of.session, call)()
     of.session.close()
@@ -69,7 +69,7 @@ def test_two_consumers_of_one_session_are_one_session(background: Background, be
     session, first = bench.consuming()
     second = session.consumer("other")
     waiting = background.start(first.receive)
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     with pytest.raises(IllegalStateError, match="give each thread a session of its own"):
         second.receive(1)
     session.close()
@@ -90,7 +90,7 @@ def test_sessions_of_one_connection_are_independent(background: Background, benc
     connection = bench.connect()
     one, other = connection.session(), connection.session()
     waiting = background.start(one.consumer("silent").receive)
-    eventually(lambda: inside(one))
+    eventually(lambda: bench.waits(one))
     bench.send("m")
     assert receive(other.consumer(bench.queue)).body == "m"
     one.close()
@@ -106,7 +106,7 @@ def test_close_from_another_thread_ends_a_receive_with_none(
     session = connection.session(mode)
     consumer = session.consumer(bench.queue)
     waiting = background.start(consumer.receive)
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     closing: dict[str, Consumer | Session | Connection] = {
         "consumer": consumer,
         "session": session,
@@ -121,7 +121,7 @@ def test_close_from_another_thread_ends_an_iteration(background: Background, ben
     session, consumer = bench.consuming()
     bodies: list[Any] = []
     waiting = background.start(lambda: bodies.extend(message.body for message in consumer))
-    eventually(lambda: bench.left == [] and inside(session))
+    eventually(lambda: bench.left == [] and bench.waits(session))
     consumer.close()
     waiting()
     assert bodies == ["a", "b"]
@@ -130,7 +130,7 @@ def test_close_from_another_thread_ends_an_iteration(background: Background, ben
 def test_the_error_does_not_disturb_who_is_inside(background: Background, bench: Bench) -> None:
     session, consumer = bench.consuming()
     waiting = background.start(consumer.receive)
-    eventually(lambda: inside(session))
+    eventually(lambda: bench.waits(session))
     for _ in range(20):
         with pytest.raises(IllegalStateError):
             consumer.receive(0)
