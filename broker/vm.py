@@ -121,19 +121,28 @@ class VmTransport(Transport):
             ConnectionLostError: the broker has ended, or a planned fault cut the connection.
             JMSError: a planned error; or whatever the function raises.
         """
-        core = self.core
-        fault = core.faults.strike(command)
+        fault = self.core.faults.strike(command)
         if fault is not None and fault.action is Action.ERROR:
             raise JMSError(fault.text)
         if fault is not None and fault.action is Action.DROP:
             raise self.lose(f"the connection was cut before {command} (a planned fault)")
-        try:
-            result = core.call(function)
-        except BrokerClosedError as error:
-            raise self.lose(str(error)) from error
+        result = self.call(function)
         if fault is not None and fault.action is Action.DROP_AFTER:
             raise self.lose(f"the connection was cut after {command} (a planned fault)")
         return result
+
+    def call(self, function: Callable[[Engine, int], T]) -> T:
+        """Do something at the broker.
+
+        Raises:
+            ConnectionLostError: it has ended.
+            JMSError: whatever the function raises.
+        """
+        core = self.core
+        try:
+            return core.call(function)
+        except BrokerClosedError as error:
+            raise self.lose(str(error)) from error
 
     def lose(self, reason: str) -> ConnectionLostError:
         """The connection breaks; returns the error for whoever is in a call."""

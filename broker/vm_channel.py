@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PREFETCH: Final = 100
 _P = ParamSpec("_P")
-_in_doubt = count(1)  # transactions have no name here until somebody must be told of one
 _T = TypeVar("_T")
+_in_doubt = count(1)  # transactions have no name here until somebody must be told of one
 
 
 def at_once(method: Callable[Concatenate[VmChannel, _P], _T]) -> Callable[Concatenate[VmChannel, _P], Flow[_T]]:
@@ -140,7 +140,7 @@ class VmChannel(Channel):
 
     def handed_out(self, delivery: Delivery) -> None:
         """The window moves on at once, so that a batch may be larger than the prefetch."""
-        self._transport.core.call(lambda engine, now: engine.hand_out((_dispatch(delivery),), now))
+        self._transport.call(lambda engine, now: engine.hand_out((_dispatch(delivery),), now))
 
     def accept(self, deliveries: Sequence[Delivery], *, lazy: bool) -> None:  # noqa: ARG002 - nothing is gained by waiting
         """Acknowledge."""
@@ -156,7 +156,7 @@ class VmChannel(Channel):
                 engine.stop(dispatch.subscription)
             engine.release(dispatches, now)
 
-        self._transport.core.call(give_back)
+        self._transport.call(give_back)
 
     @at_once
     def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> None:

@@ -62,7 +62,7 @@ class QueueState:
                 expire(entry)
                 continue
             consumer = self._group_consumer(entry, ready) if entry.message.group_id else ready
-            if consumer.room:
+            if consumer.ready:
                 consumer.give(entry)
                 served.append(consumer)
                 if consumer is ready:
@@ -74,7 +74,7 @@ class QueueState:
 
     def _next_ready(self) -> Subscription | None:
         for _ in range(len(self.consumers)):
-            if self.consumers[0].room:
+            if self.consumers[0].ready:
                 return self.consumers[0]
             self.consumers.rotate(-1)
         return None

@@ -133,6 +133,11 @@ class Subscription:
         """Whether its window takes another message."""
         return self.open and self.filling < self.prefetch
 
+    @property
+    def ready(self) -> bool:
+        """The same for what waits for anybody: what waits for this one only comes first."""
+        return not self.waiting and self.room
+
     def give(self, entry: Entry) -> None:
         """Put an entry in flight."""
         entry.leave()

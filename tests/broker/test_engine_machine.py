@@ -65,6 +65,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.counts: dict[int, int] = {}  # deliveries to be shown with the next dispatch
         self.home: dict[int, str] = {}  # the queue of each message that is not gone
         self.expires: dict[int, int] = {}
+        self.groups: dict[int, str | None] = {}
         self.due: dict[int, tuple[str, int]] = {}  # delayed: queue and time
         self.order: dict[int, int] = {}  # when it came to its queue
         self.arrivals = 0
@@ -74,9 +75,15 @@ class EngineMachine(RuleBasedStateMachine):
 
     # what clients do
 
-    @rule(queue=st.sampled_from(QUEUES), life=st.sampled_from((0, 0, 0, 5, 50)), delay=st.sampled_from((0, 0, 20)))
-    def send(self, queue: str, life: int, delay: int) -> None:
+    @rule(
+        queue=st.sampled_from(QUEUES),
+        life=st.sampled_from((0, 0, 0, 5, 50)),
+        delay=st.sampled_from((0, 0, 20)),
+        group=st.sampled_from((None, None, "g", "h")),
+    )
+    def send(self, queue: str, life: int, delay: int, group: str | None) -> None:
         number = self._new(queue, life, delay)
+        self.groups[number] = group
         self.engine.send(self._stored(number, queue, delay), self.now)
         if not delay:
             self._arrive(number, queue)
@@ -194,6 +201,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.what_was_given_was_due()
         self.every_message_is_in_one_place()
         self.nobody_waits_in_vain()
+        self.a_group_is_at_one_consumer()
         self.memory_is_what_is_there()
 
     def what_was_given_was_due(self) -> None:
@@ -209,8 +217,9 @@ class EngineMachine(RuleBasedStateMachine):
                 consumer.held[number] = dispatch
                 consumer.free.discard(number)
                 consumer.seen.discard(number)
-            came = [self.order[_number(dispatch)] for dispatch in new]
-            assert came == sorted(came), "given in order, what came back at its old place"
+            for group in (None, "g", "h"):
+                came = [self.order[_number(each)] for each in new if self.groups.get(_number(each)) == group]
+                assert came == sorted(came), "given in order, what came back at its old place"
 
     def every_message_is_in_one_place(self) -> None:
         self._note_expired()
@@ -225,6 +234,9 @@ class EngineMachine(RuleBasedStateMachine):
             state = self.engine.queues.get(queue)
             if state is not None:
                 waiting = {_of(entry.message) for entry in state.pending.values()}
+                for consumer in self.live:
+                    if consumer.queue == queue:
+                        waiting |= {_of(entry.message) for entry in consumer.subscription.waiting.values()}
                 flying = {number for consumer in self.live if consumer.queue == queue for number in consumer.held}
                 both = flying | {number for number in self.orphans if self.home.get(number) == queue}
                 assert waiting.isdisjoint(both)
@@ -235,7 +247,15 @@ class EngineMachine(RuleBasedStateMachine):
             filling = len(consumer.held.keys() - consumer.free)
             assert filling <= consumer.prefetch
             state = self.engine.queues[consumer.queue]
-            assert not state.pending or filling == consumer.prefetch or not consumer.subscription.open
+            assert not (state.pending or consumer.subscription.waiting) or filling == consumer.prefetch
+
+    def a_group_is_at_one_consumer(self) -> None:
+        at: dict[tuple[str, str], Consumer] = {}
+        for consumer in self.live:
+            for number in consumer.held:
+                group = self.groups.get(number)
+                if group is not None:
+                    assert at.setdefault((consumer.queue, group), consumer) is consumer
 
     def memory_is_what_is_there(self) -> None:
         there = sum(entry.message.size for queue in (*QUEUES, DEAD) for entry in self.engine.entries(queue))
@@ -257,6 +277,7 @@ class EngineMachine(RuleBasedStateMachine):
             destination=Queue(queue),
             expiration=self.expires[number],
             delivery_time=self.now + delay if delay else 0,
+            group_id=self.groups.get(number),
             size=10,
         )
 

@@ -213,6 +213,21 @@ def test_a_group_sticks_to_its_consumer_even_while_that_one_is_full(bench: Bench
     assert two.bodies() == ["x", "g2", "g3"]
 
 
+def test_a_group_stays_in_order_when_two_consumers_get_room_at_once(bench: Bench) -> None:
+    _, two = bench.consumer(prefetch=1)
+    bench.send("g1", group_id="g")
+    _, one = bench.consumer(prefetch=2)
+    bench.send("x")
+    bench.send("g2", group_id="g")  # waits for `two` only, as `one` has room
+    bench.send("y")
+    bench.send("g3", group_id="g")  # waits for anybody, as nobody has room
+    assert (one.bodies(), two.bodies()) == (["x", "y"], ["g1"])
+    bench.engine.acknowledge(one.take() + two.take(), 0)
+    assert (one.bodies(), two.bodies()) == ([], ["g2"])
+    bench.engine.acknowledge(two.take(), 0)
+    assert two.bodies() == ["g3"]
+
+
 def test_a_group_sequence_of_minus_one_ends_the_group(bench: Bench) -> None:
     _, one = bench.consumer()
     _, two = bench.consumer()
