@@ -56,9 +56,10 @@ class Sight:
     causes: bool = True
 
 
-def closest(traces: Sequence[Trace], got: Trace, sight: Sight) -> list[Mismatch]:
-    """The mismatches with the trace that fits best; empty if one fits."""
-    return min((compare(trace, got, sight) for trace in traces), key=lambda found: (any(map(_hard, found)), len(found)))
+def closest(traces: Sequence[Trace], got: Trace, sight: Sight, *, overlapping: bool = False) -> list[Mismatch]:
+    """The mismatches with the trace that fits best; empty if one fits. ``overlapping``: see `compare`."""
+    found = (compare(trace, got, sight, overlapping=overlapping) for trace in traces)
+    return min(found, key=lambda each: (any(map(_hard, each)), len(each)))
 
 
 def only_late(found: Sequence[Mismatch]) -> bool:
@@ -70,15 +71,18 @@ def _hard(mismatch: Mismatch) -> bool:
     return mismatch.kind != "late"
 
 
-def compare(expected: Trace, got: Trace, sight: Sight) -> list[Mismatch]:
-    """Every difference between the recorded trace and ours."""
-    found = [*_events(expected.events, got.events), *_ends(expected.end, got.end, sight)]
+def compare(expected: Trace, got: Trace, sight: Sight, *, overlapping: bool = False) -> list[Mismatch]:
+    """Every difference between the recorded trace and ours.
+
+    ``overlapping``: delays of several rollbacks may run at once, as in non-blocking redelivery.
+    """
+    found = [*_events(expected.events, got.events, overlapping), *_ends(expected.end, got.end, sight)]
     if expected.heard != got.heard:
         found.append(Mismatch("heard", "exception listeners", expected.heard, got.heard))
     return found
 
 
-def _events(expected: Sequence[Event], got: Sequence[Event]) -> Iterator[Mismatch]:
+def _events(expected: Sequence[Event], got: Sequence[Event], overlapping: bool) -> Iterator[Mismatch]:
     slack = 0.0
     for number, (theirs, ours) in enumerate(zip(expected, got, strict=False)):
         where = f"event {number} ({theirs.get('step', 'listener')} {theirs['op']})"
@@ -92,7 +96,7 @@ def _events(expected: Sequence[Event], got: Sequence[Event]) -> Iterator[Mismatc
             yield Mismatch("error", where, theirs.get("error"), ours.get("error"))
         slack += ours["setup"]
         yield from _times(theirs, ours, where, slack)
-        slack = _slack_after(theirs, ours, slack)
+        slack = _slack_after(theirs, ours, slack, overlapping)
     if len(expected) != len(got):
         first = min(len(expected), len(got))
         yield Mismatch("order", f"event {first}", _at(expected, first), _at(got, first))
@@ -109,12 +113,13 @@ def _times(theirs: Event, ours: Event, where: str, slack: float) -> Iterator[Mis
         yield Mismatch("late", where, high, round(ours["ms"], 1))
 
 
-def _slack_after(theirs: Event, ours: Event, slack: float) -> float:
+def _slack_after(theirs: Event, ours: Event, slack: float, overlapping: bool) -> float:
     """By how many ms the next event may seem early, because a delay has begun before our last mark."""
+    earlier = slack if overlapping else 0.0  # what a delay that begins now has to do with
     if ours["op"] in _DELAY_BEGINS:
-        return float(ours["ms"])
+        return earlier + float(ours["ms"])
     if "then" in ours:
-        return 0.0
+        return earlier
     bounds = _bounds(theirs)
     return slack if bounds is None else slack + max(0.0, ours["ms"] - bounds[1])
 

@@ -26,14 +26,14 @@ class Recorder:
 
     @contextmanager
     def timed(self, nominal_ms: float) -> Iterator[None]:
-        """One step. If it leaves no event, what it took beyond its nominal time excuses the next event's time."""
+        """One step. What it took beyond its nominal time since its last event excuses the time of the next event."""
         started = time.perf_counter()
         recorded = len(self.events)
         yield
         with self.changed:
             ended = time.perf_counter()
-            if len(self.events) == recorded:
-                self._setup += max(0.0, (ended - started) * 1000 - nominal_ms)
+            since = started if len(self.events) == recorded else self._mark
+            self._setup += max(0.0, (ended - since) * 1000 - nominal_ms)
             self._mark = ended
 
     def record(self, step: Step | None, op: str | None = None, **fields: Any) -> None:

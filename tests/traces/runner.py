@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -73,12 +73,17 @@ def _once(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
     with target.place(scenario, stomp_url) as place:
         got = Player(scenario, place).play()
     stated = difference(scenario, target.name)
+    overlapping = bool(scenario.connection.get("nonBlockingRedelivery"))
+
+    def mismatches(traces: Sequence[Trace]) -> tuple[Mismatch, ...]:
+        return tuple(closest(traces, got, target.sight, overlapping=overlapping))
+
     return Outcome(
         scenario,
         target,
         got,
-        tuple(closest(scenario.traces, got, target.sight)),
-        None if stated is None else tuple(closest(courses(scenario, target.name), got, target.sight)),
+        mismatches(scenario.traces),
+        None if stated is None else mismatches(courses(scenario, target.name)),
         chance=stated is not None and stated.chance,
     )
 

@@ -84,6 +84,18 @@ def test_a_slow_receive_does_not_excuse_the_delay_after_the_next_rollback() -> N
     assert found(DELAYED, slow_receive) == ["early"]
 
 
+def test_a_slow_receive_excuses_the_end_of_a_delay_that_runs_beside_it() -> None:
+    trace = scenarios()["nonblocking-two-batches"].traces[0]
+
+    def slow_receive(events: Events) -> None:
+        events[3]["ms"] += 40.0  # between the two rollbacks; m1 waits since the first one
+        events[7]["ms"] -= 40.0
+
+    got = replayed(trace, slow_receive)
+    assert compare(trace, got, Sight(), overlapping=True) == []
+    assert [each.kind for each in compare(trace, got, Sight())] == ["early"]
+
+
 def test_a_redelivery_too_late_differs_and_may_be_tried_again() -> None:
     mismatches = compare(DELAYED, replayed(DELAYED, lambda events: events[4].update(ms=260.0)), Sight())
 
