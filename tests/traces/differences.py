@@ -92,8 +92,8 @@ def _rule(instead: str, *targets: str) -> Difference:
     return Difference("rule", instead, targets)
 
 
-def _option(instead: str, *targets: str) -> Difference:
-    return Difference("option", instead, targets)
+def _option(instead: str) -> Difference:
+    return Difference("option", instead)
 
 
 def _vm(instead: str) -> Difference:

@@ -50,11 +50,6 @@ class Scenario:
     traces: tuple[Trace, ...]  # any of them is right
 
     @property
-    def recorded_on_classic(self) -> bool:
-        """Recorded with ActiveMQ's own client on ActiveMQ Classic; the others are Qpid JMS or other brokers."""
-        return self.client == "activemq" and "classic" in self.brokers
-
-    @property
     def has_dead_letters(self) -> bool:
         """Some message was poisoned by the client (not expired)."""
         return any(
