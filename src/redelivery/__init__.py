@@ -11,49 +11,50 @@ with redelivery.connect("vm://example") as connection:
 """
 
 import logging
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from redelivery.client.connection import Connection, ConnectionMetaData
-from redelivery.client.consumer import Consumer
-from redelivery.client.factory import ConnectionFactory, connect
-from redelivery.client.producer import Producer
-from redelivery.client.session import Session
-from redelivery.model.capabilities import Capabilities
-from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.model.errors import (
-    ConfigError,
-    ConnectError,
-    ConnectionLostError,
-    IllegalStateError,
-    InDoubtError,
-    InvalidClientIDError,
-    InvalidDestinationError,
-    InvalidSelectorError,
-    JMSError,
-    MessageFormatError,
-    MessageNotWriteableError,
-    ProtocolError,
-    RequestTimeoutError,
-    ResourceAllocationError,
-    SecurityError,
-    TransactionRolledBackError,
-    UnsupportedError,
-)
-from redelivery.model.messages import Message
-from redelivery.model.modes import AckMode
-from redelivery.model.values import Byte, Float, Long, Short
-from redelivery.policies.address_settings import AddressSettings, AddressSettingsMap
-from redelivery.policies.dead_letters import (
-    BrokerDeadLetterStrategy,
-    DeadLetterStrategy,
-    DiscardingDeadLetterStrategy,
-    IndividualDeadLetterStrategy,
-    SharedDeadLetterStrategy,
-)
-from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.policies.redelivery_map import RedeliveryPolicyMap
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged is the application's choice
+if TYPE_CHECKING:
+    from redelivery.client.connection import Connection, ConnectionMetaData
+    from redelivery.client.consumer import Consumer
+    from redelivery.client.factory import ConnectionFactory, connect
+    from redelivery.client.producer import Producer
+    from redelivery.client.session import Session
+    from redelivery.model.capabilities import Capabilities
+    from redelivery.model.destinations import Destination, Queue, Topic
+    from redelivery.model.errors import (
+        ConfigError,
+        ConnectError,
+        ConnectionLostError,
+        IllegalStateError,
+        InDoubtError,
+        InvalidClientIDError,
+        InvalidDestinationError,
+        InvalidSelectorError,
+        JMSError,
+        MessageFormatError,
+        MessageNotWriteableError,
+        ProtocolError,
+        RequestTimeoutError,
+        ResourceAllocationError,
+        SecurityError,
+        TransactionRolledBackError,
+        UnsupportedError,
+    )
+    from redelivery.model.messages import Message
+    from redelivery.model.modes import AckMode
+    from redelivery.model.values import Byte, Float, Long, Short
+    from redelivery.policies.address_settings import AddressSettings, AddressSettingsMap
+    from redelivery.policies.dead_letters import (
+        BrokerDeadLetterStrategy,
+        DeadLetterStrategy,
+        DiscardingDeadLetterStrategy,
+        IndividualDeadLetterStrategy,
+        SharedDeadLetterStrategy,
+    )
+    from redelivery.policies.prefetch import PrefetchPolicy
+    from redelivery.policies.redelivery import RedeliveryPolicy
+    from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 
 __all__ = [
     "AckMode",
@@ -101,3 +102,61 @@ __all__ = [
     "UnsupportedError",
     "connect",
 ]
+
+# Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
+_HOMES = {
+    "redelivery.client.connection": ("Connection", "ConnectionMetaData"),
+    "redelivery.client.consumer": ("Consumer",),
+    "redelivery.client.factory": ("ConnectionFactory", "connect"),
+    "redelivery.client.producer": ("Producer",),
+    "redelivery.client.session": ("Session",),
+    "redelivery.model.capabilities": ("Capabilities",),
+    "redelivery.model.destinations": ("Destination", "Queue", "Topic"),
+    "redelivery.model.errors": (
+        "ConfigError",
+        "ConnectError",
+        "ConnectionLostError",
+        "IllegalStateError",
+        "InDoubtError",
+        "InvalidClientIDError",
+        "InvalidDestinationError",
+        "InvalidSelectorError",
+        "JMSError",
+        "MessageFormatError",
+        "MessageNotWriteableError",
+        "ProtocolError",
+        "RequestTimeoutError",
+        "ResourceAllocationError",
+        "SecurityError",
+        "TransactionRolledBackError",
+        "UnsupportedError",
+    ),
+    "redelivery.model.messages": ("Message",),
+    "redelivery.model.modes": ("AckMode",),
+    "redelivery.model.values": ("Byte", "Float", "Long", "Short"),
+    "redelivery.policies.address_settings": ("AddressSettings", "AddressSettingsMap"),
+    "redelivery.policies.dead_letters": (
+        "BrokerDeadLetterStrategy",
+        "DeadLetterStrategy",
+        "DiscardingDeadLetterStrategy",
+        "IndividualDeadLetterStrategy",
+        "SharedDeadLetterStrategy",
+    ),
+    "redelivery.policies.prefetch": ("PrefetchPolicy",),
+    "redelivery.policies.redelivery": ("RedeliveryPolicy",),
+    "redelivery.policies.redelivery_map": ("RedeliveryPolicyMap",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged is the application's choice
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
