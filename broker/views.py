@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from redelivery.broker.engine.stored import StoredMessage, detached
-from redelivery.model.messages import from_epoch_ms
+from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 

@@ -9,7 +9,8 @@ from datetime import timedelta
 from redelivery.client.ledger import Poison
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import MessageFormatError
-from redelivery.model.messages import Message, from_epoch_ms
+from redelivery.model.messages import Message
+from redelivery.model.times import from_epoch_ms
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, Native
 from redelivery.transports.base import Delivery

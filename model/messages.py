@@ -7,11 +7,12 @@ that nobody reads costs nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Protocol
 
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value, body_kind, check_body, check_properties
 
 HEADERS: Final = (
@@ -35,8 +36,6 @@ _PROVIDERS: Final = frozenset(
     )
 )
 _UNREAD: Final = object()  # not looked at yet: a body or header may be None
-_FIRST_MS: Final = -62_135_596_800_000  # of the year 1
-_LAST_MS: Final = 253_402_300_799_999  # of the year 9999
 _DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
 _KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
 
@@ -320,21 +319,6 @@ def convert_body(message: Message, kind: type) -> Any:
     if isinstance(body, kind):
         return body
     raise MessageFormatError(f"the message holds {body_kind(body)}, not {_KINDS[kind]}; read message.body instead")
-
-
-def from_epoch_ms(value: int) -> datetime | None:
-    """A time from milliseconds since 1970; 0 is JMS's "not set".
-
-    What Python cannot represent (Java's largest long is a common "never") becomes its first or last time.
-    """
-    if not value:
-        return None
-    return datetime.fromtimestamp(min(max(value, _FIRST_MS), _LAST_MS) / 1000, UTC)
-
-
-def to_epoch_ms(value: datetime | None) -> int:
-    """Milliseconds since 1970 of an aware time; 0 for None."""
-    return round(value.timestamp() * 1000) if value else 0
 
 
 def _checked(name: str, value: object) -> object:

@@ -10,7 +10,8 @@ from typing import Final
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError
-from redelivery.model.messages import Message, to_epoch_ms
+from redelivery.model.messages import Message
+from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Value
 
 _NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError, ProtocolError
-from redelivery.model.messages import from_epoch_ms
+from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.transports.base import Delivery
 from redelivery.transports.stomp.frames import parse_headers, raw_value, unescape

@@ -7,7 +7,8 @@ from typing import Final
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
-from redelivery.model.messages import Message, to_epoch_ms
+from redelivery.model.messages import Message
+from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Value, body_kind
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.frames import encode_head, encode_text, escape
