@@ -6,9 +6,8 @@ import logging
 import threading
 from dataclasses import dataclass
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Self
 
+from redelivery.client.closing import Closing
 from redelivery.client.core import SessionCore
 from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.lifecycle import Lifecycle, Stage
@@ -35,7 +34,7 @@ class ConnectionMetaData:
     jmsx_property_names: tuple[str, ...] = ("JMSXDeliveryCount", "JMSXGroupID", "JMSXGroupSeq")
 
 
-class Connection:
+class Connection(Closing):
     """A connection to one broker; thread-safe. Made by `connect` or a ConnectionFactory, already started by default.
 
     Leaving its ``with`` block closes it and everything made from it.
@@ -205,14 +204,6 @@ class Connection:
             if session in self._sessions:
                 at = self._sessions.index(session)
                 del self._sessions[at], self._cores[at]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Connection {self.url} {self._life.stage.value}>"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from redelivery.client.closing import Closing
 from redelivery.client.core import SessionCore
 from redelivery.client.durations import optional_seconds, seconds
 from redelivery.client.ledger import Station
@@ -22,7 +22,7 @@ from redelivery.transports.wire.clock import monotonic
 MessageListener = Callable[[Message], object]
 
 
-class Consumer:
+class Consumer(Closing):
     """Receives from one destination, within its session. Made by `Session.consumer`.
 
     One thread at a time: a call while another thread is inside the session raises IllegalStateError.
@@ -184,14 +184,6 @@ class Consumer:
             if message is None:
                 return
             yield message
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Consumer {self.destination}{' closed' if self._closed else ''}>"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import timedelta
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from redelivery.client.closing import Closing
 from redelivery.client.core import SessionCore
 from redelivery.client.durations import seconds
 from redelivery.client.futures import SendFuture, in_doubt_send
@@ -36,7 +36,7 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
-class Producer:
+class Producer(Closing):
     """Sends messages, within its session. Made by `Session.producer`.
 
     A persistent send outside a transaction returns when the broker has confirmed it; a non-persistent one when it is
@@ -167,14 +167,6 @@ class Producer:
     def close(self) -> None:
         """No more sends. What a transaction holds is still committed with it."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Producer {self._destination or 'without a destination'}{' closed' if self._closed else ''}>"

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
 from typing import Self
 
+from redelivery.client.closing import Closing
 from redelivery.client.consumer import Consumer
 from redelivery.client.core import SessionCore
 from redelivery.client.lifecycle import Stage
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL  # a look-up in the class is slow, on the path of every message
 
 
-class Session:
+class Session(Closing):
     """One thread's conversation with the broker; made by `Connection.session`.
 
     A call while another thread is inside the session raises IllegalStateError (``close`` aside).
@@ -261,14 +261,6 @@ class Session:
         self._core.closing = True
         self._loop.after_callback.append(close)
         return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Session {self.ack_mode.name}{' closed' if self.closed else ''}>"
