@@ -128,13 +128,16 @@ def test_listener_may_send_and_commit_on_its_own_session(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     producer = session.producer(target)
 
+    committed: SimpleQueue[str] = SimpleQueue()
+
     def act(message: Message) -> None:
         producer.send(message.body * 2)
         session.commit()
+        committed.put(message.body)
 
-    seen = listening(consumer, act)
+    listening(consumer, act)
     stage.send("a", "b")
-    next_of(seen, 2)
+    assert [committed.get(timeout=SOON) for _ in range(2)] == ["a", "b"]
     session.close()
     assert stage.left_bodies(target) == ["aa", "bb"]
     assert stage.left() == []
@@ -184,6 +187,35 @@ def test_closing_a_session_ends_its_listener(stage: Stage) -> None:
     stage.send("b")
     assert stage.left_bodies() == ["b"]
     assert seen.empty()
+
+
+@pytest.mark.parametrize("what", ["session", "connection"])
+def test_close_waits_for_the_running_callback_which_may_still_commit(stage: Stage, what: str) -> None:
+    """JMS 3.1, "Closing a session": its facilities remain available to a listener until that returns."""
+    target = f"{stage.queue}.target"
+    connection = stage.connect()
+    session = connection.session(AckMode.TRANSACTED)
+    consumer, producer = session.consumer(stage.queue), session.producer(target)
+    entered, leave = threading.Event(), threading.Event()
+
+    def callback(message: Message) -> None:
+        entered.set()
+        leave.wait(SOON)
+        producer.send(message.body)
+        session.commit()
+
+    consumer.listen(callback)
+    stage.send("a")
+    assert entered.wait(SOON)
+    closing = threading.Thread(target=session.close if what == "session" else connection.close)
+    closing.start()
+    closing.join(0.3)
+    assert closing.is_alive(), "close() did not wait for the callback"
+    leave.set()
+    closing.join(SOON)
+    assert not closing.is_alive()
+    assert stage.left_bodies(target) == ["a"]
+    assert stage.left() == []
 
 
 def test_setting_a_listener_does_not_shorten_a_redelivery_delay(stage: Stage) -> None:
