@@ -3,120 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
 
 import pytest
+from tests.broker.vm_door.vm_client import Client, now
 
-from redelivery.broker import BrokerConfig, EmbeddedBroker
-from redelivery.broker.vm import VmTransport
+from redelivery.broker import EmbeddedBroker
 from redelivery.model.destinations import destination
 from redelivery.model.errors import (
     ConfigError,
-    ConnectError,
-    ConnectionLostError,
-    IllegalStateError,
-    InDoubtError,
-    InvalidClientIDError,
     InvalidDestinationError,
-    JMSError,
     ResourceAllocationError,
-    SecurityError,
     TransactionRolledBackError,
     UnsupportedError,
 )
 from redelivery.model.messages import Message
-from redelivery.model.modes import AckMode
-from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, TransportOptions, Waiter
-
-T = TypeVar("T")
-
-
-def now(flow: Flow[T]) -> T:
-    """Drive a flow that must not wait."""
-    try:
-        next(flow)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-    raise AssertionError("a flow of vm:// waited")
-
-
-class Events:
-    """A session and a connection, as far as the transport sees them."""
-
-    def __init__(self) -> None:
-        self.inbox: deque[Delivery] = deque()
-        self.waiter: Waiter = None  # type: ignore[assignment]  # made by the transport
-        self.lost: list[JMSError] = []
-
-    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        self.inbox.extend(deliveries)
-
-    def on_link_closed(self, link: Link, error: JMSError) -> None:
-        raise AssertionError(link) from error
-
-    def on_lost(self, error: JMSError) -> None:
-        self.lost.append(error)
-
-    def on_error(self, error: JMSError) -> None:
-        raise AssertionError("not expected") from error
-
-
-class Client:
-    """One connection with one session."""
-
-    def __init__(self, name: str = "vmtest", **options: Any) -> None:
-        self.events = Events()
-        self.transport = VmTransport(TransportOptions("vm", name, **options), self.events)
-        self.transport.open()
-        self.events.waiter = self.transport.new_waiter()
-        self.channel: Channel = self.transport.channel(AckMode.TRANSACTED, self.events)
-
-    def consume(self, name: str = "q", **options: Any) -> Link:
-        link = Link(destination(name), **options)
-        now(self.channel.attach(link))
-        return link
-
-    def send(self, *bodies: object, to: str = "q", transacted: bool = False, **stamp: object) -> list[Message]:
-        sent = []
-        for body in bodies:
-            message = Message(body)
-            message.stamp(destination=destination(to), **stamp)
-            pending = None if transacted else Pending()
-            self.channel.send(message, transacted=transacted, pending=pending)
-            if pending is not None:
-                assert pending.done
-                if pending.error is not None:
-                    raise pending.error
-            sent.append(message)
-        return sent
-
-    def take(self) -> list[Delivery]:
-        """Everything that has come, handed out."""
-        taken = []
-        while self.events.inbox:
-            taken.append(self.events.inbox.popleft())
-            self.channel.handed_out(taken[-1])
-        return taken
-
-    def bodies(self) -> list[object]:
-        return [delivery.body() for delivery in self.take()]
-
-
-@pytest.fixture
-def broker() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker("vmtest", config=BrokerConfig(memory_limit=100_000)) as running:
-        yield running
-
-
-@pytest.fixture
-def client(broker: EmbeddedBroker) -> Iterator[Client]:
-    client = Client(broker.name)
-    yield client
-    client.transport.close()
+from redelivery.transports.base import Delivery
 
 
 @pytest.mark.parametrize(
@@ -321,149 +223,6 @@ def test_refusals_are_clear(client: Client) -> None:
         Client(params={"persistent": "false"})
     with pytest.raises(ConfigError, match="create='yes'"):
         Client(params={"create": "yes"})
-
-
-# The life of a broker
-
-
-def test_vm_starts_a_broker_that_ends_with_its_last_connection() -> None:
-    one, two = Client("auto"), Client("auto")
-    one.send("a")
-    one.transport.close()
-    two.consume()
-    assert two.bodies() == ["a"]
-    with pytest.raises(IllegalStateError, match=r"'auto' already runs .* first connection to vm://auto"):
-        EmbeddedBroker("auto").start()
-    two.transport.close()
-    three = Client("auto")
-    three.consume()
-    assert three.bodies() == []
-    three.transport.close()
-
-
-def test_create_false_needs_a_broker() -> None:
-    with pytest.raises(ConnectError, match="no embedded broker of that name"):
-        Client("nobody", params={"create": "false"})
-
-
-def test_two_brokers_of_one_name_are_refused(broker: EmbeddedBroker) -> None:
-    with pytest.raises(IllegalStateError, match=r"'vmtest' already runs .* by EmbeddedBroker"):
-        EmbeddedBroker(broker.name).start()
-
-
-def test_a_broker_that_was_started_by_name_outlives_its_connections(broker: EmbeddedBroker) -> None:
-    one = Client(broker.name)
-    one.send("a")
-    one.transport.close()
-    assert broker.queue_depth("q") == 1
-
-
-def test_close_ends_every_connection_and_is_harmless_twice() -> None:
-    broker = EmbeddedBroker("closing").start()
-    client = Client("closing")
-    client.consume()
-    broker.close()
-    broker.close()
-    assert [type(error) for error in client.events.lost] == [ConnectionLostError]
-    with pytest.raises(ConnectionLostError, match="close"):
-        client.send("a")
-    with pytest.raises(ConnectionLostError):
-        client.transport.wait(client.events.waiter, 30)
-    now(client.channel.close())
-    client.transport.close()
-    with pytest.raises(IllegalStateError, match="closed"):
-        broker.queue_depth("q")
-    with pytest.raises(IllegalStateError, match="closed"):
-        broker.start()
-
-
-def test_a_client_id_is_taken_once(broker: EmbeddedBroker) -> None:
-    one = Client(broker.name, client_id="me")
-    with pytest.raises(InvalidClientIDError, match="'me'"):
-        Client(broker.name, client_id="me")
-    one.transport.close()
-    Client(broker.name, client_id="me").transport.close()
-
-
-def test_users_are_checked() -> None:
-    right, wrong = "secret", "wrong-one"
-    with EmbeddedBroker("guarded", config=BrokerConfig(users={"ann": right})):
-        with pytest.raises(SecurityError, match="'ann'") as caught:
-            Client("guarded", username="ann", password=wrong)
-        assert wrong not in str(caught.value)
-        Client("guarded", username="ann", password=right).transport.close()
-
-
-@pytest.mark.parametrize(("name", "port"), [("", None), ("a/b", None), ("x", -1), ("x", 70000), ("x", True)])
-def test_a_bad_name_or_port_is_a_config_error(name: str, port: int | None) -> None:
-    with pytest.raises(ConfigError):
-        EmbeddedBroker(name, stomp_port=port)
-
-
-def test_messages_and_depth_are_for_queues(broker: EmbeddedBroker, client: Client) -> None:
-    client.send("a", "b")
-    assert [message.body for message in broker.messages("queue://q")] == ["a", "b"]
-    assert broker.queue_depth("unknown") == 0
-    with pytest.raises(InvalidDestinationError, match="topic"):
-        broker.messages("topic://q")
-
-
-# Faults
-
-
-def test_a_planned_error_is_raised_and_nothing_done(client: Client, broker: EmbeddedBroker) -> None:
-    fault = broker.faults.error("SEND", "no room today", nth=2)
-    client.send("a")
-    with pytest.raises(JMSError, match="no room today"):
-        client.send("b")
-    client.send("c")
-    assert [message.body for message in broker.messages("q")] == ["a", "c"]
-    assert fault.hits == 1
-
-
-def test_a_commit_that_is_refused_on_purpose(client: Client, broker: EmbeddedBroker) -> None:
-    client.consume()
-    client.send("a")
-    held = client.take()
-    broker.faults.error("COMMIT", "not now")
-    with pytest.raises(TransactionRolledBackError, match="not now"):
-        now(client.channel.commit(held))
-    now(client.channel.commit(held))
-    assert broker.queue_depth("q") == 0
-
-
-@pytest.mark.parametrize(("how", "left"), [("drop", 1), ("drop_after", 0)])
-def test_a_commit_whose_answer_is_lost_is_in_doubt(broker: EmbeddedBroker, how: str, left: int) -> None:
-    client = Client(broker.name)
-    client.consume()
-    client.send("a")
-    held = client.take()
-    fault = getattr(broker.faults, how)("COMMIT")
-    with pytest.raises(InDoubtError):
-        now(client.channel.commit(held))
-    assert fault.wait(0)
-    assert len(client.events.lost) == 1
-    assert broker.queue_depth("q") == left
-    with pytest.raises(ConnectionLostError):
-        client.channel.accept(held, lazy=False)
-
-
-def test_a_connect_can_be_refused(broker: EmbeddedBroker) -> None:
-    broker.faults.drop("CONNECT")
-    with pytest.raises(ConnectError):
-        Client(broker.name)
-    Client(broker.name).transport.close()
-
-
-def test_faults_check_their_arguments_and_can_be_cleared(client: Client, broker: EmbeddedBroker) -> None:
-    for arguments in ({"command": "PUBLISH"}, {"command": "SEND", "nth": 0}, {"command": "SEND", "times": True}):
-        with pytest.raises(ConfigError):
-            broker.faults.drop(**arguments)
-    with pytest.raises(ConfigError, match="seconds"):
-        broker.faults.delay("SEND", -1)
-    broker.faults.error("SEND", "never", times=None)
-    broker.faults.clear()
-    client.send("a")
 
 
 def test_four_threads_send_and_one_receives_all_in_each_senders_order(broker: EmbeddedBroker) -> None:
