@@ -47,6 +47,7 @@ class Consumer(Closing):
         self._closed = False
         # AUTO and DUPS_OK acknowledge a received message before it is handed over; the other modes do not
         self._at_once = core.mode in (AckMode.AUTO, AckMode.DUPS_OK)
+        self._hold = not self._at_once
         self._lazy = core.mode == AckMode.DUPS_OK
 
     @property
@@ -89,10 +90,14 @@ class Consumer(Closing):
         try:
             if self._closed or core.listener_thread is not None or not self._attached:
                 self._ready_to_receive()
-            delivery = core.receive(self._station, timeout, hold=not self._at_once)
+            delivery = core.next(self._station, self._hold) or core.receive(self._station, timeout, hold=self._hold)
             if delivery is None:
                 return None
-            return self._hand_over(delivery)
+            if self._hold:
+                core.channel.handed_out(delivery)
+            else:
+                core.channel.accept((delivery,), lazy=self._lazy)
+            return Message.received(delivery, delivery.redeliveries, self._receipt)
         finally:
             core.use.release()
 

@@ -143,7 +143,7 @@ class SessionCore:
         Raises:
             ConnectionLostError: the connection is gone.
         """
-        delivery = self._next(station, hold)
+        delivery = self.next(station, hold)
         if delivery is not None:
             return delivery
         deadline = None if timeout is None else monotonic() + timeout
@@ -157,11 +157,12 @@ class SessionCore:
                     return None
                 looked = True  # what the socket holds already counts as there
             self.transport.wait(self.waiter, remaining)
-            delivery = self._next(station, hold)
+            delivery = self.next(station, hold)
             if delivery is not None:
                 return delivery
 
-    def _next(self, station: Station, hold: bool) -> Delivery | None:
+    def next(self, station: Station, hold: bool) -> Delivery | None:
+        """The next delivery that is there, without waiting."""
         ledger = self.ledger
         if self.inbox:
             self.take_in()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from redelivery.client.core import SessionCore
 from redelivery.client.ledger.entries import RETURNED
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, InDoubtError, TransactionRolledBackError
@@ -57,13 +59,13 @@ def rollback(core: SessionCore, cause: BaseException | None) -> None:
 
 def acknowledge_one(core: SessionCore, message: Message) -> None:
     """INDIVIDUAL mode: this message; a stale object or a second time does nothing."""
-    source = message.source
-    if isinstance(source, Delivery) and source.state is RETURNED:
+    delivery = cast(Delivery, message.source)  # of a session's receipt; anything else is in no ledger
+    if core.ledger.acknowledge(delivery, message.local_redeliveries):
+        core.channel.accept((delivery,), lazy=True)
+    elif delivery is None or delivery.state is RETURNED:
         raise IllegalStateError(
-            "acknowledge: the consumer of this message was closed; what it had not acknowledged is the broker's again"
+            "acknowledge: the message was not received here, or its consumer was closed and it is the broker's again"
         )
-    if isinstance(source, Delivery) and core.ledger.acknowledge(source, message.local_redeliveries):
-        core.channel.accept((source,), lazy=True)
 
 
 def close_books(core: SessionCore) -> None:

@@ -150,7 +150,10 @@ class Message:
     @property
     def message_id(self) -> str | None:
         """JMSMessageID, set by the broker or the library; None where the broker does not tell it."""
-        return self._read("message_id")  # type: ignore[no-any-return]  # the fields are typed where they are written
+        value = self._fields.get("message_id", _UNREAD)  # as `_read`, without a call: it is read of most messages
+        if value is _UNREAD:
+            value = self._fields["message_id"] = None if self._source is None else self._source.header("message_id")
+        return value  # type: ignore[no-any-return]  # the fields are typed where they are written
 
     @property
     def destination(self) -> Destination | None:

@@ -31,7 +31,7 @@ class Acknowledging(Holding):
 
         ``redeliveries`` is the count of the message object: a stale one, from before a recover, acknowledges nothing.
         """
-        if delivery.state is not HELD or delivery.redeliveries != redeliveries:
+        if delivery not in self.held or delivery.redeliveries != redeliveries:
             return False
         self._drop_from_hand(delivery, GONE)
         return True
@@ -42,7 +42,14 @@ class Acknowledging(Holding):
 
     def settled(self, deliveries: tuple[Delivery, ...]) -> None:
         """The commit has happened, or nobody will ever know: they are not ours any more."""
-        for delivery in deliveries:
-            self._drop_from_hand(delivery, GONE)
+        if len(deliveries) == len(self.held):  # the usual case: a commit covers everything
+            for delivery in deliveries:
+                delivery.state = GONE
+            self.held.clear()
+            for station in self.stations:
+                station.held = 0
+        else:
+            for delivery in deliveries:
+                self._drop_from_hand(delivery, GONE)
         for station in [each for each in self.stations if each.closing]:
             self._settle_close(station)

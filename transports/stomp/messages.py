@@ -80,15 +80,20 @@ class StompDelivery(Delivery):
 
     def header(self, name: str) -> Any:
         """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
+        if name == "message_id":  # most often asked for
+            return self.text(b"\nmessage-id:")
         return _HEADERS[name](self)
 
     def text(self, key: bytes) -> str | None:
         """A header's value, unescaped; the key is ``b"\\nname:"``. Raises MessageFormatError."""
-        value = raw_value(self.head, key)
-        if value is None:
+        head = self.head
+        at = head.find(key)
+        if at < 0:
             return None
+        at += len(key)
         try:
-            return unescape(value.decode("utf-8"), self.subscription.version)
+            text = head[at : head.find(b"\n", at)].decode("utf-8")
+            return unescape(text, self.subscription.version) if "\\" in text else text
         except (UnicodeDecodeError, ProtocolError) as error:
             raise MessageFormatError(f"the header {key[1:-1].decode()} cannot be read: {error}") from error
 
@@ -126,7 +131,6 @@ def _group_sequence(delivery: StompDelivery) -> int | None:
 
 
 _HEADERS: Final[Mapping[str, Callable[[StompDelivery], object]]] = {
-    "message_id": lambda delivery: delivery.text(b"\nmessage-id:"),
     "destination": _sent_to,
     "reply_to": _destination(b"\nreply-to:"),
     "correlation_id": lambda delivery: delivery.text(b"\ncorrelation-id:"),

@@ -70,7 +70,8 @@ class Outbox:
 
     def later(self, data: bytes) -> None:
         """Send whole frames soon. Raises ConnectionLostError."""
-        self._enter()
+        if self.refusal is not None or not self._lock.acquire(blocking=False):
+            self._enter()
         self._waiting.append(data)
         self._size += len(data)
         full = self._size > TOGETHER
