@@ -178,7 +178,7 @@ class SessionCore:
             now = monotonic()
         delivery = ledger.dispatch(station, now) if hold else ledger.take(station, now)
         if ledger.orders:
-            self.carry_out()
+            self.carry_out_before(delivery)
         return delivery
 
     def _remaining(self, station: Station, deadline: float | None) -> float | None:
@@ -212,6 +212,15 @@ class SessionCore:
         while self.ledger.orders:
             for order in self.ledger.take_orders():
                 self._carry_out(order)
+
+    def carry_out_before(self, delivery: Delivery | None) -> None:
+        """`carry_out`, of what stands before a delivery: interrupted or failed, the delivery was not handed out."""
+        try:
+            self.carry_out()
+        except BaseException:
+            if delivery is not None:
+                self.ledger.put_back(delivery)
+            raise
 
     def _carry_out(self, order: Order) -> None:
         channel = self.channel

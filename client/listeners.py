@@ -103,9 +103,9 @@ class ListenerLoop:
         core = self._core
         if self._listeners and self._thread is None:
             thread = threading.Thread(target=self._run, name="redelivery-listener", daemon=True)
-            self._thread = thread
             core.irregular = True
-            thread.start()
+            thread.start()  # it waits for `use`, which the caller holds, so nobody sees it half published
+            self._thread = thread
             core.listener_thread = thread.ident
         core.waiter.wake()
 
@@ -120,14 +120,15 @@ class ListenerLoop:
 
     def _run(self) -> None:
         core = self._core
+        lost = False
         try:
-            while not core.closing and self._listeners:
+            while not core.closing and self._listeners and not lost:
                 try:
                     delivery = self._next()
                     if delivery is not None:
                         self._call(delivery)
                 except ConnectionLostError:
-                    return  # the connection has told its exception listener
+                    lost = True  # the connection has told its exception listener
                 except JMSError as error:  # of an order of the ledger: the session goes on
                     core.report(error)
         finally:
@@ -135,7 +136,7 @@ class ListenerLoop:
                 core.listener_thread = None
                 self._thread = None
                 core.irregular = core.closing or core.lost is not None or core.life.over
-                if self._listeners and not core.closing and core.lost is None:
+                if self._listeners and not core.closing and not lost:
                     self._serve()  # set again while this thread was on its way out
             self._idle.set()
             for action in self.after_callback:
@@ -158,7 +159,7 @@ class ListenerLoop:
                     core.overtake()
                 core.ledger.tick(now)
                 delivery = self._dispatch(now)
-                core.carry_out()
+                core.carry_out_before(delivery)
                 if delivery is not None:
                     return delivery
                 until = core.ledger.next_deadline()
@@ -188,12 +189,10 @@ class ListenerLoop:
             self._idle.set()
             return
         callback, receipt = entry
+        core.channel.handed_out(delivery)
         error: BaseException | None = None
         try:
-            core.channel.handed_out(delivery)
             callback(Message.received(delivery, delivery.redeliveries, receipt))
-        except ConnectionLostError as lost:
-            error = lost
         except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
             error = raised
         try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from redelivery.client.core import SessionCore
 from redelivery.client.ledger.entries import RETURNED
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, InDoubtError, TransactionRolledBackError
@@ -59,7 +57,7 @@ def rollback(core: SessionCore, cause: BaseException | None) -> None:
 
 def acknowledge_one(core: SessionCore, message: Message) -> None:
     """INDIVIDUAL mode: this message; a stale object or a second time does nothing."""
-    delivery = cast(Delivery, message.source)  # of a session's receipt; anything else is in no ledger
+    delivery: Delivery = message.source  # type: ignore[assignment]  # of a receipt of ours; others are in no ledger
     if core.ledger.acknowledge(delivery, message.local_redeliveries):
         core.channel.accept((delivery,), lazy=True)
     elif delivery is None or delivery.state is RETURNED:

@@ -22,6 +22,7 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.delivery import Delivery
 
 NEVER = float("inf")
+_AT_ONCE = (AckMode.AUTO, AckMode.DUPS_OK)
 
 
 class Holding(Sorting):
@@ -64,11 +65,13 @@ class Holding(Sorting):
         return None
 
     def put_back(self, delivery: Delivery) -> None:
-        """As if it had not been handed out: at the head again, uncounted (JMS receiveBody; a cancelled receive)."""
-        if delivery.state is not HELD:
-            return
+        """As if it had not been handed out or taken: at the head again, uncounted (JMS receiveBody; an interrupt)."""
         station: Station = delivery.link.consumer
-        self._drop_from_hand(delivery, READY)
+        if delivery.state is HELD:
+            self._drop_from_hand(delivery, READY)
+        elif station not in self.stations or self.mode not in _AT_ONCE:
+            return  # the broker's again
+        delivery.state = READY
         station.ready.appendleft(delivery)
         self._settle_close(station)
 

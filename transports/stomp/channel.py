@@ -94,10 +94,16 @@ class StompChannel(Channel):
         ours: Sequence[StompDelivery] = deliveries  # type: ignore[assignment]  # as above
         if self._work.enlisted:
             self._take_out(ours)
-        data = ours[0].subscription.ack(ours[0], PLAIN) if len(ours) == 1 else acks(ours)
-        if lazy:
+        subscription = ours[0].subscription
+        data = subscription.ack(ours[0], PLAIN) if len(ours) == 1 else acks(ours)
+        if not lazy:
+            self._outbox.write(data)
+            return
+        subscription.lazy += len(ours)
+        if subscription.lazy < subscription.half:
             self._outbox.later(data)
-        else:
+        else:  # or the broker would wait for us, and we for it
+            subscription.lazy = 0
             self._outbox.write(data)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:

@@ -19,7 +19,10 @@ PLAIN = b"\n\n\0"  # what ends an ACK outside any transaction
 class Subscription:
     """Ids are never used twice in a process, so that no message can be taken for one of another connection."""
 
-    __slots__ = ("ack_key", "ack_start", "dialect", "ended", "events", "held", "identifier", "link", "mark", "version")
+    __slots__ = (
+        *("ack_key", "ack_start", "dialect", "ended", "events", "half", "held", "identifier", "lazy", "link", "mark"),
+        "version",
+    )
 
     def __init__(self, link: Link, events: SessionEvents, dialect: StompDialect, version: str) -> None:
         self.identifier = link.id.encode()
@@ -30,6 +33,8 @@ class Subscription:
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
         self.held: list[StompDelivery] = []  # handed out, and not in the transaction
         window = dialect.default_prefetch if link.prefetch is None else link.prefetch
+        self.half = max(1, window // 2)
+        self.lazy = 0  # acknowledgements since some of them were written
         self.mark = max(1, min(window // 2, dialect.enlist_at_most))
         if version == "1.1":
             self.ack_key = b"\nmessage-id:"
