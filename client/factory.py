@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from ssl import SSLContext
 
-from redelivery.policies.redelivery_map import RedeliveryPolicyMap
-
 from redelivery.client.connection import Connection
 from redelivery.client.options import ExceptionListener, merge_options
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 
 
 class ConnectionFactory:
