@@ -33,9 +33,7 @@ _CONFIGURATION = Template("""\
         <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy>
       </policyEntry>
     </policyEntries></policyMap></destinationPolicy>
-    <persistenceAdapter>
-      <kahaDB directory="$${activemq.data}/kahadb" journalDiskSyncStrategy="never"/>
-    </persistenceAdapter>
+    <persistenceAdapter><kahaDB directory="$${activemq.data}/kahadb"/></persistenceAdapter>
     <plugins>
       <simpleAuthenticationPlugin anonymousAccessAllowed="true">
         <users>

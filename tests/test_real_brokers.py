@@ -78,19 +78,26 @@ def test_bad_environment_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
         pass
 
 
-def test_supervised_process_ends_when_its_starter_does() -> None:
+@pytest.mark.parametrize("last_words", [b"", b"keep the store"])
+def test_supervised_process_ends_when_its_starter_does(tmp_path: Path, last_words: bytes) -> None:
     child = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    store = tmp_path / "store"
+    store.mkdir()
     starter = subprocess.Popen(  # noqa: S603  # our own script
-        [sys.executable, str(SUPERVISE), sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, str(SUPERVISE), str(store), sys.executable, "-c", child],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert starter.stdin is not None
     assert starter.stdout is not None
     with starter:
         pid = int(starter.stdout.readline())
-        starter.stdin.close()  # what the system does, too, when the starter is killed
+        with starter.stdin:  # what the system closes, too, when the starter is killed
+            starter.stdin.write(last_words)
         assert starter.wait(timeout=10) == -9 % 256
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+    assert store.exists() == bool(last_words)
 
 
 def test_waiting_for_ports_ends_with_the_broker_or_the_time() -> None:
