@@ -50,6 +50,7 @@ class SessionCore:
         self.irregular = False  # closing, lost, or a listener is set: the fast path asks this one flag
         self.closing = False
         self.lost: JMSError | None = None
+        self.heard = 0.0  # when the broker last answered a commit (monotonic seconds)
         self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
         self.listener_thread: int | None = None
         self.inbox: deque[Delivery] = deque()

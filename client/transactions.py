@@ -10,6 +10,8 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.base import Delivery
 from redelivery.transports.wire.clock import monotonic
 
+_SILENCE = 0.02  # seconds without an answer after which a commit looks first whether the connection is still there
+
 
 def commit(core: SessionCore) -> None:
     """Commit a transaction, or acknowledge everything held in CLIENT mode, which is the same at the broker.
@@ -23,7 +25,8 @@ def commit(core: SessionCore) -> None:
     sent = tuple(core.sent)
     if not covered and not sent and core.mode == AckMode.CLIENT:
         return
-    core.transport.wait(core.waiter, 0)  # a connection that is known to be gone is no doubt: nothing was committed
+    if monotonic() - core.heard > _SILENCE:
+        core.transport.wait(core.waiter, 0)  # a connection that is known to be gone is no doubt: nothing was committed
     if core.lost is not None:
         raise ConnectionLostError(f"commit: nothing was committed, the connection was lost: {core.lost}") from core.lost
     core.sent.clear()
@@ -44,6 +47,7 @@ def commit(core: SessionCore) -> None:
         core.ledger.settled(covered)  # interrupted: nobody will know, as with a lost answer
         raise
     core.ledger.settled(covered)
+    core.heard = monotonic()
     core.carry_out()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Our own property: the kind of a body where the broker would lose it ("none", "text", "bytes").
 KIND: Final = "JMS_redelivery_kind"
+_ID_KEY: Final = b"\nmessage-id:"
 _KIND_KEY: Final = b"\n" + KIND.encode() + b":"
 
 
@@ -80,8 +81,13 @@ class StompDelivery(Delivery):
 
     def header(self, name: str) -> Any:
         """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
-        if name == "message_id":  # most often asked for
-            return self.text(b"\nmessage-id:")
+        if name == "message_id":  # the one that most ask for: `text`, with the usual escape and no further call
+            head = self.head
+            at = head.find(_ID_KEY) + len(_ID_KEY)
+            usual = head[at : head.find(b"\n", at)].replace(b"\\c", b":")
+            if at >= len(_ID_KEY) and b"\\" not in usual and usual.isascii():
+                return usual.decode("ascii")
+            return self.text(_ID_KEY)
         return _HEADERS[name](self)
 
     def text(self, key: bytes) -> str | None:
