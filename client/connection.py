@@ -14,7 +14,7 @@ from redelivery.client.lifecycle import Lifecycle, Stage
 from redelivery.client.options import ExceptionListener, Options
 from redelivery.client.session import Session
 from redelivery.model.capabilities import Capabilities
-from redelivery.model.errors import JMSError, RequestTimeoutError
+from redelivery.model.errors import JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Transport
 from redelivery.transports.registry import transport_class
@@ -108,6 +108,9 @@ class Connection(Closing):
             ConnectionLostError: the connection was lost.
         """
         mode = AckMode.parse(ack_mode)
+        peer = self._transport.peer
+        if mode == AckMode.TRANSACTED and not peer.capabilities.transactions:
+            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no transactions")
         with self._lock:
             if self._life.over:
                 raise self._life.problem("session")
