@@ -20,14 +20,14 @@ class TestSetAndRemove:
         """listener-removed-during-delay."""
         _, consumer = bench.consuming(redelivery_policy=RedeliveryPolicy(initial_redelivery_delay=0.3))
         recorder = Recorder(fail_once_on("m1"))
+        began = time.monotonic()  # before it can fail, so that the bound below is exact
         consumer.listen(recorder)
         bench.send("m1")
         recorder.wait_for(1)
-        failed = time.monotonic()
         consumer.listen(None)
         again = receive(consumer)
         assert (again.body, again.delivery_count) == ("m1", 2)
-        assert time.monotonic() - failed >= 0.25
+        assert time.monotonic() - began >= 0.3
 
     def test_set_during_the_delay_it_waits_as_well(self, bench: Bench) -> None:
         """listener-set-during-delay: in Java m2 overtakes m1."""
@@ -36,14 +36,14 @@ class TestSetAndRemove:
         )
         bench.send("m1", "m2")
         receive(consumer)
+        began = time.monotonic()
         session.recover()
-        failed = time.monotonic()
         called: list[float] = []
         recorder = Recorder(lambda _: called.append(time.monotonic()))
         consumer.listen(recorder)
         recorder.wait_for(2)
         assert recorder.seen == [("m1", 2), ("m2", 1)]
-        assert called[0] - failed >= 0.29
+        assert called[0] - began >= 0.3
 
     def test_a_new_one_takes_over(self, bench: Bench) -> None:
         _, consumer = bench.consuming()

@@ -1,0 +1,131 @@
+"""Ctrl-C at a bad moment: the session stays usable, and no message is acknowledged that nobody got."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.client.shell import SOON, Bench, eventually, receive
+
+from redelivery import AckMode, InDoubtError, RedeliveryPolicy
+from redelivery.broker.vm_channel import VmChannel
+from redelivery.transports.base import Flow
+from redelivery.transports.wire.clock import epoch_ms
+
+MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
+
+
+@contextmanager
+def ctrl_c(when: Callable[[], bool]) -> Iterator[None]:
+    """A real signal to this thread once ``when`` holds; it must end the call long before its time-out does."""
+
+    def interrupt() -> None:
+        eventually(when)
+        signal.pthread_kill(target, signal.SIGINT)
+
+    target = threading.get_ident()
+    interrupter = threading.Thread(target=interrupt)
+    began = time.monotonic()
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    assert time.monotonic() - began < SOON / 2
+    interrupter.join(SOON)
+
+
+@MODES
+def test_it_ends_a_receive_that_waits(bench: Bench, mode: AckMode) -> None:
+    session, consumer = bench.consuming(mode)
+
+    with ctrl_c(lambda: bench.waits(session)):
+        consumer.receive(SOON)
+    bench.send("m1")
+    assert receive(consumer).body == "m1"
+
+
+@MODES
+def test_it_ends_a_receive_of_many_and_gives_back_what_had_come(bench: Bench, mode: AckMode) -> None:
+    bench.send("m1", "m2")
+    session, consumer = bench.consuming(mode, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0))
+
+    with ctrl_c(lambda: bench.waits(session)):
+        consumer.receive_many(3, SOON)
+    assert bench.left == ["m1", "m2"]
+    again = consumer.receive_many(2, SOON)
+    assert [(each.body, each.delivery_count) for each in again] == [("m1", 1), ("m2", 1)]
+
+
+@MODES
+def test_an_interrupt_while_a_dead_letter_is_written_takes_nothing_with_it(
+    bench: Bench, mode: AckMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C between an expired message and the good one behind it: the good one is not held, acknowledged or lost."""
+    poison = VmChannel.poison
+
+    def interrupted(*_: object) -> Flow[None]:
+        monkeypatch.setattr(VmChannel, "poison", poison)
+        raise KeyboardInterrupt
+
+    bench.connect().session().producer(bench.queue).send("short", ttl=60)
+    bench.send("good")
+    session, consumer = bench.consuming(mode)
+    monkeypatch.setattr(session._core.ledger, "_wall_ms", lambda: epoch_ms() + 120_000)
+    monkeypatch.setattr(VmChannel, "poison", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        consumer.receive(SOON)
+    if session.transacted:
+        session.commit()
+    elif mode == AckMode.CLIENT:
+        session.acknowledge()
+    assert "good" in bench.left
+    message = receive(consumer)
+    assert (message.body, message.delivery_count) == ("good", 1)
+
+
+def test_in_a_commit_it_leaves_a_session_that_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows whether it was committed: the deliveries are forgotten, a new transaction begins."""
+    commit = VmChannel.commit
+
+    def interrupted(*_: object) -> Flow[None]:
+        monkeypatch.setattr(VmChannel, "commit", commit)
+        raise KeyboardInterrupt
+
+    bench.send("m1", "m2")
+    session, consumer = bench.consuming(AckMode.TRANSACTED)
+    assert receive(consumer).body == "m1"
+    monkeypatch.setattr(VmChannel, "commit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session.commit()
+    assert receive(consumer).body == "m2"
+    session.commit()
+    session.close()
+    assert bench.left == ["m1"]
+
+
+@pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT], ids=lambda mode: mode.name)
+def test_a_commit_in_doubt_names_what_it_is_about_and_the_session_goes_on(
+    bench: Bench, mode: AckMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """features R12."""
+    commit = VmChannel.commit
+
+    def doubtful(*_: object) -> Flow[None]:
+        monkeypatch.setattr(VmChannel, "commit", commit)
+        raise InDoubtError("the answer did not come")
+
+    bench.send("m1", "m2")
+    session, consumer = bench.consuming(mode)
+    producer = session.producer("results")
+    message = receive(consumer)
+    if session.transacted:
+        producer.send("r1")
+    monkeypatch.setattr(VmChannel, "commit", doubtful)
+    with pytest.raises(InDoubtError) as caught:
+        session.commit() if session.transacted else message.acknowledge()
+    assert [each.body for each in caught.value.received] == ["m1"]
+    assert [each.body for each in caught.value.sent] == (["r1"] if session.transacted else [])
+    assert receive(consumer).body == "m2"
