@@ -93,10 +93,14 @@ class Consumer(Closing):
             delivery = core.next(self._station, self._hold) or core.receive(self._station, timeout, hold=self._hold)
             if delivery is None:
                 return None
-            if self._hold:
-                core.channel.handed_out(delivery)
-            else:
-                core.channel.accept((delivery,), lazy=self._lazy)
+            try:
+                if self._hold:
+                    core.channel.handed_out(delivery)
+                else:
+                    core.channel.accept((delivery,), lazy=self._lazy)
+            except BaseException:
+                core.ledger.put_back(delivery)  # interrupted: the application has not got it
+                raise
             return Message.received(delivery, delivery.redeliveries, self._receipt)
         finally:
             core.use.release()

@@ -189,7 +189,11 @@ class ListenerLoop:
             self._idle.set()
             return
         callback, receipt = entry
-        core.channel.handed_out(delivery)
+        try:
+            core.channel.handed_out(delivery)
+        except BaseException:
+            core.ledger.put_back(delivery)
+            raise
         error: BaseException | None = None
         try:
             callback(Message.received(delivery, delivery.redeliveries, receipt))

@@ -35,6 +35,7 @@ class Books:
         self.delayed: list[tuple[float, int, Station, tuple[Delivery, ...]]] = []  # a heap
         self.delayed_count = 0
         self.condemned: dict[Delivery, Poison] = {}  # could not be dead-lettered yet; the verdict stands
+        self.lost = False  # with the connection: nothing is ours any more
         self.non_blocking = non_blocking
         self.max_delayed = max_delayed
         self.rng = rng

@@ -20,11 +20,12 @@ class State(IntEnum):
     DELAYED = 2  # waits for a non-blocking redelivery
     CONDEMNED = 3  # ready, but over its limit: to be dead-lettered instead of shown
     GONE = 4  # settled, or the broker's again
-    RETURNED = 5  # the broker's again although the application holds it: its consumer was closed (INDIVIDUAL)
+    TAKEN = 5  # the caller acknowledges it at once (AUTO, DUPS_OK)
+    RETURNED = 6  # the broker's again although the application holds it: its consumer was closed (INDIVIDUAL)
 
 
 # Looking a member up in its class costs a fifth of a microsecond, on the path of every message.
-READY, HELD, DELAYED, CONDEMNED, GONE, RETURNED = State
+READY, HELD, DELAYED, CONDEMNED, GONE, TAKEN, RETURNED = State
 
 
 class Station:

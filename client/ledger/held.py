@@ -11,6 +11,7 @@ from redelivery.client.ledger.entries import (
     HELD,
     READY,
     RETURNED,
+    TAKEN,
     Detach,
     Park,
     Release,
@@ -22,7 +23,6 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.delivery import Delivery
 
 NEVER = float("inf")
-_AT_ONCE = (AckMode.AUTO, AckMode.DUPS_OK)
 
 
 class Holding(Sorting):
@@ -60,7 +60,7 @@ class Holding(Sorting):
             # the three cheap tests of what `_refused` looks into, on the path of every message
             if (delivery.state or station.check_limit or delivery.expires_at()) and self._refused(delivery, station):
                 continue
-            delivery.state = GONE
+            delivery.state = TAKEN
             return delivery
         return None
 
@@ -69,7 +69,7 @@ class Holding(Sorting):
         station: Station = delivery.link.consumer
         if delivery.state is HELD:
             self._drop_from_hand(delivery, READY)
-        elif station not in self.stations or self.mode not in _AT_ONCE:
+        elif delivery.state is not TAKEN or self.lost or station not in self.stations:
             return  # the broker's again
         delivery.state = READY
         station.ready.appendleft(delivery)
@@ -115,6 +115,7 @@ class Holding(Sorting):
 
     def transport_lost(self) -> None:
         """The connection is gone: everything is the broker's again, and no order can be carried out."""
+        self.lost = True
         for station in self.stations:
             for delivery in station.ready:
                 delivery.state = GONE
