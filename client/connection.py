@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 
@@ -14,7 +15,7 @@ from redelivery.client.lifecycle import Lifecycle, Stage
 from redelivery.client.options import ExceptionListener, Options
 from redelivery.client.session import Session
 from redelivery.model.capabilities import Capabilities
-from redelivery.model.errors import JMSError, RequestTimeoutError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Transport
 from redelivery.transports.registry import transport_class
@@ -50,6 +51,7 @@ class Connection(Closing):
         self._exception_listener = options.exception_listener
         self._troubles: SimpleQueue[JMSError | None] = SimpleQueue()
         self._teller: threading.Thread | None = None
+        self._ended = False
         self._transport: Transport = transport_class(options.transport.scheme)(options.transport, self)
         self._transport.open()
 
@@ -152,6 +154,8 @@ class Connection(Closing):
 
         Called from a listener it takes effect when the callback has returned.
         """
+        with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, and told, not our close
+            self._transport.wait(self._transport.new_waiter(), 0)
         with self._lock:
             sessions = list(self._sessions)
             for session in sessions:
@@ -164,6 +168,7 @@ class Connection(Closing):
             session.close_until(until)
         self._transport.close()
         with self._lock:
+            self._ended = True
             if self._teller is not None:
                 self._troubles.put(None)
 
@@ -180,7 +185,7 @@ class Connection(Closing):
     def on_error(self, error: JMSError) -> None:
         """See ConnectionEvents: told to the exception listener, and to the log where there is none."""
         with self._lock:
-            if self._exception_listener is None:
+            if self._exception_listener is None or self._ended:
                 log.error("%s: %s", self.url, error)
                 return
             self._troubles.put(error)

@@ -109,8 +109,14 @@ def test_port_that_speaks_http_is_named(http_port: int) -> None:
 
 
 def test_port_that_speaks_openwire_is_named(activemq: RealBroker) -> None:
-    with pytest.raises(ProtocolError, match="OpenWire"):
-        redelivery.connect(activemq.openwire_url.replace("tcp://", "stomp://"), connect_timeout=5)
+    """ActiveMQ closes about one such connection in seven before it has said what it speaks; then that is said."""
+    texts = []
+    while not texts or ("OpenWire" not in texts[-1] and len(texts) < 20):
+        with pytest.raises((ProtocolError, ConnectError)) as refusal:
+            redelivery.connect(activemq.openwire_url.replace("tcp://", "stomp://"), connect_timeout=5)
+        texts.append(str(refusal.value))
+    assert "OpenWire" in texts[-1]
+    assert all("is it a STOMP port" in text for text in texts[:-1])
 
 
 def test_port_that_speaks_amqp_is_refused(activemq: RealBroker) -> None:
