@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from tests.client.shell import SOON, Bench, eventually, receive
 
-from redelivery import AckMode, InDoubtError, RedeliveryPolicy
+from redelivery import AckMode, InDoubtError, JMSError, RedeliveryPolicy
 from redelivery.broker.vm_channel import VmChannel
 from redelivery.transports.base import Flow
 from redelivery.transports.wire.clock import epoch_ms
@@ -129,3 +129,26 @@ def test_a_commit_in_doubt_names_what_it_is_about_and_the_session_goes_on(
     assert [each.body for each in caught.value.received] == ["m1"]
     assert [each.body for each in caught.value.sent] == (["r1"] if session.transacted else [])
     assert receive(consumer).body == "m2"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, JMSError])
+@pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT], ids=lambda mode: mode.name)
+def test_a_message_that_was_on_its_way_out_is_not_acknowledged(
+    bench: Bench, mode: AckMode, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transport is told that it is handed out, and fails: nobody got it, so no commit may cover it."""
+    handed_out = VmChannel.handed_out
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(VmChannel, "handed_out", handed_out)
+        raise error("not now")
+
+    bench.send("m1")
+    session, consumer = bench.consuming(mode)
+    monkeypatch.setattr(VmChannel, "handed_out", failing)
+    with pytest.raises(error):
+        consumer.receive(SOON)
+    session.commit() if session.transacted else session.acknowledge()
+    assert bench.left == ["m1"]
+    message = receive(consumer)
+    assert (message.body, message.delivery_count) == ("m1", 1)

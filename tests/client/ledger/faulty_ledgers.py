@@ -243,6 +243,15 @@ class SomethingKeptAfterTheLoss(Ledger):
         self.held.update(dict.fromkeys(kept))
 
 
+class ForgottenMessagePutBack(Ledger):
+    def put_back(self, delivery: Delivery) -> None:
+        if delivery.state is HELD:
+            super().put_back(delivery)
+        else:
+            delivery.state = READY
+            delivery.link.consumer.ready.appendleft(delivery)
+
+
 class DeadlineInThePast(Ledger):
     def next_deadline(self, station: Station | None = None) -> float:
         return min(super().next_deadline(station), 1000.0)

@@ -205,6 +205,8 @@ class LedgerMachine(RuleBasedStateMachine):
         for delivery in self.letters.values():
             assert not self.ledger.consumed(delivery)
             assert not self.ledger.acknowledge(delivery, delivery.redeliveries)
+            self.ledger.put_back(delivery)
+        assert not any(station.ready for station in self.ledger.stations)
         self._start()
 
     # clocks
