@@ -6,7 +6,14 @@ import pytest
 from tests.conformance.pairs import Pair
 from tests.conformance.stage import Stage, bodies, numbered, receive, receive_all
 
-from redelivery import AckMode, JMSError, ResourceAllocationError, SecurityError, TransactionRolledBackError
+from redelivery import (
+    AckMode,
+    JMSError,
+    RedeliveryPolicy,
+    ResourceAllocationError,
+    SecurityError,
+    TransactionRolledBackError,
+)
 
 RESTRICTED = {"username": "restricted", "password": "restricted"}
 
@@ -30,6 +37,27 @@ def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
     session.close()
     assert stage.left() == []
     assert sorted(body for target in targets for body in stage.left_bodies(target)) == numbered(30)
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_another_sessions_commit_does_not_take_what_a_rollback_gives_back(stage: Stage, count: int) -> None:
+    """Classic's COMMIT forgets what the other sessions of the connection have acknowledged in their transactions."""
+    other = f"{stage.queue}.other"
+    stage.send(*numbered(count))
+    stage.send(*numbered(count), queue=other)
+    errors: list[JMSError] = []
+    at_once = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)
+    connection = stage.connect(redelivery_policy=at_once, exception_listener=errors.append)
+    mine, others = (connection.session(AckMode.TRANSACTED) for _ in range(2))
+    consumer, beside = mine.consumer(stage.queue, prefetch=10), others.consumer(other, prefetch=10)
+    assert bodies(receive_all(consumer, count)) == numbered(count)
+    receive_all(beside, count)
+    others.commit()
+    mine.rollback()
+    assert bodies(receive_all(consumer, count)) == numbered(count)
+    mine.commit()
+    connection.close()
+    assert (stage.left_bodies(), stage.left_bodies(other), errors) == ([], [], [])
 
 
 def test_two_sessions_of_one_connection_do_not_mix_their_transactions(stage: Stage) -> None:

@@ -53,6 +53,8 @@ def test_a_commit_without_sends_is_one_write() -> None:
         b"ACK",
         b"ACK",
         b"COMMIT",
+        b"BEGIN",  # an empty transaction, undone: the broker's list of what was transacted begins anew
+        b"ABORT",
         b"",
     ]
 
@@ -157,6 +159,7 @@ def test_a_refused_commit_leaves_the_deliveries_ours() -> None:
     def then(end: BrokerEnd) -> None:
         end.take("BEGIN"), end.take("ACK")
         end.refuse(end.take("COMMIT"), "no")
+        end.take("BEGIN"), end.take("ABORT")
         end.take("BEGIN"), end.take("ACK")
         end.answer(end.take("COMMIT"))
 

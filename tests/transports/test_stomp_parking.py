@@ -69,7 +69,7 @@ def test_a_commit_puts_what_is_parked_aside_or_classic_would_forget_it() -> None
     frames: list[list[str]] = []
 
     def then(end: BrokerEnd) -> None:
-        while len(frames) < 8:
+        while len(frames) < 10:
             frame = end.take()
             frames.append(lines(frame))
             if "receipt" in frame.headers:
@@ -82,10 +82,11 @@ def test_a_commit_puts_what_is_parked_aside_or_classic_would_forget_it() -> None
         session.channel.park([first])
         session.do(session.channel.commit([second]))
         session.channel.unpark([first])
-    one, own, two = frames[0][-1], frames[3][-1], frames[6][-1]
-    assert frames[:8] == [
+    one, own, empty, two = (frames[at][-1] for at in (0, 3, 6, 8))
+    assert frames[:10] == [
         ["BEGIN", one], ["ACK", "a:1", one],
         ["ABORT", one], ["BEGIN", own], ["ACK", "a:2", own], ["COMMIT", own],
+        ["BEGIN", empty], ["ABORT", empty],
         ["BEGIN", two], ["ACK", "a:1", two],
     ]  # fmt: skip
 

@@ -44,6 +44,8 @@ class StompChannel(Channel):
         self._errors_before = 0  # the router's count at its BEGIN
         self._parking = Parking()
         self._enlists = talk.dialect.enlist_at_most > 0 and mode in (AckMode.TRANSACTED, AckMode.CLIENT)
+        if self._enlists:
+            talk.router.enlisting.add(self)
 
     def attach(self, link: Link) -> Flow[None]:
         """SUBSCRIBE, answered."""
@@ -85,9 +87,11 @@ class StompChannel(Channel):
             subscription = ours.subscription
             held = subscription.held
             held.append(ours)
-            if len(held) >= subscription.mark:
+            alone = len(self._talk.router.enlisting) == 1
+            if len(held) >= (subscription.mark if alone else subscription.window):
                 subscription.held = []
-                self._outbox.write(self._work.enlist(held))
+                # another session's COMMIT would make the broker forget these: its list must not have them
+                self._outbox.write(self._work.enlist(held) + (b"" if alone else commits.forget(self._talk)))
 
     def accept(self, deliveries: Sequence[Delivery], *, lazy: bool) -> None:
         """ACK, outside any transaction."""
@@ -170,6 +174,7 @@ class StompChannel(Channel):
 
     def close(self) -> Flow[None]:
         """ABORTs and UNSUBSCRIBEs, answered; that no answer came is reported."""
+        self._talk.router.enlisting.discard(self)
         try:
             undo = self._unpark(self._parking.parked())
             self._talk.abort(self._work)

@@ -44,7 +44,7 @@ def commit(
     except ConnectionLostError as error:
         work.close()
         raise TransactionRolledBackError(f"the connection was lost before the commit: {error}") from error
-    yield from _end(talk, work, enlisted + work.commit(receipt) + after, pending, receipt)
+    yield from _end(talk, work, enlisted + work.commit(receipt) + forget(talk) + after, pending, receipt)
     if not atomic and deliveries:
         try:
             yield from _acknowledge(talk, deliveries)
@@ -89,6 +89,15 @@ def empty(receipt: bytes) -> bytes:
     """A transaction of nothing, undone and answered: a question that every frame before it comes before."""
     work = UnitOfWork()
     return work.begin() + b"ABORT\nreceipt:%b" % receipt + work.end_of_frame()
+
+
+def forget(talk: Conversation) -> bytes:
+    """An empty transaction, undone: the broker's list of transacted messages of each subscription is empty after it.
+
+    Without it that list grows with every commit, and each COMMIT walks through all of it.
+    """
+    work = UnitOfWork()
+    return work.begin() + b"ABORT" + work.end_of_frame() if talk.dialect.commit_ends_parking else b""
 
 
 def _around(talk: Conversation, parking: Parking) -> tuple[bytes, bytes]:

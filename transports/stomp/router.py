@@ -42,6 +42,7 @@ class Router:
         self.receipts: dict[bytes, Pending] = {}
         self.last_error: JMSError | None = None
         self.errors = 0  # so far
+        self.enlisting: set[object] = set()  # the channels of the connection that acknowledge in transactions
 
     def add(self, subscription: Subscription) -> None:
         """Its messages go to its inbox from now on."""

@@ -21,7 +21,7 @@ class Subscription:
 
     __slots__ = (
         *("ack_key", "ack_start", "dialect", "ended", "events", "half", "held", "identifier", "lazy", "link", "mark"),
-        "version",
+        *("version", "window"),
     )
 
     def __init__(self, link: Link, events: SessionEvents, dialect: StompDialect, version: str) -> None:
@@ -33,6 +33,7 @@ class Subscription:
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
         self.held: list[StompDelivery] = []  # handed out, and not in the transaction
         window = dialect.default_prefetch if link.prefetch is None else link.prefetch
+        self.window = max(1, min(window, 2 * dialect.enlist_at_most))  # beyond this the broker would stop
         self.half = max(1, window // 2)
         self.lazy = 0  # acknowledgements since some of them were written
         self.mark = max(1, min(window // 2, dialect.enlist_at_most))
