@@ -110,7 +110,7 @@ def test_port_that_speaks_http_is_named(http_port: int) -> None:
 
 def test_port_that_speaks_openwire_is_named(activemq: RealBroker) -> None:
     """ActiveMQ closes about one such connection in seven before it has said what it speaks; then that is said."""
-    texts = []
+    texts: list[str] = []
     while not texts or ("OpenWire" not in texts[-1] and len(texts) < 20):
         with pytest.raises((ProtocolError, ConnectError)) as refusal:
             redelivery.connect(activemq.openwire_url.replace("tcp://", "stomp://"), connect_timeout=5)
