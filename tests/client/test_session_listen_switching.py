@@ -103,7 +103,8 @@ class TestStop:
         gate = Gate()
         recorder = Recorder(gate)
         connection = bench.connect()
-        connection.session().consumer(bench.queue).listen(recorder)
+        session = connection.session()
+        session.consumer(bench.queue).listen(recorder)
         bench.send("m1", "m2")
         assert gate.entered.wait(SOON)
 
@@ -112,6 +113,7 @@ class TestStop:
             return recorder.running
 
         stopping = background.start(stop)
+        eventually(lambda: not session._core.running)  # stop() has begun, and waits
         gate.leave.set()
         assert stopping() == 0
         assert recorder.bodies == ["m1"]
