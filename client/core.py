@@ -22,7 +22,7 @@ from redelivery.client.options import Options
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Delivery, Flow, Link, Pending, T, Transport
+from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, T, Transport
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class SessionCore:
         self.dead_letters = dead_letters
         self.sent: list[Message] = []  # in the open transaction
         self.channel = transport.channel(mode, self)
+        self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
 
     # what the transport says, on whichever thread reads
 
@@ -147,6 +148,8 @@ class SessionCore:
         delivery = self.next(station, hold)
         if delivery is not None:
             return delivery
+        if timeout == 0 and self.running:
+            self.do(self.channel.fetch(station.link))  # "what is there" is what the broker has
         deadline = None if timeout is None else monotonic() + timeout
         looked = False
         while True:

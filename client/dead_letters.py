@@ -47,6 +47,7 @@ class DeadLetters:
             persistent=delivery.header("persistent"),
             expired=order.expired,
             native_available=capabilities.native_poison,
+            native_possible=capabilities.poison_by_broker,
         )
         match decision:
             case Native():

@@ -35,12 +35,17 @@ def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: fl
         return None
     timeout = max(0.0, timeout)
     deadline = monotonic() + timeout
+    patience = NEVER if pending.patience is None else pending.patience
+    again = deadline - timeout + patience
     while not pending.done:
-        remaining = deadline - monotonic()
-        if remaining <= 0:
+        now = monotonic()
+        if now >= deadline:
             return RequestTimeoutError(f"the broker did not answer within {timeout:.3g} s")
         try:
-            transport.wait(waiter, remaining)
+            if now >= again:
+                again = now + patience
+                pending.ask_again()
+            transport.wait(waiter, min(deadline, again) - now)
         except ConnectionLostError as error:
             return None if pending.done else error
     return None

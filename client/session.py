@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Self
+from typing import Self, cast
 
+from redelivery.client.browser import QueueBrowser, check_browsable
 from redelivery.client.closing import Closing
 from redelivery.client.consumer import Consumer
 from redelivery.client.core import SessionCore
@@ -17,7 +18,7 @@ from redelivery.client.listeners import ListenerLoop
 from redelivery.client.producer import Producer
 from redelivery.client.subscriptions import begin
 from redelivery.client.transactions import acknowledge_one, close_books, commit, rollback
-from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
@@ -68,6 +69,18 @@ class Session(Closing):
         """A topic by its name, which is not created by this."""
         return Topic(name)
 
+    def temporary_queue(self) -> TemporaryQueue:
+        """A queue that the broker makes and removes with this connection; it may be a ``reply_to``.
+
+        Raises:
+            UnsupportedError: the broker makes none over this protocol.
+        """
+        return cast(TemporaryQueue, self._temporary("temporary_queue", TemporaryQueue))
+
+    def temporary_topic(self) -> TemporaryTopic:
+        """The same as a topic. Raises UnsupportedError likewise."""
+        return cast(TemporaryTopic, self._temporary("temporary_topic", TemporaryTopic))
+
     def consumer(
         self,
         destination: Destination | str,
@@ -94,8 +107,7 @@ class Session(Closing):
         target = parse_destination(destination)
         if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
             raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
-        if selector is not None and not isinstance(selector, str):
-            raise ConfigError(f"selector must be a text, not a {type(selector).__name__}")
+        _check_selector(selector)
         window = (core.options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
         core.enter("consumer")
         try:
@@ -134,6 +146,28 @@ class Session(Closing):
                 ttl=ttl,
                 delivery_delay=delivery_delay,
             )
+        finally:
+            core.use.release()
+
+    def browser(self, queue: Destination | str, *, selector: str | None = None) -> QueueBrowser:
+        """A browser: an iterable of what a queue holds, which takes nothing.
+
+        Args:
+            queue: a Queue or a text; no wildcards.
+            selector: JMS's condition on headers and properties, judged by the broker.
+
+        Raises:
+            InvalidDestinationError: it is a topic.
+            UnsupportedError: it is a pattern, or the broker cannot browse; the text says why.
+        """
+        core = self._core
+        target = parse_destination(queue)
+        _check_selector(selector)
+        core.enter("browser")
+        try:
+            found = check_browsable(core.transport.peer, target, selector)
+            window = core.options.prefetch.for_destination(found, browser=True)
+            return QueueBrowser(core, self._loop, found, selector=selector or None, window=window)
         finally:
             core.use.release()
 
@@ -265,6 +299,14 @@ class Session(Closing):
     def __repr__(self) -> str:
         return f"<Session {self.ack_mode.name}{' closed' if self.closed else ''}>"
 
+    def _temporary(self, action: str, kind: type[Destination]) -> Destination:
+        core = self._core
+        core.enter(action)
+        try:
+            return core.do(core.channel.temporary(kind))
+        finally:
+            core.use.release()
+
     def _transacted(self, action: str) -> None:
         if not self.transacted:
             raise IllegalStateError(f"{action}: the session's mode is {self.ack_mode.name}, not TRANSACTED")
@@ -288,3 +330,8 @@ class Session(Closing):
         finally:
             core.ledger.transport_lost()
             core.use.release()
+
+
+def _check_selector(selector: object) -> None:
+    if selector is not None and not isinstance(selector, str):
+        raise ConfigError(f"selector must be a text, not a {type(selector).__name__}")

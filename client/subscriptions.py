@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from redelivery.client.core import SessionCore
 from redelivery.client.ledger import Station
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -27,7 +27,7 @@ def begin(
     own_policy: RedeliveryPolicy | None,
 ) -> tuple[Station, RedeliveryPolicy, bool]:
     """A station for a new consumer, its policy, and whether it is attached already (a window of 0 comes later)."""
-    _check_capable(core, selector, no_local)
+    _check_capable(core, target, selector, no_local)
     policy = own_policy or core.options.redelivery_policies.policy_for(target)
     answer = _policy_of(core, target, own_policy, policy)
     station = _deferred(core, target, selector, no_local)
@@ -50,8 +50,13 @@ def begin(
     return station, policy, True
 
 
-def _check_capable(core: SessionCore, selector: str | None, no_local: bool) -> None:
+def _check_capable(core: SessionCore, target: Destination, selector: str | None, no_local: bool) -> None:
     peer = core.transport.peer
+    if target.is_pattern and isinstance(target, Queue) and not peer.capabilities.queue_patterns:
+        raise UnsupportedError(
+            f"{target}: {peer.provider_name} over {peer.protocol} has no consumers of a pattern of queues; "
+            "make a consumer for each queue"
+        )
     for asked, can, what in (
         (selector, peer.capabilities.selectors, "selectors"),
         (no_local, peer.capabilities.no_local, "no_local"),

@@ -33,7 +33,10 @@ def commit(core: SessionCore) -> None:
     try:
         core.do(core.channel.commit(covered))
     except TransactionRolledBackError as error:
-        core.ledger.rollback(monotonic(), error)
+        if error.redelivered_by_broker:
+            core.ledger.settled(covered)
+        else:
+            core.ledger.rollback(monotonic(), error)
         core.carry_out()
         raise
     except InDoubtError as error:
@@ -81,7 +84,8 @@ def close_books(core: SessionCore) -> None:
         core.ledger.close(monotonic())
         core.carry_out()
     finally:
-        core.do(core.channel.close())
+        for channel in (*core.browsing, core.channel):
+            core.do(channel.close())
 
 
 def _message(delivery: Delivery) -> Message:

@@ -11,16 +11,19 @@ class Capabilities:
 
     ``transactions``: sends and acknowledgements can be one unit of work.
     ``native_poison``: a poisoned message can be handed to the broker, which surely has a dead-letter queue.
+    ``poison_by_broker``: it can be handed one at all, which it dead-letters if it is set up to.
     ``poison_carries_cause``: the broker's own dead letter says why.
     ``exact_counts``: the wire carries a delivery count (otherwise only a redelivered flag: base 1 or 2).
     ``counts_prefetched``: a lost connection raises the count of messages that nobody saw.
     ``selectors``, ``browse``, ``delayed_delivery``, ``no_local``: the broker does them.
+    ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
     ``message_ids``: the broker tells the id of a sent message.
     ``body_kinds``: the kinds of body that arrive as they were sent.
     """
 
     transactions: bool = True
     native_poison: bool = False
+    poison_by_broker: bool = False
     poison_carries_cause: bool = False
     exact_counts: bool = False
     counts_prefetched: bool = True
@@ -28,5 +31,6 @@ class Capabilities:
     browse: bool = False
     delayed_delivery: bool = False
     no_local: bool = False
+    queue_patterns: bool = False
     message_ids: bool = False
     body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))

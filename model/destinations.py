@@ -46,6 +46,37 @@ class Topic(Destination):
     scheme: ClassVar[str] = "topic"
 
 
+class TemporaryQueue(Queue):
+    """A queue that the broker made and named, and removes with the connection. ``str()`` gives ``temp-queue://name``.
+
+    Its name is the broker's own, to be used as it is; some brokers begin it with ``temp-queue://``.
+    """
+
+    __slots__ = ()
+    scheme: ClassVar[str] = "temp-queue"
+
+    def __str__(self) -> str:
+        return _temporary_text(self)
+
+
+class TemporaryTopic(Topic):
+    """A topic that the broker made and named, and removes with the connection. ``str()`` gives ``temp-topic://name``.
+
+    Its name is the broker's own, as with `TemporaryQueue`.
+    """
+
+    __slots__ = ()
+    scheme: ClassVar[str] = "temp-topic"
+
+    def __str__(self) -> str:
+        return _temporary_text(self)
+
+
+def _temporary_text(temporary: Destination) -> str:
+    scheme = f"{temporary.scheme}://"
+    return temporary.name if temporary.name.startswith(scheme) else scheme + temporary.name
+
+
 def destination(value: Destination | str) -> Destination:
     """A destination from itself or from its text; a text without a scheme is a queue.
 

@@ -86,7 +86,13 @@ class SecurityError(JMSError):
 
 
 class TransactionRolledBackError(JMSError):
-    """The transaction was rolled back instead of committed: nothing was sent, every delivery comes again."""
+    """The transaction was rolled back instead of committed: nothing was sent, every delivery comes again.
+
+    ``redelivered_by_broker``: the deliveries were the broker's to decide (AMQP), so it redelivers them, at once and
+    with its own count. Otherwise they come again by the redelivery policy.
+    """
+
+    redelivered_by_broker = False
 
 
 class InDoubtError(JMSError):

@@ -48,13 +48,14 @@ Decision: TypeAlias = Native | CopyTo | Drop
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
-    """The arguments of `DeadLetterStrategy.decide`."""
+class Facts:
+    """The arguments of `DeadLetterStrategy.decide`, for the strategies themselves."""
 
     original: Destination
     persistent: bool
     expired: bool
     native_available: bool
+    native_possible: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +81,29 @@ class DeadLetterStrategy(ABC):
         if self.expiration is not None:
             object.__setattr__(self, "expiration", check_seconds("expiration", self.expiration) or None)
 
-    def decide(self, original: Destination, *, persistent: bool, expired: bool, native_available: bool) -> Decision:
+    def decide(
+        self,
+        original: Destination,
+        *,
+        persistent: bool,
+        expired: bool,
+        native_available: bool,
+        native_possible: bool = True,
+    ) -> Decision:
         """What becomes of a message that came from ``original``.
 
         ``native_available``: the broker surely has a dead-letter queue (`Capabilities.native_poison`).
+        ``native_possible``: it can be told of poison at all (`Capabilities.poison_by_broker`).
         """
         if expired and not self.process_expired:
             return Drop("it has expired, and process_expired is False")
-        return self._place(_Facts(original, persistent, expired, native_available))
+        return self._place(Facts(original, persistent, expired, native_available, native_possible))
 
     @abstractmethod
-    def _place(self, facts: _Facts) -> Decision:
+    def _place(self, facts: Facts) -> Decision:
         """Where it goes, unless it has expired and is not wanted."""
 
-    def _copy(self, facts: _Facts, target: Destination) -> Decision:
+    def _copy(self, facts: Facts, target: Destination) -> Decision:
         if not facts.persistent and not self.process_non_persistent:
             return Drop("it is not persistent, and process_non_persistent is False")
         if target == facts.original:
@@ -111,7 +121,7 @@ class SharedDeadLetterStrategy(DeadLetterStrategy):
         DeadLetterStrategy.__post_init__(self)
         _target("dead_letter_queue", self.dead_letter_queue)
 
-    def _place(self, facts: _Facts) -> Decision:
+    def _place(self, facts: Facts) -> Decision:
         return self._copy(facts, destination(self.dead_letter_queue))
 
 
@@ -140,7 +150,7 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
         check_flag("use_queue_for_queue_messages", self.use_queue_for_queue_messages)
         check_flag("use_queue_for_topic_messages", self.use_queue_for_topic_messages)
 
-    def _place(self, facts: _Facts) -> Decision:
+    def _place(self, facts: Facts) -> Decision:
         if isinstance(facts.original, Topic):
             name = f"{self.topic_prefix}{facts.original.name}{self.topic_suffix}"
             as_queue = self.use_queue_for_topic_messages
@@ -154,7 +164,8 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
 class BrokerDeadLetterStrategy(DeadLetterStrategy):
     """The broker dead-letters where it surely has a dead-letter queue, otherwise as SharedDeadLetterStrategy().
 
-    ``configured``: True: this broker is set up to dead-letter, always leave it to it; False: never; None: only where
+    ``configured``: True: this broker is set up to dead-letter, so leave it to it wherever its protocol has a word for
+    poison (Artemis and HornetQ over STOMP, and Broker-J, have none: a copy there); False: never; None: only where
     the dialect is sure of it, and the broker can do what ``expiration`` and ``process_non_persistent`` ask for.
     """
 
@@ -165,13 +176,13 @@ class BrokerDeadLetterStrategy(DeadLetterStrategy):
         if self.configured is not None:
             check_flag("configured", self.configured)
 
-    def _place(self, facts: _Facts) -> Decision:
+    def _place(self, facts: Facts) -> Decision:
         if self.configured is None:
             # A broker gives its dead letters no expiration of ours, and Classic drops non-persistent ones.
             able = self.expiration is None and (facts.persistent or not self.process_non_persistent)
             native = facts.native_available and able
         else:
-            native = self.configured
+            native = self.configured and facts.native_possible
         return Native() if native else self._copy(facts, Queue(DEFAULT_DEAD_LETTER_QUEUE))
 
 
@@ -202,7 +213,7 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
             raise ConfigError(f"otherwise={self.otherwise!r}: use a dead-letter strategy")
         check_whole("report_interval", self.report_interval, 0)
 
-    def _place(self, facts: _Facts) -> Decision:
+    def _place(self, facts: Facts) -> Decision:
         original = facts.original
         if not self._expressions or any(each.fullmatch(original.name) for each in self._expressions):
             return Drop(f"messages of {original} are discarded", True, self.report_interval)
@@ -211,6 +222,7 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
             persistent=facts.persistent,
             expired=facts.expired,
             native_available=facts.native_available,
+            native_possible=facts.native_possible,
         )
 
 

@@ -18,15 +18,17 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.model.errors import JMSError
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.delivery import Delivery, Link
 
 __all__ = [
+    "NO_ANSWER",
     "Channel",
     "ConnectionEvents",
     "Delivery",
@@ -52,9 +54,13 @@ class Waiter(Protocol):
 
 
 class Pending:
-    """The answer to one request: done at most once, by the transport."""
+    """The answer to one request: done at most once, by the transport.
+
+    ``patience``: seconds after which whoever waits calls `ask_again`, as long as there is no answer; None for never.
+    """
 
     __slots__ = ("done", "error", "on_done", "value", "waiter")
+    patience: ClassVar[float | None] = None
 
     def __init__(self, waiter: Waiter | None = None, on_done: Callable[[Pending], None] | None = None) -> None:
         self.waiter = waiter
@@ -71,16 +77,25 @@ class Pending:
         """The broker said no, or will never answer."""
         self._finish(None, error)
 
+    def ask_again(self) -> None:
+        """The request may have been missed: make it once more. Raises ConnectionLostError."""
+
+    def pass_on(self, answered: Pending) -> None:
+        """The same answer as another's; for its ``on_done``."""
+        self._finish(answered.value, answered.error)
+
     def _finish(self, value: object, error: JMSError | None) -> None:
         if self.done:
             return
         self.value, self.error, self.done = value, error, True
-        if self.on_done is not None:
-            self.on_done(self)
+        on_done, self.on_done = self.on_done, None  # it may hold us: no cycle is left for the garbage collector
+        if on_done is not None:
+            on_done(self)
         if self.waiter is not None:
             self.waiter.wake()
 
 
+NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown into a flow whose answer did not come
 Flow: TypeAlias = Generator[Pending, None, T]
 
 
@@ -148,6 +163,34 @@ class Channel(ABC):
     def detach(self, link: Link) -> Flow[None]:
         """Stop consuming; deliveries of the link that are neither settled nor in `commit` are the broker's again."""
 
+    def fetch(self, link: Link) -> Flow[None]:  # noqa: ARG002  # of those that can ask
+        """Everything that the broker has for the link now, as far as its window goes, has come when this ends.
+
+        Where the protocol cannot ask, what is on its way comes later.
+        """
+        yield from ()
+
+    def look(self, link: Link) -> Flow[bool]:  # noqa: ARG002  # of those that can browse
+        """For a link that browses: more of what the queue holds is in the inbox; False: that was all.
+
+        To be asked when the application has had what came before.
+
+        Raises:
+            UnsupportedError: there is no browsing over this protocol.
+            JMSError: the broker has ended the link.
+        """
+        yield from ()
+        raise UnsupportedError("there is no browsing over this protocol")
+
+    def temporary(self, kind: type[Destination]) -> Flow[Destination]:
+        """A TemporaryQueue or TemporaryTopic that the broker makes and removes with the connection.
+
+        Raises:
+            UnsupportedError: it makes none over this protocol.
+        """
+        yield from ()
+        raise UnsupportedError(f"there is no {kind.__name__} over this protocol and broker")
+
     @abstractmethod
     def handed_out(self, delivery: Delivery) -> None:
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
@@ -173,7 +216,8 @@ class Channel(ABC):
         """Make the sends visible and acknowledge the deliveries, as one unit.
 
         Raises:
-            TransactionRolledBackError: nothing happened; the deliveries are still ours.
+            TransactionRolledBackError: nothing happened; the deliveries are still ours, unless the error says that
+                the broker redelivers them.
             InDoubtError: the answer did not come; the deliveries are forgotten.
         """
 
@@ -218,6 +262,8 @@ class Transport(ABC):
     @abstractmethod
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; may read meanwhile.
+
+        A ``timeout`` of 0 takes in what the wire has brought, whether woken or not.
 
         Raises ConnectionLostError when the connection is gone.
         """

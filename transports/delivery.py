@@ -13,7 +13,7 @@ from redelivery.model.values import Body, Value
 class Link:
     """One consumer's attachment to a destination. The transport fills `id`; the session owns `consumer`."""
 
-    __slots__ = ("consumer", "destination", "id", "no_local", "prefetch", "selector")
+    __slots__ = ("browse", "consumer", "destination", "id", "no_local", "prefetch", "selector")
 
     def __init__(
         self,
@@ -22,11 +22,13 @@ class Link:
         prefetch: int | None = None,
         selector: str | None = None,
         no_local: bool = False,
+        browse: bool = False,
     ) -> None:
         self.destination = destination
         self.prefetch = prefetch  # None: the dialect's default, filled in by attach
         self.selector = selector
         self.no_local = no_local
+        self.browse = browse  # it looks at a queue and takes nothing: what comes is never settled, see `Channel.look`
         self.id = ""
         self.consumer: Any = None
 

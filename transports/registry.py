@@ -14,9 +14,8 @@ _ELSEWHERE = {
     "tcp": _OPENWIRE,
     "ssl": _OPENWIRE.replace("stomp://host:61613", "stomp+ssl://host:61614"),
     "nio": _OPENWIRE,
-    "amqp": "(AMQP 1.0) is not in this version; ActiveMQ's STOMP is stomp://host:61613",
-    "amqps": "(AMQP 1.0 over TLS) is not in this version; ActiveMQ's STOMP is stomp+ssl://host:61614",
 }
+_EXTRAS = {"proton": "amqp", "cproton": "amqp", "cproton_ffi": "amqp"}  # the module that is missing, and who brings it
 
 
 @cache
@@ -32,5 +31,13 @@ def transport_class(scheme: str) -> type[Transport]:
     if not found:
         known = ", ".join(sorted(f"{name}://" for name in entry_points(group=GROUP).names))
         raise ConfigError(f"no transport for {scheme}:// is installed; known are {known}")
-    loaded: type[Transport] = next(iter(found)).load()
+    try:
+        loaded: type[Transport] = next(iter(found)).load()
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(error.name or "")
+        if extra is None:
+            raise
+        raise ConfigError(
+            f"{scheme}:// needs a package that is not installed: pip install 'redelivery[{extra}]'"
+        ) from error
     return loaded

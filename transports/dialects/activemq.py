@@ -5,37 +5,35 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.dialect import STOMP_HEADERS, Dialect, StompDialect
+from redelivery.transports.dialects.dialect import (
+    ALL_KINDS,
+    JMS_HEADERS,
+    STOMP_HEADERS,
+    AmqpDialect,
+    Dialect,
+    StompDialect,
+)
 
 # JMS headers, and what the broker adds. `JMSXGroupID` and `JMSXGroupSeq` do not arrive at all.
-_OWNED: Final = STOMP_HEADERS | {
-    "AMQ_SCHEDULED_DELAY",
-    "JMSXDeliveryCount",
-    "JMSXGroupID",
-    "JMSXGroupSeq",
-    "browser",
-    "correlation-id",
-    "expires",
-    "persistent",
-    "priority",
-    "reply-to",
-    "scheduledJobId",
-    "timestamp",
-    "transformation",
-    "transformation-error",
-    "type",
-}
+_OWNED: Final = (
+    STOMP_HEADERS
+    | JMS_HEADERS
+    | {"AMQ_SCHEDULED_DELAY", "browser", "scheduledJobId", "transformation", "transformation-error"}
+)
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(
         transactions=True,
         native_poison=True,
+        poison_by_broker=True,
         poison_carries_cause=False,  # NACK has no place for it
         exact_counts=False,  # only `redelivered:true`
         counts_prefetched=True,
         selectors=True,
+        browse=True,
         delayed_delivery=True,  # needs schedulerSupport="true" at the broker
         no_local=True,
+        queue_patterns=True,
         body_kinds=frozenset(("text", "bytes", "map", "none")),
     ),
     owned_headers=_OWNED,
@@ -54,4 +52,29 @@ STOMP: Final = StompDialect(
     delay_header="AMQ_SCHEDULED_DELAY",
 )
 
-DIALECT: Final = Dialect(name="activemq", provider="ActiveMQ", server_prefix="ActiveMQ/", stomp=STOMP)
+AMQP: Final = AmqpDialect(
+    capabilities=Capabilities(
+        transactions=True,
+        native_poison=True,
+        poison_by_broker=True,
+        exact_counts=True,
+        counts_prefetched=True,  # a lost connection charges what nobody saw
+        selectors=True,
+        browse=True,
+        delayed_delivery=True,
+        no_local=True,
+        queue_patterns=True,
+        message_ids=True,
+        body_kinds=ALL_KINDS,
+    ),
+    topic_prefix="topic://",  # it looks at no capability: an address is a queue's
+    topic_waits_for_credit=True,
+    most_credit=200,  # a backlog is paged by 200, and then sleeps until credit or an outcome comes
+    rejected_is_poison=True,
+    session_end_counts=True,
+    delay_annotation="x-opt-delivery-delay",
+)
+
+DIALECT: Final = Dialect(
+    name="activemq", provider="ActiveMQ", server_prefix="ActiveMQ/", product="ActiveMQ", stomp=STOMP, amqp=AMQP
+)

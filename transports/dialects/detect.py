@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from redelivery.model.errors import ConfigError
-from redelivery.transports.dialects import activemq, embedded, unknown
-from redelivery.transports.dialects.dialect import Dialect
+from redelivery.model.errors import ConfigError, UnsupportedError
+from redelivery.transports.dialects import activemq, artemis, embedded, hornetq, qpid, rabbitmq, unknown
+from redelivery.transports.dialects.dialect import AmqpDialect, DepthQuestion, Dialect, StompDialect
 
 AUTO: Final = "auto"
-_DIALECTS: Final = {each.name: each for each in (activemq.DIALECT, embedded.DIALECT, unknown.DIALECT)}
+_DIALECTS: Final[Mapping[str, Dialect]] = {
+    each.DIALECT.name: each.DIALECT for each in (activemq, artemis, hornetq, qpid, rabbitmq, embedded, unknown)
+}
 
 
 def check_name(name: str) -> None:
@@ -19,12 +22,61 @@ def check_name(name: str) -> None:
         raise ConfigError(f"dialect={name!r} is not known; it is one of {known}")
 
 
-def detect(name: str, server: str) -> Dialect:
-    """The dialect of that name; for ``"auto"`` the one of a broker that names itself ``server``. Raises ConfigError."""
+def detect_stomp(name: str, server: str) -> tuple[Dialect, StompDialect]:
+    """The dialect of that name; for ``"auto"`` the one of a broker whose header ``server`` that is.
+
+    Raises:
+        ConfigError: there is no dialect of that name.
+        UnsupportedError: that broker has no STOMP.
+    """
     check_name(name)
-    if name != AUTO:
-        return _DIALECTS[name]
-    for dialect in _DIALECTS.values():
-        if dialect.server_prefix and server.startswith(dialect.server_prefix):
-            return dialect
-    return unknown.DIALECT
+    found = _DIALECTS[name] if name != AUTO else unknown.DIALECT
+    if name == AUTO:
+        for each in _DIALECTS.values():
+            if each.server_prefix and server.startswith(each.server_prefix):
+                found = each
+    if found.stomp is None:
+        raise UnsupportedError(f"{found.provider} has no STOMP; use amqp://")
+    return found, found.stomp
+
+
+def stomp_host(name: str, refusal: str | None = None) -> str | None:
+    """The virtual host to name in CONNECT of a broker of that dialect; None: that of the URL.
+
+    ``refusal``: what the broker said when that of the URL was named, so that there is no guess before. ``"auto"`` has
+    nothing else to go by.
+    """
+    for each in _DIALECTS.values():
+        stomp = each.stomp
+        if stomp is None or name not in (AUTO, each.name):
+            continue
+        if refusal is None and name == each.name:
+            return stomp.virtual_host
+        if refusal and stomp.virtual_host_refused is not None and stomp.virtual_host_refused in refusal.lower():
+            return stomp.virtual_host
+    return None
+
+
+def detect_amqp(name: str, product: str, container: str) -> tuple[Dialect, AmqpDialect]:
+    """The same, for a broker whose connection property ``product`` and whose container id those are.
+
+    Raises:
+        ConfigError: there is no dialect of that name.
+        UnsupportedError: that broker's AMQP 1.0 cannot be used.
+    """
+    check_name(name)
+    found = _DIALECTS[name] if name != AUTO else unknown.DIALECT
+    if name == AUTO:
+        for each in _DIALECTS.values():
+            if (product == each.product) if product else (each.anonymous and not container):
+                found = each
+    if found.amqp is None or found.amqp.unsupported is not None:
+        why = "it has none" if found.amqp is None else found.amqp.unsupported
+        raise UnsupportedError(f"{found.provider} cannot be used over AMQP: {why}")
+    return found, found.amqp
+
+
+def depth_question(name: str) -> DepthQuestion | None:
+    """How a broker of that dialect is asked over AMQP how many messages a queue holds; None: it cannot tell."""
+    amqp = _DIALECTS[name].amqp
+    return None if amqp is None else amqp.depth

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from redelivery.model.capabilities import Capabilities
 
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+ALL_KINDS: Final = frozenset(("text", "bytes", "map", "stream", "none"))
 # Of the STOMP specification: never an application's property, on any broker.
 STOMP_HEADERS: Final = frozenset(
     (
@@ -23,6 +26,13 @@ STOMP_HEADERS: Final = frozenset(
         "transaction",
     )
 )
+# What JMS keeps in headers, as STOMP brokers write it.
+JMS_HEADERS: Final = frozenset(
+    (
+        *("JMSXDeliveryCount", "JMSXGroupID", "JMSXGroupSeq"),
+        *("correlation-id", "expires", "persistent", "priority", "reply-to", "timestamp", "type"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,51 +41,205 @@ class StompDialect:
 
     Attributes:
         capabilities: what the sessions may ask for.
+
         queue_prefix, topic_prefix: how a destination is written.
+        percent_encoded: in MESSAGE the name after the prefix is percent-encoded; in other frames a slash in it is.
         any_words: the wildcard for any further words.
+        send_to_queue, send_to_topic: headers of SEND by which the broker knows which it is.
+        consume_queue, consume_topic: the same of SUBSCRIBE.
+        reply_to_is_uri: ``reply-to`` is written ``queue://name``, since the name alone does not say what it is.
+        virtual_host: the one to name in CONNECT where the URL says nothing; None: the host of the URL.
+        virtual_host_refused: what an ERROR says that answers CONNECT and means that there is no such virtual host.
+
         owned_headers: headers of MESSAGE that are the broker's or JMS's own, and so no properties.
-        prefetch_header: of SUBSCRIBE, the window in messages; None: there is none.
-        default_prefetch: the window where the application asks for none.
+        owned_prefixes: the same, for all names that begin so: neither shown nor sent again.
+        origin_prefix: names that begin so are shown, on what the broker dead-lettered, but not sent again.
+        binary_headers: headers of MESSAGE whose names begin so hold another protocol's bytes, and are not looked at.
+        length_is_bytes: MESSAGE has content-length exactly where the body is bytes.
+        kind_header: of MESSAGE, the body's kind as a JMS client over AMQP has named it; None: nothing tells.
+        max_body: bytes from which a body is confirmed and then lost; 0: there is no such limit.
+        map_transformation: the value of ``transformation`` by which a map is its JSON; None: there are no maps.
+        count_header: of MESSAGE, how often it was delivered before; None: there is only ``redelivered``.
+        message_id_header: where the sender's own id stands, which comes before the broker's; None: nowhere.
+        makes_message_ids: we make that id at SEND, since the broker has none.
+        message_id_separator: of ``message-id``, what stands after it stays the same when the message is delivered
+            again; empty: all of it.
+        group_header: of MESSAGE; SEND has ``JMSXGroupID``.
+        group_sequence_header: of both.
+        tells_persistent: MESSAGE has ``persistent:true`` where the message is; elsewhere SEND says what it is not.
+        timestamp_unit: milliseconds that one unit of ``timestamp`` stands for, where SEND must have it (others may
+            have written milliseconds all the same); 0: the broker sets it, in milliseconds.
+        expiration_header: of SEND, milliseconds until it expires, where the broker ignores ``expires``.
+        delay_header: of SEND, milliseconds before it may be delivered; None: not supported.
+        delay_is_time: that is a point of time in epoch milliseconds instead.
+        duplicate_id_header: of SEND; one whose value came before at that address is confirmed and dropped.
+
+        prefetch_header: of SUBSCRIBE, the window; None: there is none.
+        prefetch_unit: what the window counts: 1 for messages; more for bytes, and a message of a prefetch stands for
+            so many (a prefetch of 1 is 1 byte: then one message at a time is sent).
+        unlimited_window: the header's value for no window at all.
+        fixed_window: the window where no header sets it, in the same unit.
+        default_prefetch: the window in messages where the application asks for none.
+        default_window: the same in the unit of the window, where that says more; 0: it follows from the messages.
+        overflows: a queue's consumer whose window is used up by what the application holds gets a further
+            subscription, since no ACK may leave earlier. (For a topic that would be a second subscriber.)
+        unsubscribe_keeps: UNSUBSCRIBE gives nothing back before the connection ends, but for what is NACKed under a
+            subscription of the same id: this is a destination for it on which nothing comes.
         no_local_header: of SUBSCRIBE; None: not supported.
+        selector_prefix: stands before every selector.
+        selector_names: JMS's names in a selector that the broker calls otherwise.
+
         ack_key: the header of MESSAGE whose value an ACK names, as ``b"\\nname:"``.
         ack_in_transaction: an ACK in a transaction is undone by ABORT and atomic with the SENDs. Otherwise it is
             held back until the COMMIT is confirmed.
         enlist_at_most: deliveries handed out and not in the transaction that make their ACKs enter it before the
             commit, so that the broker goes on; bounded by half the window. 0: acks enter at the commit only.
-        nack_is_poison: NACK surely dead-letters.
+        nack_is_poison: NACK dead-letters (surely: `Capabilities.native_poison`; or where the broker is set up for it).
+        nack_headers: of such a NACK.
         parks: an ACK in a transaction that is aborted later frees the window meanwhile.
         commit_ends_parking: a COMMIT makes every delivery of the subscription that is acknowledged in any open
             transaction unknown, so that nothing else may be enlisted or parked then.
         receipt_starves_patterns: a consumer of a pattern that asks for a receipt gets nothing of what is there.
         receipt_in_transaction: a SEND in a transaction is answered at once, not at the commit.
+        commit_confirms_sends: the answer to COMMIT says that every SEND in it is done. Otherwise each SEND is answered
+            after it, and may be refused while others are not.
         error_names_receipt: an ERROR says which request it answers.
         error_closes: an ERROR ends the connection.
-        length_is_bytes: MESSAGE has content-length exactly where the body is bytes.
-        map_transformation: the value of ``transformation`` by which a map is its JSON; None: there are no maps.
-        delay_header: of SEND, milliseconds before it may be delivered; None: not supported.
+        silence_limit: seconds without a byte from us after which it ends the connection, agreed or not; 0: no limit.
     """
 
     capabilities: Capabilities
     queue_prefix: str = "/queue/"
     topic_prefix: str = "/topic/"
+    percent_encoded: bool = False
     any_words: str = ">"
+    send_to_queue: Headers = ()
+    send_to_topic: Headers = ()
+    consume_queue: Headers = ()
+    consume_topic: Headers = ()
+    reply_to_is_uri: bool = False
+    virtual_host: str | None = None
+    virtual_host_refused: str | None = None
     owned_headers: frozenset[str] = STOMP_HEADERS
+    owned_prefixes: tuple[str, ...] = ()
+    origin_prefix: str | None = None
+    binary_headers: bytes = b""
+    length_is_bytes: bool = False
+    kind_header: str | None = None
+    max_body: int = 0
+    map_transformation: str | None = None
+    count_header: str | None = None
+    message_id_header: str | None = None
+    makes_message_ids: bool = False
+    message_id_separator: str = ""
+    group_header: str = "JMSXGroupID"
+    group_sequence_header: str = "JMSXGroupSeq"
+    tells_persistent: bool = True
+    timestamp_unit: int = 0
+    expiration_header: str | None = None
+    delay_header: str | None = None
+    delay_is_time: bool = False
+    duplicate_id_header: str | None = None
     prefetch_header: str | None = None
+    prefetch_unit: int = 1
+    unlimited_window: str | None = None
+    fixed_window: int = 0
     default_prefetch: int = 100
+    default_window: int = 0
+    overflows: bool = False
+    unsubscribe_keeps: str | None = None
     no_local_header: str | None = None
+    selector_prefix: str = ""
+    selector_names: Headers = ()
     ack_key: bytes = b"\nack:"
     ack_in_transaction: bool = False
     enlist_at_most: int = 0
     nack_is_poison: bool = False
+    nack_headers: Headers = ()
     parks: bool = False
     commit_ends_parking: bool = False
     receipt_starves_patterns: bool = False
     receipt_in_transaction: bool = False
+    commit_confirms_sends: bool = True
     error_names_receipt: bool = False
     error_closes: bool = False
-    length_is_bytes: bool = False
-    map_transformation: str | None = None
-    delay_header: str | None = None
+    silence_limit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DepthQuestion:
+    """How a client asks for the number of messages on a queue: by a message, whose answer comes to its ``reply_to``.
+
+    Attributes:
+        address: where it is sent.
+        properties: of it; ``{queue}`` in a value stands for the queue's name.
+        body: of it.
+        path_separator: what stands before it in a queue's name is no part of the name; empty: all of it is.
+        success: the property that an answer has only if it tells, and its value.
+        field: where in the answer's map the number stands; None: the answer is a JSON array of it.
+    """
+
+    address: str
+    properties: Headers
+    body: str | dict[str, object]
+    success: tuple[str, object]
+    path_separator: str = ""
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AmqpDialect:
+    """AMQP 1.0 as one broker means it; the defaults are the safest meaning.
+
+    Attributes:
+        capabilities: what the sessions may ask for.
+        queue_prefix, topic_prefix: how a destination's address is written.
+        existing_queue_prefix: how others may write that of a queue; empty: not otherwise.
+        any_words: the wildcard for any further words.
+        queue_capability, topic_capability: of the terminus; None: the address says it all.
+        temporary_queue_capability, temporary_topic_capability: of a dynamic node; None: there are none.
+        default_prefetch: the credit where the application asks for none.
+        most_credit: more than this at once makes the broker stop; 0: no limit.
+        durable_nodes: a queue that a link makes outlives the broker only where its terminus says so.
+        topic_waits_for_credit: what is published to a topic before its consumer has given credit is not for it.
+        rejected_is_poison: the outcome `rejected` surely dead-letters (elsewhere it only counts, or deletes).
+        modified: the outcome `modified` is understood; otherwise `released` stands for it.
+        drain: a drained link is answered.
+        drain_overlaps: a drain may be answered by the end of the one before, or missed while that ends.
+        redelivered_by_first_acquirer: what was delivered before is told by `first-acquirer=false`, not by the count.
+        session_per_link: a refused link ends its whole session, so that each needs one of its own.
+        session_end_counts: a delivery is counted as failed only where its whole session ends (then all of the session
+            are), so that a consumer's needs one of its own.
+        delay_annotation: of a message, when it may be delivered; None: not supported.
+        delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
+        depth: how the depth of a queue is asked for; None: the broker cannot tell, or not surely.
+        unsupported: why this broker's AMQP cannot be used at all; None: it can.
+    """
+
+    capabilities: Capabilities
+    queue_prefix: str = ""
+    topic_prefix: str = ""
+    existing_queue_prefix: str = ""
+    any_words: str = ">"
+    queue_capability: str | None = "queue"
+    topic_capability: str | None = "topic"
+    temporary_queue_capability: str | None = "temporary-queue"
+    temporary_topic_capability: str | None = "temporary-topic"
+    default_prefetch: int = 100
+    most_credit: int = 0
+    durable_nodes: bool = False
+    topic_waits_for_credit: bool = False
+    rejected_is_poison: bool = False
+    modified: bool = True
+    drain: bool = True
+    drain_overlaps: bool = False
+    redelivered_by_first_acquirer: bool = False
+    session_per_link: bool = False
+    session_end_counts: bool = False
+    delay_annotation: str | None = None
+    delay_is_time: bool = False
+    depth: DepthQuestion | None = None
+    unsupported: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +250,16 @@ class Dialect:
         name: as in ``dialect=``.
         provider: as in the connection's metadata.
         server_prefix: how its STOMP header ``server`` begins, before the version; empty: it is never detected.
-        stomp: its STOMP.
+        product: what its AMQP connection calls itself (the property ``product``); empty: it is not detected by that.
+        anonymous: its AMQP connection has no ``product`` and an empty container id, as no other broker's.
+        stomp: its STOMP; None: it has none.
+        amqp: its AMQP 1.0; None: it has none.
     """
 
     name: str
     provider: str
-    server_prefix: str
-    stomp: StompDialect
+    server_prefix: str = ""
+    product: str = ""
+    anonymous: bool = False
+    stomp: StompDialect | None = None
+    amqp: AmqpDialect | None = None

@@ -1,4 +1,4 @@
-"""The embedded broker's STOMP server: on the wire it is ActiveMQ Classic, less two oddities and the selectors."""
+"""The embedded broker: on the wire it is ActiveMQ Classic, less its oddities and the selectors."""
 
 from __future__ import annotations
 
@@ -15,4 +15,19 @@ _STOMP: Final = replace(
     receipt_starves_patterns=False,
 )
 
-DIALECT: Final = Dialect(name="embedded", provider="redelivery", server_prefix="redelivery/", stomp=_STOMP)
+_AMQP: Final = replace(
+    activemq.AMQP,
+    capabilities=replace(activemq.AMQP.capabilities, selectors=False, poison_carries_cause=True),
+    most_credit=0,
+    session_end_counts=False,
+    topic_waits_for_credit=False,
+)
+
+DIALECT: Final = Dialect(
+    name="embedded",
+    provider="redelivery",
+    server_prefix="redelivery/",
+    product="redelivery",
+    stomp=_STOMP,
+    amqp=_AMQP,
+)

@@ -10,15 +10,27 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.activemq import STOMP as _ACTIVEMQ
-from redelivery.transports.dialects.dialect import Dialect, StompDialect
+from redelivery.transports.dialects import activemq, artemis, hornetq, rabbitmq
+from redelivery.transports.dialects.dialect import ALL_KINDS, AmqpDialect, Dialect, StompDialect
+
+# What any of them would obey when it comes in a SEND; it may be one of them under another name.
+_OWNED: Final = activemq.STOMP.owned_headers | artemis.STOMP.owned_headers | rabbitmq.STOMP.owned_headers
+
+STOMP: Final = StompDialect(
+    capabilities=Capabilities(transactions=True, native_poison=False),
+    owned_headers=_OWNED,
+    owned_prefixes=artemis.STOMP.owned_prefixes + hornetq.STOMP.owned_prefixes,
+    tells_persistent=False,
+)
 
 DIALECT: Final = Dialect(
     name="unknown",
     provider="unknown",
-    server_prefix="",
-    stomp=StompDialect(
-        capabilities=Capabilities(transactions=True, native_poison=False),
-        owned_headers=_ACTIVEMQ.owned_headers | {"expiration"},
+    stomp=STOMP,
+    amqp=AmqpDialect(
+        capabilities=Capabilities(transactions=True, exact_counts=True, message_ids=True, body_kinds=ALL_KINDS),
+        drain=False,
+        modified=False,
+        session_per_link=True,
     ),
 )

@@ -68,9 +68,9 @@ class ControlFrames:
         self._stomp.subscribe(destination, identifier, ack="client-individual", headers=dict(headers))
         return self._encoded()
 
-    def unsubscribe(self, identifier: str, receipt: str) -> bytes:
-        """UNSUBSCRIBE, to be answered."""
-        self._stomp.unsubscribe(identifier, headers={"receipt": receipt})
+    def unsubscribe(self, identifier: str, receipt: str | None = None) -> bytes:
+        """UNSUBSCRIBE, to be answered where there is a receipt."""
+        self._stomp.unsubscribe(identifier, headers={} if receipt is None else {"receipt": receipt})
         return self._encoded()
 
     def abort(self, transaction: str) -> bytes:

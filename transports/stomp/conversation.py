@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redelivery.model.errors import ConnectionLostError, RequestTimeoutError
 from redelivery.transports.base import Flow, Pending, SessionEvents
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.control import ControlFrames
@@ -12,8 +11,6 @@ from redelivery.transports.stomp.router import Router
 from redelivery.transports.stomp.sends import SendEncoder
 from redelivery.transports.stomp.transactions import UnitOfWork
 from redelivery.transports.wire.outbox import Outbox
-
-NO_ANSWER = (ConnectionLostError, RequestTimeoutError)
 
 
 @dataclass(frozen=True, slots=True)

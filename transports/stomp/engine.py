@@ -90,8 +90,13 @@ class Engine:
         """The frames that these bytes complete. Raises ProtocolError."""
         return self._reader.feed(data)
 
+    def never_silent_for(self, seconds: float) -> None:
+        """Beat twice in so many seconds even where no heart-beats were agreed on; 0: there is no need."""
+        if seconds and not self._out:
+            self._out = seconds / 2
+
     def next_deadline(self, now: float) -> float | None:
-        """When to call `tick` next; None where no heart-beats were agreed on."""
+        """When to call `tick` next; None where there are no heart-beats."""
         intervals = [each for each in (self._out, self._in) if each]
         return now + min(intervals) / _LOOKS if intervals else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from redelivery.model.errors import (
@@ -20,14 +21,22 @@ _MEANINGS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("invalidclientidexception", InvalidClientIDError),
     ("already connected from", InvalidClientIDError),
     ("invalidselectorexception", InvalidSelectorError),
+    ("invalid selector", InvalidSelectorError),
+    ("invalid filter", InvalidSelectorError),
     ("invaliddestinationexception", InvalidDestinationError),
+    ("destination doesnt exist", InvalidDestinationError),
+    ("does not exist", InvalidDestinationError),
+    ("not_found", InvalidDestinationError),
     ("resourceallocationexception", ResourceAllocationError),
     ("usage manager", ResourceAllocationError),
+    ('" is full', ResourceAllocationError),
+    ("is full", ResourceAllocationError),
     ("securityexception", SecurityError),
     ("is not authorized", SecurityError),
     ("not authorised", SecurityError),
     ("access refused", SecurityError),
     ("access_refused", SecurityError),
+    ("access denied", SecurityError),
     ("bad credentials", SecurityError),
     ("password is invalid", SecurityError),
     ("login failed", SecurityError),
@@ -36,13 +45,15 @@ _MEANINGS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("destination must start with", InvalidDestinationError),
     ("unknown destination", InvalidDestinationError),
 )
+# The whole message, with its properties: they are the application's own, and decide nothing.
+_dump = re.compile(r"\b(?:Core|Server)Message\[(?:.*?\baddress=([^,\]]*))?.*", re.DOTALL)
 _LONGEST: Final = 500  # of the broker's text; what follows is a stack trace
 
 
 def broker_error(frame: Frame) -> JMSError:
     """The error that an ERROR frame tells, with the broker's own words."""
     try:
-        message = frame.headers.get("message", "")
+        message = _dump.sub(r"a message to \1", frame.headers.get("message", ""))
     except ProtocolError:
         message = ""  # the frame tells of an error all the same
     first_line = frame.body[:4096].decode("utf-8", "replace").strip().partition("\n")[0].strip()

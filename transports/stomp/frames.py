@@ -82,7 +82,7 @@ def parse_headers(head: bytes, version: str = "1.2") -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name:
             raise ProtocolError(f"{line[:80]!r} is no STOMP header: it has no name or no colon")
-        if escaped:
+        if escaped and "\\" in line:
             name, value = unescape(name, version), unescape(value, version)
         headers.setdefault(name, value)
     return headers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,13 +14,16 @@ from redelivery.model.values import Body, Value
 from redelivery.transports.base import Delivery
 from redelivery.transports.stomp.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.maps import START, read_map
-from redelivery.transports.stomp.names import from_wire
+from redelivery.transports.stomp.names import from_wire, is_origin, is_owned, reply_to_from_wire
 
 if TYPE_CHECKING:
     from redelivery.transports.stomp.subscriptions import Subscription
 
-# Our own property: the kind of a body where the broker would lose it ("none", "text", "bytes").
+# Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), and that a message
+# is not persistent ("NON_PERSISTENT") where it would lose that.
 KIND: Final = "JMS_redelivery_kind"
+MODE: Final = "JMS_redelivery_mode"
+_SECONDS: Final = 100_000_000_000  # a number below is a time in seconds, of this millennium or the next
 _ID_KEY: Final = b"\nmessage-id:"
 _KIND_KEY: Final = b"\n" + KIND.encode() + b":"
 
@@ -40,8 +44,15 @@ class StompDelivery(Delivery):
         self.cause = None
 
     def wire_count(self) -> int:
-        """2 where the broker says ``redelivered:true``: all that STOMP tells."""
-        return 2 if b"\nredelivered:true\n" in self.head else 1
+        """2 where the broker says ``redelivered:true``, which is all that STOMP tells; more where it counts."""
+        head = self.head
+        at = head.find(b"\nredelivered:")  # the first is the broker's; a producer may have sent another
+        again = at >= 0 and head.startswith(b"true\n", at + 13)
+        count_header = self.subscription.dialect.count_header
+        if count_header is not None:
+            before = _number(raw_value(head, b"\n%b:" % count_header.encode()))
+            return 1 + max(before, again)
+        return 2 if again else 1
 
     def expires_at(self) -> int:
         """Epoch milliseconds, 0 for never or for what is no number."""
@@ -55,6 +66,8 @@ class StompDelivery(Delivery):
         """The body. Raises MessageFormatError where a text is not UTF-8; the message can still be acknowledged."""
         head, payload, dialect = self.head, self.payload, self.subscription.dialect
         kind = raw_value(head, _KIND_KEY) if _KIND_KEY in head else None
+        if kind is None and dialect.kind_header is not None:
+            kind = _foreign_kind(raw_value(head, b"\n%b:" % dialect.kind_header.encode()))
         if kind == b"none" and not payload:
             return None
         if kind == b"bytes" or (dialect.length_is_bytes and b"\ncontent-length:" in head):
@@ -68,20 +81,28 @@ class StompDelivery(Delivery):
         except UnicodeDecodeError as error:
             if kind is None and not dialect.length_is_bytes:
                 return payload  # a broker that does not tell the kind
+            text = _modified_utf_8(payload) if dialect.length_is_bytes else None
+            if text is not None:
+                return text
             raise MessageFormatError(
                 f"the text of message {self.header('message_id')} is not UTF-8 ({error.reason} at byte {error.start})"
             ) from error
 
     def properties(self) -> Mapping[str, Value]:
         """All headers but those of STOMP, JMS and the broker; STOMP carries texts only. Raises MessageFormatError."""
-        owned = self.subscription.dialect.owned_headers
+        dialect = self.subscription.dialect
         return MappingProxyType(
-            {name: value for name, value in self._headers().items() if name not in owned and name != KIND}
+            {
+                name: value
+                for name, value in self._headers().items()
+                if name not in (KIND, MODE) and (not is_owned(name, dialect) or is_origin(name, dialect))
+            }
         )
 
     def header(self, name: str) -> Any:
         """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
-        if name == "message_id":  # the one that most ask for: `text`, with the usual escape and no further call
+        if name == "message_id" and self.subscription.usual_ids:
+            # the one that most ask for: `text`, with the usual escape and no further call
             head = self.head
             at = head.find(_ID_KEY) + len(_ID_KEY)
             usual = head[at : head.find(b"\n", at)].replace(b"\\c", b":")
@@ -103,9 +124,29 @@ class StompDelivery(Delivery):
         except (UnicodeDecodeError, ProtocolError) as error:
             raise MessageFormatError(f"the header {key[1:-1].decode()} cannot be read: {error}") from error
 
+    def persistent(self) -> bool:
+        """Whether the broker keeps it; where it does not tell, what is not said to be the contrary is kept."""
+        head = self.head
+        if self.subscription.dialect.tells_persistent or b"\npersistent:" in head:
+            return b"\npersistent:true\n" in head
+        return b"\n%b:" % MODE.encode() not in head
+
+    def stable_id(self) -> str | None:
+        """The id that stays the same when the message is delivered again."""
+        header = self.subscription.dialect.message_id_header
+        return (None if header is None else self.text(b"\n%b:" % header.encode())) or self.broker_id()
+
+    def broker_id(self) -> str | None:
+        """The broker's own, which no producer can choose; as stable as it is."""
+        found, separator = self.text(_ID_KEY), self.subscription.dialect.message_id_separator
+        return found.rpartition(separator)[2] if found and separator else found
+
     def _headers(self) -> dict[str, str]:
+        head, binary = self.head, self.subscription.dialect.binary_headers
+        if binary and b"\n" + binary in head:
+            head = b"\n".join([line for line in head.split(b"\n") if not line.startswith(binary)])
         try:
-            return parse_headers(self.head, self.subscription.version)
+            return parse_headers(head, self.subscription.version)
         except ProtocolError as error:
             raise MessageFormatError(str(error)) from error
 
@@ -114,38 +155,62 @@ class StompDelivery(Delivery):
         return b"\ntransformation-error:" not in self.head
 
 
+def _foreign_kind(code: bytes | None) -> bytes | None:
+    """Qpid JMS's `x-opt-jms-msg-type`; what is neither text nor nothing arrives as bytes."""
+    return None if code is None else {b"0": b"none", b"5": b"text"}.get(code, b"bytes")
+
+
+def _modified_utf_8(payload: bytes) -> str | None:
+    """A text of Java's clients, which ActiveMQ hands on as OpenWire has it: surrogates one by one, NUL as C0 80."""
+    try:
+        halves = payload.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+        return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+
+
 def _number(value: bytes | str | None) -> int:
     """A number of the peer's, 0 for what is none; bounded, for int() takes quadratic time."""
     return int(value) if value and len(value) <= 18 and value.isdigit() else 0
 
 
-def _destination(key: bytes) -> Callable[[StompDelivery], Destination | None]:
-    def read(delivery: StompDelivery) -> Destination | None:
-        value = delivery.text(key)
-        return None if value is None else from_wire(value, delivery.subscription.dialect)
-
-    return read
+def _reply_to(delivery: StompDelivery) -> Destination | None:
+    value = delivery.text(b"\nreply-to:")
+    return None if value is None else reply_to_from_wire(value, delivery.subscription.dialect)
 
 
 def _sent_to(delivery: StompDelivery) -> Destination:
-    return _destination(b"\ndestination:")(delivery) or delivery.link.destination
+    target = delivery.link.destination
+    value = delivery.text(b"\ndestination:")
+    found = None if value is None else from_wire(value, delivery.subscription.dialect, type(target))
+    return found or target
+
+
+def _timestamp(delivery: StompDelivery) -> datetime | None:
+    value, unit = _number(raw_value(delivery.head, b"\ntimestamp:")), delivery.subscription.dialect.timestamp_unit
+    return from_epoch_ms(value * unit if unit and value < _SECONDS else value)
+
+
+def _group_id(delivery: StompDelivery) -> str | None:
+    return delivery.text(b"\n%b:" % delivery.subscription.dialect.group_header.encode())
 
 
 def _group_sequence(delivery: StompDelivery) -> int | None:
-    value = raw_value(delivery.head, b"\nJMSXGroupSeq:")
+    value = raw_value(delivery.head, b"\n%b:" % delivery.subscription.dialect.group_sequence_header.encode())
     return None if value is None else _number(value)
 
 
 _HEADERS: Final[Mapping[str, Callable[[StompDelivery], object]]] = {
     "destination": _sent_to,
-    "reply_to": _destination(b"\nreply-to:"),
+    "message_id": StompDelivery.stable_id,
+    "reply_to": _reply_to,
     "correlation_id": lambda delivery: delivery.text(b"\ncorrelation-id:"),
     "type": lambda delivery: delivery.text(b"\ntype:"),
-    "timestamp": lambda delivery: from_epoch_ms(_number(raw_value(delivery.head, b"\ntimestamp:"))),
+    "timestamp": _timestamp,
     "expiration": lambda delivery: from_epoch_ms(delivery.expires_at()),
     "delivery_time": lambda _: None,
     "priority": lambda delivery: min(9, _number(raw_value(delivery.head, b"\npriority:") or b"4")),
-    "persistent": lambda delivery: b"\npersistent:true\n" in delivery.head,
-    "group_id": lambda delivery: delivery.text(b"\nJMSXGroupID:"),
+    "persistent": StompDelivery.persistent,
+    "group_id": _group_id,
     "group_sequence": _group_sequence,
 }

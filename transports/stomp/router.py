@@ -1,14 +1,15 @@
 """Where a frame from the broker goes: a MESSAGE to its session's inbox, an answer to whoever asked.
 
-It runs on whichever thread reads. Other threads only add and remove entries of its tables, each in one step.
+It runs on whichever thread reads. Other threads only add and remove entries of its tables, each in one step; `retire`
+alone needs a lock for that.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from itertools import count
+from threading import Lock
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.transports.base import Pending
@@ -18,8 +19,8 @@ from redelivery.transports.stomp.frames import Frame, raw_value
 from redelivery.transports.stomp.messages import StompDelivery
 from redelivery.transports.stomp.reader import RawFrame
 from redelivery.transports.stomp.subscriptions import Subscription
+from redelivery.transports.wire.answers import finish
 
-log = logging.getLogger(__name__)
 _SUBSCRIPTION = b"\nsubscription:"
 
 
@@ -39,6 +40,7 @@ class Router:
         self._last: tuple[Subscription, bytes] | None = None  # whom the last message was for, and its header line
         self._numbers = count(1)
         self._lost: JMSError | None = None
+        self._arrival = Lock()  # of messages whose subscription may be retired
         self.receipts: dict[bytes, Pending] = {}
         self.last_error: JMSError | None = None
         self.errors = 0  # so far
@@ -53,6 +55,15 @@ class Router:
         subscription.ended = IllegalStateError("its consumer is closed")
         self._subscriptions.pop(subscription.identifier, None)
         self._last = None
+
+    def retire(self, subscriptions: Collection[Subscription]) -> bool:
+        """Remove them, unless a message of theirs is not settled: in one step, so that none can come between."""
+        with self._arrival:
+            if any(each.unsettled for each in subscriptions):
+                return False
+            for each in subscriptions:
+                self.remove(each)
+            return True
 
     def expect(self, pending: Pending) -> bytes:
         """The receipt to ask for; its RECEIPT or ERROR completes the pending. Raises ConnectionLostError."""
@@ -75,7 +86,7 @@ class Router:
         for pending in self._take_all():
             lost = ConnectionLostError(str(error))
             lost.__cause__ = error
-            _finish(pending, lost)
+            finish(pending, lost)
 
     def refuse(self, error: JMSError) -> None:
         """Answers can be asked for no more."""
@@ -93,16 +104,27 @@ class Router:
         for head, body in frames:
             if head.startswith(b"MESSAGE\n"):
                 if target is None or not head.startswith(line, head.find(_SUBSCRIPTION)):
-                    _deliver(target, batch)
+                    self._deliver(target, batch)
                     batch = []
                     target, line = self._find(head)
                 if target is not None:
                     batch.append(StompDelivery(head, body, target))
             else:
-                _deliver(target, batch)  # first: answers come in the order in which the broker did things
+                self._deliver(target, batch)  # first: answers come in the order in which the broker did things
                 batch = []
                 self._answer(head, body)
-        _deliver(target, batch)
+        self._deliver(target, batch)
+
+    def _deliver(self, target: Subscription | None, batch: list[StompDelivery]) -> None:
+        if target is None or not batch:
+            return
+        if target.unsettled is None:
+            _hand_over(target, batch)
+            return
+        with self._arrival:
+            if target.ended is None:
+                target.unsettled.update(dict.fromkeys(batch))
+                _hand_over(target, batch)
 
     def _find(self, head: bytes) -> tuple[Subscription | None, bytes]:
         """Whose message it is, None where that has ended; and the header line by which to know the next."""
@@ -121,7 +143,7 @@ class Router:
                 raise ProtocolError("a RECEIPT came without the header receipt-id")
             pending = self.receipts.pop(receipt, None)
             if pending is not None:  # else: whoever asked has given up
-                _finish(pending, None)
+                finish(pending, None)
         elif head.startswith(b"ERROR\n"):
             self._error(Frame(head, body, self._version))
         else:
@@ -138,7 +160,7 @@ class Router:
         else:
             asked = self._take_all()  # it may answer any of them
         for pending in asked:
-            _finish(pending, error)
+            finish(pending, error)
         if not asked:
             self._on_error(error)
         if self._dialect.error_closes:
@@ -152,17 +174,7 @@ class Router:
         return taken
 
 
-def _deliver(subscription: Subscription | None, batch: list[StompDelivery]) -> None:
-    if subscription is not None and batch and subscription.ended is None:
+def _hand_over(subscription: Subscription, batch: list[StompDelivery]) -> None:
+    if subscription.ended is None and not subscription.stopping:
         subscription.events.inbox.extend(batch)
         subscription.events.waiter.wake()
-
-
-def _finish(pending: Pending, error: JMSError | None) -> None:
-    try:
-        if error is None:
-            pending.complete()
-        else:
-            pending.fail(error)
-    except Exception:  # an application's callback, on the thread that reads for all
-        log.exception("a callback that was told of a broker's answer failed")

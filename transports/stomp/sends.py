@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import count
 from typing import Final
+from uuid import uuid4
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.times import to_epoch_ms
@@ -13,8 +15,8 @@ from redelivery.model.values import Body, Value, body_kind
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.frames import encode_head, encode_text, escape
 from redelivery.transports.stomp.maps import START, write_map
-from redelivery.transports.stomp.messages import KIND
-from redelivery.transports.stomp.names import to_wire
+from redelivery.transports.stomp.messages import KIND, MODE
+from redelivery.transports.stomp.names import is_origin, is_owned, reply_to_wire, to_wire
 from redelivery.transports.wire.clock import epoch_ms
 
 # Properties that ask the broker for something; they do not arrive.
@@ -37,6 +39,10 @@ class SendEncoder:
         self._version = version
         self._dialect = dialect
         self._start = lru_cache(maxsize=256)(self._make_start)
+        self._id_start = f"ID:{uuid4().hex}-"
+        self._numbers = count(1)
+        # whether a message of nothing but `_PLAIN` needs no further header
+        self._bare = not (dialect.makes_message_ids or dialect.timestamp_unit)
 
     def encode(self, message: Message) -> tuple[bytes, bytes]:
         """The head, without the empty line that ends it, and the body.
@@ -44,7 +50,7 @@ class SendEncoder:
         Raises:
             MessageFormatError: STOMP or the broker cannot carry the body, a property or a header.
             InvalidDestinationError: the message has no destination, or one that cannot be sent to.
-            UnsupportedError: the broker has no delayed delivery.
+            UnsupportedError: the broker has no delayed delivery, or would lose a body as large as this.
         """
         fields = message.fields
         destination = fields.get("destination")
@@ -52,13 +58,19 @@ class SendEncoder:
             raise InvalidDestinationError("a message without a destination cannot be sent")
         head = self._start(destination, fields.get("persistent", True), fields.get("priority", 4))
         head, payload = self._body(head, fields["body"])
-        if _PLAIN.issuperset(fields) and not fields.get("expiration") and not fields.get("delivery_time"):
+        if (
+            self._bare
+            and _PLAIN.issuperset(fields)
+            and not fields.get("expiration")
+            and not fields.get("delivery_time")
+        ):
             return head, payload
         extra = self._headers(message)
         properties = message.properties
         if properties:
             for name, value in properties.items():
-                extra.append((self._name(name), _value(name, value)))
+                if not is_origin(name, self._dialect):  # of the dead letter that this was
+                    extra.append((self._name(name), _value(name, value)))
         if extra:
             lines = [f"{escape(name, self._version)}:{escape(value, self._version)}\n" for name, value in extra]
             head += encode_text("".join(lines))
@@ -67,9 +79,15 @@ class SendEncoder:
     def _make_start(self, destination: Destination, persistent: bool, priority: int) -> bytes:
         if destination.is_pattern:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
-        headers = {"destination": to_wire(destination, self._dialect), "persistent": "true" if persistent else "false"}
+        dialect = self._dialect
+        headers = {"destination": to_wire(destination, dialect)}
+        headers.update(dialect.send_to_queue if isinstance(destination, Queue) else dialect.send_to_topic)
         if priority != 4:
             headers["priority"] = str(priority)
+        if persistent:
+            headers["persistent"] = "true"  # `false` makes a queue that is not there yet vanish again on some broker
+        elif not dialect.tells_persistent:
+            headers[MODE] = "NON_PERSISTENT"
         return encode_head("SEND", headers, self._version)
 
     def _body(self, head: bytes, body: Body) -> tuple[bytes, bytes]:
@@ -80,8 +98,12 @@ class SendEncoder:
                     raise MessageFormatError("a text with a NUL cannot travel over STOMP; send bytes")
                 if not self._dialect.length_is_bytes or payload.startswith(START):
                     head += _KIND_TEXT  # it could be taken for a map, or for bytes
+                if self._dialect.max_body:
+                    self._check_size(2 * len(body) if payload.isascii() else len(body.encode("utf-16-le")))
                 return head, payload
             case bytes():
+                if self._dialect.max_body:
+                    self._check_size(len(body))
                 if not self._dialect.length_is_bytes:
                     head += _KIND_BYTES
                 return head + b"content-length:%d\n" % len(body), body
@@ -92,36 +114,62 @@ class SendEncoder:
             case _:
                 raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")
 
+    def _check_size(self, size: int) -> None:
+        """``size`` is what the body takes at a broker in Java, where a character of a text has two bytes."""
+        if size > self._dialect.max_body:
+            raise UnsupportedError(
+                f"this broker would confirm a body of {size} bytes and lose it: over STOMP it delivers up to "
+                f"{self._dialect.max_body}, of a text half as many characters; send a smaller one, or in parts"
+            )
+
     def _headers(self, message: Message) -> list[tuple[str, str]]:
+        dialect = self._dialect
         headers: list[tuple[str, str]] = []
-        expires = message.expiration
-        if expires is not None:
-            headers.append(("expires", str(to_epoch_ms(expires))))
-        due = message.delivery_time
-        if due is not None:
-            headers += self._delay(to_epoch_ms(due) - epoch_ms())
+        expires = to_epoch_ms(message.expiration)
+        if expires:
+            headers.append(("expires", str(expires)))
+            if dialect.expiration_header is not None:
+                headers.append((dialect.expiration_header, str(max(0, expires - epoch_ms()))))
+        due = to_epoch_ms(message.delivery_time)
+        if due:
+            headers += self._delay(due)
+        if not self._bare:
+            headers += self._for_the_broker(message)
         correlation = message.correlation_id
         if correlation is not None:
             headers.append(("correlation-id", _correlation(correlation)))
         if message.reply_to is not None:
-            headers.append(("reply-to", to_wire(message.reply_to, self._dialect)))
+            headers.append(("reply-to", reply_to_wire(message.reply_to, dialect)))
         if message.type is not None:
             headers.append(("type", message.type))
         if message.group_id is not None:
             headers.append(("JMSXGroupID", message.group_id))
         if message.group_sequence is not None:
-            headers.append(("JMSXGroupSeq", str(message.group_sequence)))
+            headers.append((dialect.group_sequence_header, str(message.group_sequence)))
         return headers
 
-    def _delay(self, milliseconds: int) -> list[tuple[str, str]]:
-        if milliseconds <= 0:
+    def _for_the_broker(self, message: Message) -> list[tuple[str, str]]:
+        """What other brokers set themselves."""
+        dialect = self._dialect
+        headers: list[tuple[str, str]] = []
+        if dialect.timestamp_unit and message.timestamp is not None:
+            headers.append(("timestamp", str(to_epoch_ms(message.timestamp) // dialect.timestamp_unit)))
+        if dialect.makes_message_ids and dialect.message_id_header is not None:
+            identifier = f"{self._id_start}{next(self._numbers)}"
+            message.stamp(message_id=identifier)
+            headers.append((dialect.message_id_header, identifier))
+        return headers
+
+    def _delay(self, due: int) -> list[tuple[str, str]]:
+        dialect, delay = self._dialect, due - epoch_ms()
+        if delay <= 0:
             return []
-        if self._dialect.delay_header is None:
+        if dialect.delay_header is None:
             raise UnsupportedError("this broker has no delayed delivery over STOMP")
-        return [(self._dialect.delay_header, str(milliseconds))]
+        return [(dialect.delay_header, str(due if dialect.delay_is_time else delay))]
 
     def _name(self, name: str) -> str:
-        if (name in self._dialect.owned_headers and name not in _REQUESTS) or name == KIND:
+        if (is_owned(name, self._dialect) and name not in _REQUESTS) or name in (KIND, MODE):
             raise MessageFormatError(f"property {name!r}: the name is STOMP's or the broker's own; choose another")
         return name
 

@@ -21,16 +21,23 @@ class Subscription:
 
     __slots__ = (
         *("ack_key", "ack_start", "dialect", "ended", "events", "half", "held", "identifier", "lazy", "link", "mark"),
-        *("version", "window"),
+        *("aside", "stopping", "unsettled", "usual_ids", "version", "window"),
     )
 
-    def __init__(self, link: Link, events: SessionEvents, dialect: StompDialect, version: str) -> None:
-        self.identifier = link.id.encode()
+    def __init__(
+        self, link: Link, events: SessionEvents, dialect: StompDialect, version: str, identifier: str = ""
+    ) -> None:
+        self.identifier = (identifier or link.id).encode()
         self.link = link
         self.events = events
         self.dialect = dialect
         self.version = version
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
+        self.aside = False  # its id stands for a place where nothing comes: what came before can be settled
+        self.stopping = False  # UNSUBSCRIBE is on its way: what comes now is given back
+        # all that came and is not settled, in order, where that has to be known
+        self.unsettled: dict[StompDelivery, None] | None = {} if dialect.overflows else None
+        self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
         self.held: list[StompDelivery] = []  # handed out, and not in the transaction
         window = dialect.default_prefetch if link.prefetch is None else link.prefetch
         self.window = max(1, min(window, 2 * dialect.enlist_at_most))  # beyond this the broker would stop

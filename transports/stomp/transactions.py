@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Final
@@ -11,11 +13,13 @@ from redelivery.transports.base import Pending
 from redelivery.transports.stomp.messages import StompDelivery
 from redelivery.transports.stomp.subscriptions import Subscription, acks
 
-_numbers: Final = count(1)  # names are never used twice in a process
+_process: Final = uuid.uuid4().hex[:12]
+_numbers: Final = count(1)
 
 
 def _new_name() -> str:
-    return f"redelivery-{next(_numbers)}"
+    """Never used twice, whichever program asks, a forked one included: HornetQ knows a name for the whole broker."""
+    return f"redelivery-{_process}-{os.getpid()}-{next(_numbers)}"
 
 
 class UnitOfWork:

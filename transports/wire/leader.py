@@ -63,10 +63,14 @@ class Leader:
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; reads meanwhile.
 
+        A ``timeout`` of 0 reads what is there, also where the waiter was woken before: who asks so wants to know.
+
         Raises:
             ConnectionLostError: the connection is gone.
         """
         deadline = None if timeout is None else monotonic() + timeout
+        if timeout == 0:
+            waiter.woken = False  # it may be for an answer that was seen without a wait
         while not waiter.woken:
             try:
                 if self._take_lead(waiter):

@@ -1,0 +1,115 @@
+"""The AMQP 1.0 transport: what connections and sessions see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
+from redelivery.model.modes import AckMode
+from redelivery.transports.amqp.channel import AmqpChannel
+from redelivery.transports.amqp.connection import AmqpConnection
+from redelivery.transports.amqp.conversation import Conversation
+from redelivery.transports.amqp.login import check_params, log_in
+from redelivery.transports.base import (
+    Channel,
+    ConnectionEvents,
+    Peer,
+    SessionEvents,
+    Transport,
+    TransportOptions,
+    Waiter,
+)
+from redelivery.transports.dialects.detect import check_name, detect_amqp
+from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.wire import threads
+from redelivery.transports.wire.clock import monotonic
+
+_PORTS: Final[Mapping[str, int]] = {"amqp": 5672, "amqps": 5671}
+_RELAY: Final = "ANONYMOUS-RELAY"
+
+
+class AmqpTransport(Transport):
+    """See `Transport`.
+
+    It knows four options of the URL's query, named as Qpid JMS names them: ``amqp.vhost`` (the host itself),
+    ``amqp.maxFrameSize`` in bytes (1 MiB), ``amqp.idleTimeout`` in milliseconds (twice the heartbeat) and
+    ``amqp.saslMechanisms``, separated by commas. Another one raises ConfigError.
+    """
+
+    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
+        super().__init__(options, events)
+        if options.scheme not in _PORTS:
+            raise ConfigError(
+                f"{options.scheme}:// is not AMQP; that is {' or '.join(f'{each}://' for each in _PORTS)}"
+            )
+        check_name(options.dialect)
+        check_params(options)
+        self._connection: AmqpConnection | None = None
+        self._dialect: AmqpDialect | None = None
+        self._relays = False
+
+    def open(self) -> None:
+        """See `Transport.open`."""
+        options = self.options
+        stream, engine = log_in(options, options.port or _PORTS[options.scheme])
+        connection = AmqpConnection(stream, engine, options, self.events)
+        try:
+            properties = {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
+            offered = engine.connection.remote_offered_capabilities or ()
+            product, container = str(properties.get("product", "")), engine.connection.remote_container or ""
+            dialect, self._dialect = detect_amqp(options.dialect, product, container)
+            self._relays = _RELAY in {str(each) for each in offered}
+            self.peer = Peer(
+                provider_name=dialect.provider,
+                provider_version=str(properties.get("version", "unknown")),
+                protocol="AMQP 1.0",
+                dialect=dialect.name,
+                capabilities=self._dialect.capabilities,
+            )
+            connection.start()
+        except JMSError:
+            stream.close()
+            raise
+        self._connection = connection
+
+    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+        """See `Transport.channel`."""
+        assert self._dialect is not None, "set with the connection"
+        talk = Conversation(self._opened(), events, self._dialect)
+        return AmqpChannel(
+            talk, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
+        )
+
+    def new_waiter(self) -> Waiter:
+        """See `Transport.new_waiter`."""
+        return threads.Waiter()
+
+    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+        """See `Transport.wait`. What waits to leave together leaves first."""
+        connection = self._opened()
+        if connection.unwritten:
+            connection.flush_now()
+        connection.leader.wait(cast(threads.Waiter, waiter), timeout)
+
+    def close(self) -> None:
+        """See `Transport.close`."""
+        connection = self._connection
+        if connection is None or connection.closing:
+            return
+        connection.closing = True
+        if not connection.leader.leads:  # a callback on the thread that reads cannot wait for an answer
+            connection.say_goodbye(monotonic() + self.options.close_timeout)
+        connection.lose(ConnectionLostError("the connection was closed"))
+
+    def abort(self) -> None:
+        """See `Transport.abort`."""
+        connection = self._connection
+        if connection is not None:
+            connection.closing = True
+            connection.lose(ConnectionLostError("the connection was aborted"))
+
+    def _opened(self) -> AmqpConnection:
+        if self._connection is None:
+            raise IllegalStateError("the transport is not open")
+        return self._connection

@@ -1,0 +1,104 @@
+"""ActiveMQ Artemis, as 2.44 was found to behave."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redelivery.model.capabilities import Capabilities
+from redelivery.transports.dialects.dialect import (
+    ALL_KINDS,
+    JMS_HEADERS,
+    STOMP_HEADERS,
+    AmqpDialect,
+    DepthQuestion,
+    Dialect,
+    StompDialect,
+)
+
+STOMP: Final = StompDialect(
+    capabilities=Capabilities(
+        transactions=True,  # emulated: ACK counts at once, so it waits for the COMMIT of the sends
+        native_poison=False,  # NACK is ACK: it deletes
+        exact_counts=False,  # only `redelivered`
+        counts_prefetched=True,
+        selectors=True,
+        delayed_delivery=True,
+        no_local=True,
+    ),
+    queue_prefix="",
+    topic_prefix="",
+    any_words="#",
+    send_to_queue=(("destination-type", "ANYCAST"),),  # without it an address is a topic
+    send_to_topic=(("destination-type", "MULTICAST"),),
+    consume_queue=(("subscription-type", "ANYCAST"),),
+    consume_topic=(("subscription-type", "MULTICAST"),),
+    reply_to_is_uri=True,
+    owned_headers=STOMP_HEADERS
+    | JMS_HEADERS
+    | {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXUserID", "NATIVE_MESSAGE_ID"}
+    | {"destination-type", "ingress-timestamp", "subscription-type"},
+    owned_prefixes=("_AMQ_", "__AMQ_", "JMS_AMQP_"),
+    origin_prefix="_AMQ_ORIG_",
+    message_id_header="NATIVE_MESSAGE_ID",  # of a message that came over AMQP
+    message_id_separator=",",  # before it stands the consumer
+    kind_header="JMS_AMQP_MA_x-opt-jms-msg-type",
+    group_header="_AMQ_GROUP_ID",
+    group_sequence_header="_AMQ_GROUP_SEQUENCE",
+    delay_header="AMQ_SCHEDULED_DELAY",
+    duplicate_id_header="_AMQ_DUPL_ID",
+    prefetch_header="consumer-window-size",
+    prefetch_unit=1024,
+    unlimited_window="-1",
+    # As its own client for Java. A batch that needs a second subscription is better avoided: when a connection with
+    # several drops, the broker may lose sight of a message of each, until it is started again.
+    default_window=1 << 20,
+    overflows=True,
+    no_local_header="no-local",
+    selector_prefix="convert_string_expressions:",  # or a number in it matches no property of STOMP's, all texts
+    selector_names=(
+        ("JMSExpiration", "AMQExpiration"),
+        ("JMSPriority", "AMQPriority"),
+        ("JMSTimestamp", "AMQTimestamp"),
+        ("JMSXGroupID", "AMQGroupID"),
+    ),
+    ack_key=b"\nmessage-id:",  # a producer's own header `ack` comes before the broker's
+    receipt_in_transaction=True,
+    error_closes=True,
+    silence_limit=60.0,
+)
+
+AMQP: Final = AmqpDialect(
+    capabilities=Capabilities(
+        transactions=True,
+        native_poison=False,  # without a dead-letter address it deletes what is rejected
+        poison_by_broker=True,
+        exact_counts=True,
+        counts_prefetched=True,  # where the socket was reset
+        selectors=True,
+        browse=True,
+        delayed_delivery=True,
+        no_local=True,
+        message_ids=True,
+        body_kinds=ALL_KINDS,
+    ),
+    any_words="#",
+    rejected_is_poison=True,
+    drain_overlaps=True,
+    delay_annotation="x-opt-delivery-delay",
+    depth=DepthQuestion(  # needs the permissions `send` and `manage` there
+        address="activemq.management",
+        properties=(("_AMQ_ResourceName", "queue.{queue}"), ("_AMQ_Attribute", "messageCount")),
+        body="[]",
+        path_separator="::",
+        success=("_AMQ_OperationSucceeded", True),
+    ),
+)
+
+DIALECT: Final = Dialect(
+    name="artemis",
+    provider="ActiveMQ Artemis",
+    server_prefix="ActiveMQ-Artemis/",
+    product="apache-activemq-artemis",
+    stomp=STOMP,
+    amqp=AMQP,
+)

@@ -1,0 +1,42 @@
+"""Qpid Broker-J, as 9.2 was found to behave: AMQP only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redelivery.model.capabilities import Capabilities
+from redelivery.transports.dialects.dialect import ALL_KINDS, AmqpDialect, DepthQuestion, Dialect
+
+AMQP: Final = AmqpDialect(
+    capabilities=Capabilities(
+        transactions=True,
+        native_poison=False,  # `rejected` only counts
+        exact_counts=True,
+        counts_prefetched=True,
+        selectors=True,
+        browse=True,
+        delayed_delivery=False,  # only on a queue with holdOnPublish; elsewhere it refuses the message
+        no_local=True,
+        message_ids=True,
+        body_kinds=ALL_KINDS,
+    ),
+    topic_prefix="amq.topic/",
+    any_words="#",
+    queue_capability=None,
+    topic_capability=None,
+    temporary_topic_capability=None,  # it would make a queue
+    depth=DepthQuestion(
+        address="$management",
+        properties=(
+            ("type", "org.apache.qpid.Queue"),
+            ("operation", "getStatistics"),
+            ("index", "object-path"),
+            ("key", "{queue}"),
+        ),
+        body={},
+        success=("statusCode", 200),
+        field="queueDepthMessages",
+    ),
+)
+
+DIALECT: Final = Dialect(name="qpid", provider="Qpid Broker-J", product="Apache Qpid Broker-J Core", amqp=AMQP)

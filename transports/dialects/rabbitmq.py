@@ -1,0 +1,75 @@
+"""RabbitMQ, as 3.10 was found to behave; its AMQP 1.0 is the plug-in rabbitmq_amqp1_0."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redelivery.model.capabilities import Capabilities
+from redelivery.transports.dialects.dialect import (
+    ALL_KINDS,
+    JMS_HEADERS,
+    STOMP_HEADERS,
+    AmqpDialect,
+    Dialect,
+    StompDialect,
+)
+
+STOMP: Final = StompDialect(
+    capabilities=Capabilities(
+        transactions=True,  # emulated: COMMIT replays what was buffered, and its answer says nothing of the sends
+        native_poison=False,  # NACK dead-letters only where there is a dead-letter exchange, and deletes elsewhere
+        poison_by_broker=True,
+        exact_counts=False,
+        counts_prefetched=True,
+        message_ids=True,
+    ),
+    percent_encoded=True,  # one-sided, so that a name with "%2F" in it cannot be told from one with a slash
+    any_words="#",
+    virtual_host="/",
+    virtual_host_refused="virtual host",
+    owned_headers=STOMP_HEADERS | JMS_HEADERS | {"amqp-message-id", "expiration", "x-death", "x-delivery-count"},
+    owned_prefixes=("x-first-death-", "x-last-death-"),
+    origin_prefix="x-first-death-",
+    message_id_header="amqp-message-id",  # the header `message-id` changes with each delivery
+    makes_message_ids=True,
+    binary_headers=b"x-amqp-1.0-",  # what came over AMQP 1.0
+    timestamp_unit=1000,
+    expiration_header="expiration",
+    count_header="x-delivery-count",  # of quorum queues
+    prefetch_header="prefetch-count",
+    overflows=True,
+    unsubscribe_keeps="/topic/redelivery.given-back",
+    nack_is_poison=True,
+    nack_headers=(("requeue", "false"),),
+    commit_confirms_sends=False,
+)
+
+AMQP: Final = AmqpDialect(
+    capabilities=Capabilities(
+        transactions=False,  # a coordinator is refused
+        native_poison=False,  # without a dead-letter exchange it deletes what is rejected
+        poison_by_broker=True,
+        exact_counts=False,  # quorum queues count, classic queues only say whether it was delivered before
+        counts_prefetched=True,
+        message_ids=True,
+        body_kinds=ALL_KINDS,
+    ),
+    queue_prefix="/queue/",
+    topic_prefix="/topic/",
+    existing_queue_prefix="/amq/queue/",  # the same queue, but not made: for clients that cannot ask for a durable one
+    any_words="#",
+    durable_nodes=True,
+    queue_capability=None,
+    topic_capability=None,
+    temporary_queue_capability=None,
+    temporary_topic_capability=None,
+    rejected_is_poison=True,
+    modified=False,  # ends the session
+    drain=False,  # ends the session
+    redelivered_by_first_acquirer=True,
+    session_per_link=True,
+)
+
+DIALECT: Final = Dialect(
+    name="rabbitmq", provider="RabbitMQ", server_prefix="RabbitMQ/", product="RabbitMQ", stomp=STOMP, amqp=AMQP
+)
