@@ -1,4 +1,4 @@
-"""The embedded broker: a pure engine behind two doors, ``vm://`` within the process and STOMP on a socket (floor 3)."""
+"""The embedded broker: a pure engine behind ``vm://`` in the process, and STOMP and AMQP 1.0 on sockets (floor 3)."""
 
 from redelivery.broker.embedded import EmbeddedBroker
 from redelivery.broker.engine.config import BrokerConfig

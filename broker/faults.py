@@ -7,6 +7,16 @@
 Commands are STOMP's: CONNECT, SUBSCRIBE, UNSUBSCRIBE, SEND, ACK, NACK, BEGIN, COMMIT, ABORT, DISCONNECT. Over
 ``vm://`` an acknowledgement is an ACK, a poison a NACK, a rollback an ABORT; there `delay`, `swallow` and `silence`
 have no effect, as a call within the process has no answer that could be late or missing.
+
+Over AMQP each is what does the same:
+
+| CONNECT | open |
+| SUBSCRIBE, UNSUBSCRIBE | attach and detach of a link that messages are received by |
+| SEND | a message |
+| ACK | the outcome accepted of one message, in a transaction or not |
+| NACK | the outcome rejected, or modified with undeliverable-here |
+| BEGIN, COMMIT, ABORT | declare, discharge, discharge with fail |
+| DISCONNECT | close |
 """
 
 from __future__ import annotations
@@ -76,7 +86,7 @@ class Faults:
         self._lock = threading.Lock()
         self._planned: list[Fault] = []
         self._silent = False
-        self.on_change: Callable[[], None] = _nothing  # for the doors: silence has begun or ended
+        self._listeners: list[Callable[[], None]] = []
 
     def drop(self, command: str, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Cut the connection when the frame comes; it is not executed."""
@@ -101,21 +111,25 @@ class Faults:
         return self._plan(Action.ERROR, command, nth, times, text=text)
 
     def silence(self) -> None:
-        """Say nothing more to any STOMP client, not even a heart-beat, until `clear`; what was to be said is kept."""
+        """Say nothing more on any socket, not even a heart-beat, until `clear`; what was to be said is kept."""
         self._silent = True
-        self.on_change()
+        self._changed()
 
     def clear(self) -> None:
         """Forget all faults and speak again."""
         with self._lock:
             self._planned.clear()
             self._silent = False
-        self.on_change()
+        self._changed()
 
     @property
     def silent(self) -> bool:
         """Whether `silence` is on."""
         return self._silent
+
+    def tell(self, listener: Callable[[], None]) -> None:
+        """For the doors: call this when silence has begun or ended."""
+        self._listeners.append(listener)
 
     def strike(self, command: str) -> Fault | None:
         """For the doors: the fault that applies to a frame which has just come, None for none."""
@@ -143,6 +157,6 @@ class Faults:
             self._planned.append(fault)
         return fault
 
-
-def _nothing() -> None:
-    return
+    def _changed(self) -> None:
+        for listener in self._listeners:
+            listener()

@@ -189,8 +189,14 @@ class Conversation:
             identifier, self._subscribed, headers, session=self.session, queue=self._queue, wake=self._wake
         )
 
+        if subscription.browses and self.version == "1.0":
+            raise ProtocolError("Queue Browser feature only valid for Stomp v1.1+ clients!")
+
         def start(engine: Engine, now: int) -> None:
-            engine.subscribe(subscription.subscription)
+            if subscription.browses:
+                engine.browse(subscription.subscription)
+            else:
+                engine.subscribe(subscription.subscription)
             self._receipt(frame.raw(_RECEIPT))  # before its first message
             engine.start(subscription.subscription, now)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from redelivery.broker.engine.stored import StoredMessage, size_of
+from redelivery.broker.engine.stored import StoredBody, StoredMessage, detached, size_of
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.values import Body, Value
@@ -156,8 +156,12 @@ def _read_body(frame: Frame) -> Body:
         ) from error
 
 
-def _write_body(body: Body, transformation: str | None) -> tuple[bytes, dict[str, str]]:
+def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes, dict[str, str]]:
     """The bytes of a body, and the headers that tell its kind."""
+    try:
+        body = detached(stored)
+    except MessageFormatError as error:
+        return b"", {TRANSFORMATION_ERROR: str(error)}
     match body:
         case str():
             data = body.encode("utf-8", "replace")

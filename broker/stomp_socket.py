@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.door import Client
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.faults import Action
 from redelivery.broker.stomp_conversation import Conversation, HangUpError
@@ -34,7 +35,7 @@ _BEAT_EARLY: Final = 0.7  # of the interval that the client wants
 class StompSocket:
     """Used by the server's thread only, but for what the conversation queues."""
 
-    def __init__(self, sock: socket.socket, core: Core, session: str, wake: Callable[[StompSocket], None]) -> None:
+    def __init__(self, sock: socket.socket, core: Core, session: str, wake: Callable[[Client], None]) -> None:
         self.socket = sock
         self.closed = False
         self.conversation = Conversation(core, session, say=self._say, queue=self._queue, wake=lambda: wake(self))
@@ -165,6 +166,7 @@ class StompSocket:
             self.conversation.refuse(JMSError(fault.text), frame.raw(b"\nreceipt:"))
             return
         if action in (Action.DROP, Action.DROP_AFTER):
+            self._frames.clear()  # or `write` would go on with them
             self.write()  # what was said before
         if action is Action.DROP:
             self.close()

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from redelivery.broker.engine.stored import END_OF_QUEUE
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
-from redelivery.broker.stomp_messages import TRANSFORMATION, read_destination, write_message
+from redelivery.broker.stomp_messages import TRANSFORMATION, read_destination, write_destination, write_message
 from redelivery.model.destinations import Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
+from redelivery.transports.stomp.frames import encode
 
 AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
 # ActiveMQ's defaults; `auto` acknowledges what was written, so there the window is what may be unwritten
 QUEUE_PREFETCH: Final = 1000
 TOPIC_PREFETCH: Final = 32767
+BROWSER_PREFETCH: Final = 500
 _UNSUPPORTED: Final = {
     "activemq.subscriptionName": "durable subscriptions",
     "durable-subscription-name": "durable subscriptions",
-    "browser": "browsing",
     "selector": "selectors",
 }
 
@@ -46,7 +48,10 @@ class StompSubscription:
         self._prefix = f"{session}:{number}:"
         self._queue = queue
         self._wake = wake
-        default = TOPIC_PREFETCH if isinstance(destination, Topic) else QUEUE_PREFETCH
+        self.browses = headers.get("browser") == "true"
+        default = BROWSER_PREFETCH if self.browses else QUEUE_PREFETCH
+        if isinstance(destination, Topic):
+            default = TOPIC_PREFETCH
         window = default if self.ack == AUTO else _window(headers.get("activemq.prefetchSize"), default)
         no_local = "true" in (headers.get("no-local"), headers.get("activemq.noLocal"))
         self.subscription = Subscription(destination, self, prefetch=window, no_local=no_local, origin=session)
@@ -60,14 +65,17 @@ class StompSubscription:
         self._wake()
 
     def frame(self, dispatch: Dispatch, version: str) -> bytes:
-        """The MESSAGE of a dispatch; from now on it counts as seen."""
+        """The MESSAGE of a dispatch; from now on it counts as seen. The end of a browsed queue is written as one."""
         dispatch.seen = True
+        message = dispatch.message
+        if message is END_OF_QUEUE:
+            return encode("MESSAGE", self._end(), version=version)
         headers = {"subscription": self.identifier}
         if version == "1.2" and self.ack != AUTO:
             headers["ack"] = f"{self._prefix}{dispatch.number}"
         if dispatch.count > 1:
             headers["redelivered"] = "true"
-        return write_message(dispatch.message, headers, version=version, transformation=self._transformation)
+        return write_message(message, headers, version=version, transformation=self._transformation)
 
     def named(self, ack: str) -> Dispatch | None:
         """The dispatch of a 1.2 ack id; None where it is not held (any more)."""
@@ -92,6 +100,14 @@ class StompSubscription:
             for number, each in self.subscription.in_flight.items()
             if number <= dispatch.number and each.transaction is None
         ]
+
+    def _end(self) -> Mapping[str, str]:
+        return {
+            "subscription": self.identifier,
+            "browser": "end",
+            "destination": write_destination(self.subscription.destination),
+            "message-id": END_OF_QUEUE.message_id,
+        }
 
     def _held(self, dispatch: Dispatch | None) -> Dispatch | None:
         if dispatch is None or dispatch.transaction is not None or self.ack == AUTO or not dispatch.seen:

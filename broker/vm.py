@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from itertools import count
 from typing import Final, TypeVar
@@ -15,6 +16,7 @@ from redelivery.broker.engine.engine import Engine
 from redelivery.broker.faults import Action
 from redelivery.broker.vm_channel import VmChannel
 from redelivery.model.capabilities import Capabilities
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import (
     ConfigError,
     ConnectError,
@@ -38,11 +40,14 @@ from redelivery.transports.wire.threads import Waiter
 CAPABILITIES: Final = Capabilities(
     transactions=True,
     native_poison=True,
+    poison_by_broker=True,
     poison_carries_cause=True,
     exact_counts=True,
     counts_prefetched=False,
+    browse=True,
     delayed_delivery=True,
     no_local=True,
+    queue_patterns=True,
     message_ids=True,
     body_kinds=frozenset(("text", "bytes", "map", "stream", "none")),
 )
@@ -66,6 +71,7 @@ class VmTransport(Transport):
                 raise ConfigError(f"vm://{options.host}: create={value!r} is neither true nor false")
         self._broker: EmbeddedBroker | None = None
         self._channels: list[VmChannel] = []
+        self._temporary: list[Destination] = []
         self._lock = threading.Lock()
         self._over: JMSError | None = None
         self._origin = f"vm:{next(_numbers)}"
@@ -104,6 +110,14 @@ class VmTransport(Transport):
             _ = self.core  # raises after the end
             self._channels.append(channel)
         return channel
+
+    def temporary(self, kind: type[Destination]) -> Destination:
+        """A destination that lives as long as the connection."""
+        made = kind(f"{kind.scheme}://{self._origin}:{next(_numbers)}")
+        self.call(lambda engine, _: engine.make_temporary(made))
+        with self._lock:
+            self._temporary.append(made)
+        return made
 
     def forget(self, channel: VmChannel) -> None:
         """A channel has ended."""
@@ -185,11 +199,21 @@ class VmTransport(Transport):
                 return False
             self._over = error
             channels, self._channels = self._channels, []
+            temporary, self._temporary = self._temporary, []
         broker = self._broker
         if broker is not None:
             for channel in channels:
                 channel.leave(broker.core)
+            self._drop(broker.core, temporary)
             registry.leave(broker, self)
         for channel in channels:
             channel.events.waiter.wake()
         return True
+
+    def _drop(self, core: Core, temporary: Sequence[Destination]) -> None:
+        def drop(engine: Engine, _: int) -> None:
+            for made in temporary:
+                engine.drop_temporary(made)
+
+        with suppress(BrokerClosedError):  # gone with all the rest
+            core.call(drop)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.engine import Engine
-from redelivery.broker.engine.stored import StoredMessage, detached
+from redelivery.broker.engine.stored import END_OF_QUEUE, StoredMessage, detached
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.views import header_of, properties_of
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import (
     ConnectionLostError,
     IllegalStateError,
@@ -96,6 +97,23 @@ class _LinkOutbox:
         self._waiter.wake()
 
 
+class _BrowserOutbox(_LinkOutbox):
+    """The same for a browser, whose queue ends."""
+
+    __slots__ = ("ended",)
+
+    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter) -> None:
+        super().__init__(link, inbox, waiter)
+        self.ended = False
+
+    def append(self, dispatch: Dispatch, /) -> None:
+        """One more for the inbox, or the end."""
+        if dispatch.message is END_OF_QUEUE:
+            self.ended = True
+        else:
+            super().append(dispatch)
+
+
 class VmChannel(Channel):
     """See `redelivery.transports.base.Channel`. Nothing waits: a flow is done when it is first driven."""
 
@@ -114,20 +132,34 @@ class VmChannel(Channel):
             link.prefetch = DEFAULT_PREFETCH
         self._links += 1
         link.id = str(self._links)
+        outbox = (_BrowserOutbox if link.browse else _LinkOutbox)(link, self.events.inbox, self.events.waiter)
         subscription = Subscription(
             link.destination,
-            _LinkOutbox(link, self.events.inbox, self.events.waiter),
+            outbox,
             prefetch=max(1, link.prefetch),
             no_local=link.no_local,
             origin=self._origin,
         )
 
         def start(engine: Engine, now: int) -> None:
-            engine.subscribe(subscription, selector=link.selector)
+            if link.browse:
+                engine.browse(subscription, selector=link.selector)
+            else:
+                engine.subscribe(subscription, selector=link.selector)
             self._subscriptions[link.id] = subscription
             engine.start(subscription, now)
 
         self._transport.run("SUBSCRIBE", start)
+
+    @at_once
+    def look(self, link: Link) -> bool:
+        """What was shown makes room for more."""
+        subscription = self._subscriptions[link.id]
+        outbox = subscription.outbox
+        assert isinstance(outbox, _BrowserOutbox), "the link browses"
+        if not outbox.ended:
+            self._transport.call(lambda engine, now: engine.acknowledge(list(subscription.in_flight.values()), now))
+        return not outbox.ended
 
     @at_once
     def detach(self, link: Link) -> None:
@@ -137,6 +169,11 @@ class VmChannel(Channel):
             self._transport.run(
                 "UNSUBSCRIBE", lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False)
             )
+
+    @at_once
+    def temporary(self, kind: type[Destination]) -> Destination:
+        """Made at once."""
+        return self._transport.temporary(kind)
 
     def handed_out(self, delivery: Delivery) -> None:
         """The window moves on at once, so that a batch may be larger than the prefetch."""

@@ -25,6 +25,7 @@ class BrokerConfig:
     ``dead_letter_strategies``: the same for some destinations, by pattern ("individual.>", "topic://news.*").
     ``memory_limit``: bytes that messages may take, about; a send beyond raises ResourceAllocationError. None: no limit.
     ``users``: passwords by name; None lets everybody in.
+    ``amqp_idle_timeout``: seconds that an AMQP client may say nothing, not even an empty frame; 0 for ever.
 
     Raises:
         ConfigError: a value of the wrong type or out of its range; the text names it.
@@ -34,6 +35,7 @@ class BrokerConfig:
     dead_letter_strategies: Mapping[str, DeadLetterStrategy] = field(default_factory=dict)
     memory_limit: int | None = None
     users: Mapping[str, str] | None = field(default=None, repr=False)
+    amqp_idle_timeout: float = 60.0
     _strategies: DestinationMap[DeadLetterStrategy] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -43,6 +45,9 @@ class BrokerConfig:
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ConfigError(f"memory_limit={limit!r} is no number of bytes; give a whole number from 0, or None")
+        idle = self.amqp_idle_timeout
+        if isinstance(idle, bool) or not isinstance(idle, (int, float)) or not 0 <= idle <= 1_000_000:
+            raise ConfigError(f"amqp_idle_timeout={idle!r} is no number of seconds; give one from 0 to a million")
         for name in ("dead_letter_strategies", "users"):
             value = getattr(self, name)
             if value is not None:

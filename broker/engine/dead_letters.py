@@ -34,7 +34,7 @@ class DeadLetters:
         if not isinstance(decision, CopyTo):
             return None
         audit = message.destination if isinstance(strategy, IndividualDeadLetterStrategy) else id(strategy)
-        if not self._first(audit, message.message_id):
+        if not self._first(audit, message.identity or message.message_id):
             return None
         properties: dict[str, Value] = dict(message.properties)
         if cause is not None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from redelivery.broker.engine.credit import CreditSubscription
 from redelivery.broker.engine.holding import Holding
-from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.stored import END_OF_QUEUE, StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Entry, Subscription
 from redelivery.broker.engine.transactions import Transaction
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import (
     IllegalStateError,
+    InvalidDestinationError,
     ResourceAllocationError,
     TransactionRolledBackError,
     UnsupportedError,
@@ -31,7 +33,9 @@ class Engine(Holding):
 
         Raises:
             ResourceAllocationError: the memory limit is reached.
+            InvalidDestinationError: the temporary destination is gone.
         """
+        self.check_there(message.destination)
         self._check_room((message,))
         self._accept(message, now)
         self._dispatch(now)
@@ -43,12 +47,10 @@ class Engine(Holding):
 
         Raises:
             UnsupportedError: it has a selector, or asks a queue for no_local.
+            InvalidDestinationError: the temporary destination is gone.
         """
-        if selector is not None:
-            raise UnsupportedError(
-                f"selector {selector!r}: the embedded broker does not evaluate selectors; choose among the messages"
-                " in the consumer, or use a real broker"
-            )
+        self.check_there(subscription.destination)
+        _check_selector(selector)
         if subscription.no_local and isinstance(subscription.destination, Queue):
             raise UnsupportedError(
                 f"no_local on {subscription.destination}: the embedded broker knows it for topics only"
@@ -60,9 +62,34 @@ class Engine(Holding):
                 self._attach(queue, subscription)
         self._subscriptions.append(subscription)
 
+    def browse(self, subscription: Subscription, *, selector: str | None = None) -> None:
+        """Make a browser known: from `start` on it is given copies of what its queue holds now, then `END_OF_QUEUE`.
+
+        Those that consumers hold are among them, each with its count. Whatever becomes of a copy changes nothing.
+
+        Raises:
+            UnsupportedError: it has a selector, or browses a pattern.
+            InvalidDestinationError: it browses a topic, or the temporary queue is gone.
+        """
+        queue = subscription.destination
+        self.check_there(queue)
+        _check_selector(selector)
+        if not isinstance(queue, Queue):
+            raise InvalidDestinationError(f"{queue}: a topic holds no messages; browse a queue")
+        if queue.is_pattern:
+            raise UnsupportedError(f"{queue} is a pattern: the embedded broker browses one queue at a time")
+        for entry in self.entries(queue.name):
+            entry.copy().wait_in(subscription.waiting)
+        self._entry(END_OF_QUEUE, None).wait_in(subscription.waiting)
+
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""
         subscription.open = True
+        self._refill(subscription, now)
+
+    def grant(self, subscription: CreditSubscription, credit: int, now: int) -> None:
+        """It takes so many messages from now on, whatever it took before."""
+        subscription.credit = credit
         self._refill(subscription, now)
 
     def stop(self, subscription: Subscription) -> None:
@@ -78,7 +105,8 @@ class Engine(Holding):
         if subscription.closed:
             return
         subscription.closed, subscription.open = True, False
-        self._subscriptions.remove(subscription)
+        if subscription in self._subscriptions:  # no browser is
+            self._subscriptions.remove(subscription)
         for queue in subscription.queues:
             queue.detach(subscription)
         for dispatch in subscription.in_flight.values():
@@ -111,7 +139,7 @@ class Engine(Holding):
             self._refill(subscription, now)
 
     def release(self, dispatches: Sequence[Dispatch], now: int) -> None:
-        """Give back, uncounted, what nobody has seen.
+        """Give back; what is not `seen` is not counted.
 
         Raises:
             IllegalStateError: as `acknowledge`.
@@ -139,8 +167,13 @@ class Engine(Holding):
     # Transactions
 
     def enlist_send(self, transaction: Transaction, message: StoredMessage) -> None:
-        """The message is sent at the commit."""
+        """The message is sent at the commit; one to a temporary destination that is gone by then is dropped.
+
+        Raises:
+            InvalidDestinationError: the temporary destination is gone already.
+        """
         _check_running(transaction)
+        self.check_there(message.destination)
         transaction.sends.append(message)
 
     def enlist(self, transaction: Transaction, dispatches: Sequence[Dispatch], now: int) -> None:
@@ -157,6 +190,12 @@ class Engine(Holding):
         transaction.acknowledged.extend(dispatches)
         for subscription in {dispatch.subscription: None for dispatch in dispatches}:
             self._refill(subscription, now)
+
+    def withdraw(self, transaction: Transaction, dispatch: Dispatch) -> None:
+        """The transaction acknowledges it no more: it is unacknowledged again, at the same consumer."""
+        _check_running(transaction)
+        transaction.acknowledged.remove(dispatch)
+        dispatch.transaction = None
 
     def commit(self, transaction: Transaction, now: int) -> None:
         """Do all of it.
@@ -191,6 +230,22 @@ class Engine(Holding):
                 orphans.append(dispatch)
         self._give_back(orphans, now)
         self._dispatch(now)
+
+    # Temporary destinations
+
+    def make_temporary(self, destination: Destination) -> None:
+        """Add a destination whose name begins with `TEMPORARY`: it can be sent to and consumed from now on."""
+        self._temporary.add(destination.name)
+
+    def drop_temporary(self, destination: Destination) -> None:
+        """Remove it with what it holds; sending to it fails from now on. Harmless twice."""
+        self._temporary.discard(destination.name)
+        queue = self.queues.get(destination.name)
+        if queue is not None and isinstance(destination, Queue):
+            queue.gone = True
+            for entry in [entry for entry in queue.entries.values() if entry.backlog is not None]:
+                entry.leave()
+                self._forget(entry)
 
     # Time
 
@@ -236,6 +291,14 @@ class Engine(Holding):
                 )
             if dispatch.transaction is not None:
                 raise IllegalStateError(f"message {dispatch.message.message_id} is acknowledged in an open transaction")
+
+
+def _check_selector(selector: str | None) -> None:
+    if selector is not None:
+        raise UnsupportedError(
+            f"selector {selector!r}: the embedded broker does not evaluate selectors; choose among the messages"
+            " in the consumer, or use a real broker"
+        )
 
 
 def _check_running(transaction: Transaction) -> None:

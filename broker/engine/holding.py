@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.dead_letters import DeadLetters
@@ -10,10 +11,12 @@ from redelivery.broker.engine.deadlines import Deadlines
 from redelivery.broker.engine.queues import QueueState
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Entry, Subscription, put_back
-from redelivery.model.destinations import Queue, Topic
-from redelivery.model.errors import ResourceAllocationError
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import InvalidDestinationError, ResourceAllocationError
 from redelivery.policies.causes import expired_cause
 from redelivery.policies.destination_map import matches
+
+TEMPORARY: Final = ("temp-queue://", "temp-topic://")  # the broker's own names; they exist for a while
 
 
 class Holding:
@@ -28,9 +31,17 @@ class Holding:
         self._deadlines = Deadlines()
         self._touched: dict[Subscription, None] = {}
         self._stirred: dict[QueueState, None] = {}  # queues in which something may be given now
+        self._temporary: set[str] = set()
         self._order = 0
 
+    def check_there(self, destination: Destination) -> None:
+        """Raise InvalidDestinationError where it is a temporary one that is gone."""
+        if destination.name.startswith(TEMPORARY) and destination.name not in self._temporary:
+            raise InvalidDestinationError(f"{destination.name} does not exist: who made it has removed it, or has left")
+
     def _accept(self, message: StoredMessage, now: int) -> None:
+        if message.destination.name.startswith(TEMPORARY) and message.destination.name not in self._temporary:
+            return  # it went meanwhile, and with it whoever could have consumed it
         if message.delivery_time > now:
             self.memory_used += message.size
             self._deadlines.delay(message)
@@ -74,6 +85,8 @@ class Holding:
 
     def _attach(self, queue: QueueState, subscription: Subscription) -> None:
         wanted = subscription.destination
+        if wanted.is_pattern and queue.destination.name.startswith(TEMPORARY):
+            return
         if isinstance(wanted, Queue) and matches(wanted.name, queue.destination.name):
             queue.consumers.append(subscription)
             subscription.queues.append(queue)
@@ -141,9 +154,11 @@ class Holding:
             self._stirred[queue] = None
             for owner in owners:
                 self._refill(owner, now)
+        for subscription in {dispatch.subscription: None for dispatch in dispatches}:
+            self._refill(subscription, now)  # what waits for it alone: it has room now
 
     def _return(self, entry: Entry, homes: dict[QueueState, list[Entry]]) -> None:
-        if entry.queue is None:
+        if entry.queue is None or entry.queue.gone:
             self._forget(entry)
         else:
             homes.setdefault(entry.queue, []).append(entry)

@@ -16,7 +16,7 @@ _CLOSE_GROUP = -1  # JMSXGroupSeq that ends a group
 class QueueState:
     """The messages and consumers of one queue."""
 
-    __slots__ = ("consumers", "destination", "entries", "groups", "pending")
+    __slots__ = ("consumers", "destination", "entries", "gone", "groups", "pending")
 
     def __init__(self, destination: Queue) -> None:
         self.destination = destination
@@ -24,6 +24,7 @@ class QueueState:
         self.pending: Backlog = OrderedDict()  # for whichever consumer has room
         self.consumers: deque[Subscription] = deque()
         self.groups: OrderedDict[str, Subscription] = OrderedDict()
+        self.gone = False  # a temporary queue that was removed: what comes back is forgotten
 
     def add(self, entry: Entry) -> None:
         """A new message, at the tail."""

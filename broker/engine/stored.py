@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.model.times import to_epoch_ms
@@ -18,13 +18,30 @@ _NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})
 _OVERHEAD: Final = 256  # bytes charged for a message without body and properties
 
 
+class LateBody(Protocol):
+    """A body as it came over a wire, which nobody may ever look at."""
+
+    def read(self) -> Body:
+        """The body, the caller's own. Raises MessageFormatError where there is none in JMS for it."""
+
+    def __len__(self) -> int:
+        """About how many bytes it takes."""
+
+
+StoredBody: TypeAlias = Body | LateBody
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message. Times are milliseconds since 1970, 0 for "not set"; `size` is what the memory limit counts."""
+    """One message. Times are milliseconds since 1970, 0 for "not set"; `size` is what the memory limit counts.
+
+    ``identity`` is the broker's own id where `message_id` is the sender's, which need not be unique. ``wire`` is what
+    the door that it came by keeps for its way out by the same protocol; it tells of the message as it was then.
+    """
 
     message_id: str
     destination: Destination
-    body: Body = None
+    body: StoredBody = None
     properties: Mapping[str, Value] = field(default_factory=lambda: _NO_PROPERTIES)
     timestamp: int = 0
     expiration: int = 0
@@ -39,6 +56,8 @@ class StoredMessage:
     original_destination: Destination | None = None
     origin: str = ""
     size: int = 0
+    identity: str = ""
+    wire: object = None
 
     @classmethod
     def of(cls, message: Message, message_id: str, *, now: int, origin: str = "") -> StoredMessage:
@@ -79,21 +98,26 @@ class StoredMessage:
         return 0 < self.expiration <= now
 
 
-def detached(body: Body) -> Body:
-    """The body itself where it is immutable, else a copy."""
+END_OF_QUEUE: Final = StoredMessage(message_id="0", destination=Queue("end-of-queue"))  # what a browser is given last
+
+
+def detached(body: StoredBody) -> Body:
+    """The body itself where it is immutable, else a copy. Raises MessageFormatError, see `LateBody`."""
+    if body is None or isinstance(body, (str, bytes)):
+        return body
     if isinstance(body, dict):
         return dict(body)
-    return list(body) if isinstance(body, list) else body
+    return list(body) if isinstance(body, list) else body.read()
 
 
-def size_of(body: Body, properties: Mapping[str, Value]) -> int:
+def size_of(body: StoredBody, properties: Mapping[str, Value]) -> int:
     """About how many bytes a message takes."""
     size = _OVERHEAD + sum(len(name) + _length(value) for name, value in properties.items())
     if isinstance(body, dict):
         return size + sum(len(name) + _length(value) for name, value in body.items())
     if isinstance(body, list):
         return size + sum(_length(value) for value in body)
-    return size + _length(body)
+    return size + (8 if body is None else len(body))
 
 
 def _length(value: Value) -> int:

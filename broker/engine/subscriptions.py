@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from redelivery.broker.engine.stored import StoredMessage
@@ -20,16 +21,27 @@ Backlog: TypeAlias = "OrderedDict[int, Entry]"
 
 
 class Entry:
-    """One message that waits or is in flight; ``order`` is its place among all, ``redeliveries`` its counter."""
+    """One message that waits or is in flight; ``order`` is its place among all, ``redeliveries`` its counter.
 
-    __slots__ = ("backlog", "message", "order", "queue", "redeliveries")
+    ``acquired``: for the doors, whether some client was sent it, counted or not.
+    """
+
+    __slots__ = ("acquired", "backlog", "message", "order", "queue", "redeliveries")
 
     def __init__(self, message: StoredMessage, order: int, queue: QueueState | None) -> None:
         self.message = message
         self.order = order
         self.queue = queue  # None for a topic's
         self.redeliveries = 0
+        self.acquired = False
         self.backlog: Backlog | None = None  # where it waits; None while it is in flight
+
+    def copy(self) -> Entry:
+        """For a browser: of no queue, and without a charge on the broker's memory."""
+        copy = Entry(replace(self.message, size=0), self.order, None)
+        copy.redeliveries = self.redeliveries
+        copy.acquired = self.acquired
+        return copy
 
     def wait_in(self, backlog: Backlog) -> None:
         """Append to a backlog."""

@@ -1,4 +1,4 @@
-"""The STOMP door: one thread serves all clients of an embedded broker, and waits for none of them."""
+"""A door: one thread serves all clients of one protocol of an embedded broker, and waits for none of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import selectors
 import socket
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from redelivery.broker.core import Core
-from redelivery.broker.stomp_socket import StompSocket
 from redelivery.model.errors import ConfigError
 from redelivery.transports.wire.clock import monotonic
 
@@ -21,19 +21,64 @@ _PAUSE: Final = 0.5  # seconds
 log = logging.getLogger(__name__)
 
 
-class StompServer:
-    """Listens from the start on. ``port`` 0 takes a free one.
+class Client(Protocol):
+    """One client's socket, and what is said through it. Used by the door's thread only."""
+
+    socket: socket.socket
+    closed: bool
+
+    @property
+    def reads(self) -> bool:
+        """Whether more is wanted from the client."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether something waits to be written."""
+
+    def read(self) -> None:
+        """Take what is there, and do it."""
+
+    def write(self) -> None:
+        """Write what the client takes at once."""
+
+    def next_deadline(self) -> float | None:
+        """When `tick` has something to do; monotonic seconds, None for never."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+    def close(self) -> None:
+        """End at once; the door closes the socket. Harmless twice."""
+
+
+# Makes a client of a socket, the broker, a name for the session, and what to call when there is something to write,
+# from whichever thread.
+Welcome: TypeAlias = Callable[[socket.socket, Core, str, Callable[[Client], None]], Client]
+
+
+class Door:
+    """Listens from the start on.
+
+    Args:
+        core: the broker behind.
+        protocol: "stomp" or "amqp".
+        port: 0 takes a free one.
+        number: of this door, for the names of its sessions.
+        welcome: makes a client of a new socket.
 
     Raises:
         ConfigError: the port cannot be had.
     """
 
-    def __init__(self, core: Core, port: int) -> None:
+    def __init__(self, core: Core, protocol: str, port: int, number: int, welcome: Welcome) -> None:
         self._core = core
+        self._protocol = protocol
+        self._number = number
+        self._welcome = welcome
         try:
             self._listener = socket.create_server((HOST, port))
         except OSError as error:
-            raise ConfigError(f"stomp_port={port}: cannot listen on {HOST}:{port}: {error.strerror}") from error
+            raise ConfigError(f"{protocol}_port={port}: cannot listen on {HOST}:{port}: {error.strerror}") from error
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
         self._bell, self._rope = socket.socketpair()  # a byte on the rope wakes the thread
@@ -43,14 +88,14 @@ class StompServer:
         self._closing = False
         self._all_eager = False
         self._accept_again: float | None = None  # when, if accepting pauses
-        self._eager: deque[StompSocket] = deque()  # they may have something to write
-        self._clients: dict[StompSocket, int] = {}  # with the events that the selector looks for
+        self._eager: deque[Client] = deque()  # they may have something to write
+        self._clients: dict[Client, int] = {}  # with the events that the selector looks for
         self._numbers = count(1)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._bell, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._run, name=f"redelivery-broker-{core.name}-stomp", daemon=True)
-        core.faults.on_change = self._faults_changed
+        self._thread = threading.Thread(target=self._run, name=f"redelivery-broker-{core.name}-{protocol}", daemon=True)
+        core.faults.tell(self._faults_changed)
         self._thread.start()
 
     def close(self, timeout: float) -> None:
@@ -68,7 +113,7 @@ class StompServer:
                     elif key.fileobj is self._bell:
                         self._answer_bell()
                     else:
-                        client: StompSocket = key.data
+                        client: Client = key.data
                         if client.reads:
                             client.read()
                         self._eager.append(client)
@@ -107,7 +152,7 @@ class StompServer:
             client.write()
             self._watch(client)
 
-    def _watch(self, client: StompSocket) -> None:
+    def _watch(self, client: Client) -> None:
         """Look for what the client is ready for now; a closed one is let go."""
         before = self._clients.get(client)
         if before is None:
@@ -133,18 +178,18 @@ class StompServer:
         except (BlockingIOError, ConnectionAbortedError):  # it is gone again
             return
         except OSError as error:  # no more files can be opened: who knocks must wait
-            log.warning("broker %s: a STOMP client cannot be accepted: %s", self._core.name, error)
+            log.warning("broker %s: no %s client can be accepted: %s", self._core.name, self._protocol.upper(), error)
             self._selector.unregister(self._listener)
             self._accept_again = monotonic() + _PAUSE
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        session = f"ID:{self._core.name}-{self._core.started_at}-2:{next(self._numbers)}"
-        client = StompSocket(sock, self._core, session, self._wake)
+        session = f"ID:{self._core.name}-{self._core.started_at}-{self._number}:{next(self._numbers)}"
+        client = self._welcome(sock, self._core, session, self._wake)
         self._clients[client] = 0
         self._watch(client)
 
-    def _wake(self, client: StompSocket) -> None:
+    def _wake(self, client: Client) -> None:
         """The client has something to write; called from any thread."""
         self._eager.append(client)
         if threading.current_thread() is not self._thread:

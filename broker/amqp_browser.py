@@ -1,0 +1,58 @@
+"""Browsers: links that show what a queue holds, and take nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from cproton_ffi import lib
+
+from redelivery.broker.amqp_messages import write_message
+from redelivery.broker.amqp_outgoing import OutgoingLink
+from redelivery.broker.amqp_places import Wanted
+from redelivery.broker.engine.subscriptions import Entry
+from redelivery.model.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from redelivery.broker.amqp_conversation import AmqpConversation
+
+
+class BrowserLink(OutgoingLink):
+    """What the queue holds when the link is attached, in order; those that other consumers hold are shown too."""
+
+    def __init__(self, conversation: AmqpConversation, handle: Any) -> None:
+        super().__init__(conversation, handle)
+        self._entries: deque[Entry] = deque()
+        self._numbers = count(1)
+
+    def begin(self, met: Wanted) -> None:
+        """See `OutgoingLink.begin`."""
+        queue = met.destination
+        if queue.is_pattern:
+            raise UnsupportedError(f"{queue} is a pattern: the embedded broker browses one queue at a time")
+        self._entries.extend(self.conversation.core.call(lambda engine, _now: engine.entries(queue.name)))
+
+    def grant(self, credit: int, drain: bool) -> None:
+        """See `OutgoingLink.grant`: all that is there is there."""
+
+    @property
+    def waits(self) -> bool:
+        """See `OutgoingLink.waits`."""
+        return bool(self._entries)
+
+    def send_next(self, now: int) -> None:
+        """See `OutgoingLink.send_next`; what has expired meanwhile is not shown."""
+        entry = self._entries.popleft()
+        if not entry.message.expired(now):
+            parts = write_message(entry.message, entry.redeliveries + 1, first=not entry.acquired, now=now)
+            self.transfer(next(self._numbers), parts)
+
+    def on_delivery(self, handle: Any) -> None:
+        """An outcome, which changes nothing."""
+        if lib.pn_delivery_settled(handle) and not self.ended:
+            lib.pn_delivery_settle(handle)
+
+    def release(self) -> None:
+        """See `DoorLink.release`."""
+        self._entries.clear()
