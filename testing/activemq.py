@@ -11,9 +11,11 @@ Anonymous clients may do everything. What some tests need beyond a stock broker:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from string import Template
+
+from redelivery.testing.sources import MavenArchive
+from redelivery.testing.spec import BrokerSpec, Image, Site
 
 _CONFIGURATION = Template("""\
 <beans xmlns="http://www.springframework.org/schema/beans" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
@@ -64,25 +66,34 @@ _CONFIGURATION = Template("""\
 """)
 
 
-def configure(folder: Path, host: str, ports: Mapping[str, int]) -> Mapping[str, Path]:
-    """Write activemq.xml into ``folder``."""
-    file = folder / "activemq.xml"
-    file.write_text(_CONFIGURATION.substitute(ports, host=host), encoding="utf-8")
-    return {"/opt/apache-activemq/conf/activemq.xml": file}
+def configure(site: Site) -> None:
+    """Write activemq.xml."""
+    site.write("activemq.xml", _CONFIGURATION.substitute(site.ports, host=site.host))
 
 
-def command(home: Path, conf: Path, data: Path) -> Sequence[str]:
-    """What runs the distribution unpacked in ``home``; it keeps its messages (KahaDB) and its log in ``data``."""
+def command(site: Site) -> Sequence[str]:
+    """It keeps its messages (KahaDB) and its log in the site's data."""
     return [
         "java",
-        "-Xmx1g",
-        f"-Dactivemq.home={home}",
-        f"-Dactivemq.base={home}",
-        f"-Dactivemq.conf={conf}",
-        f"-Dactivemq.data={data}",
-        f"-Dlog4j2.configurationFile={home / 'conf' / 'log4j2.properties'}",
+        "-Xmx2g",
+        f"-Dactivemq.home={site.home}",
+        f"-Dactivemq.base={site.home}",
+        f"-Dactivemq.conf={site.folder}",
+        f"-Dactivemq.data={site.data}",
+        f"-Dlog4j2.configurationFile={site.home / 'conf' / 'log4j2.properties'}",
         "-jar",
-        str(home / "bin" / "activemq.jar"),
+        str(site.home / "bin" / "activemq.jar"),
         "start",
-        f"xbean:file:{conf / 'activemq.xml'}",
+        f"xbean:file:{site.folder / 'activemq.xml'}",
     ]
+
+
+SPEC = BrokerSpec(
+    name="activemq",
+    title="ActiveMQ Classic 5.18.3",
+    source=MavenArchive("org.apache.activemq:apache-activemq:5.18.3:tar.gz:bin", "apache-activemq-5.18.3"),
+    image=Image("apache/activemq-classic:5.18.3", {"activemq.xml": "/opt/apache-activemq/conf/activemq.xml"}),
+    ports={"stomp": 61613, "amqp": 5672, "openwire": 61616},
+    configure=configure,
+    command=command,
+)

@@ -20,6 +20,30 @@ def activemq() -> Iterator[RealBroker]:
     yield from _real_broker("activemq")
 
 
+@pytest.fixture(scope="session")
+def artemis() -> Iterator[RealBroker]:
+    """ActiveMQ Artemis, likewise."""
+    yield from _real_broker("artemis")
+
+
+@pytest.fixture(scope="session")
+def qpid() -> Iterator[RealBroker]:
+    """Qpid Broker-J, likewise."""
+    yield from _real_broker("qpid")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RealBroker]:
+    """RabbitMQ, likewise."""
+    yield from _real_broker("rabbitmq")
+
+
+@pytest.fixture(scope="session")
+def hornetq() -> Iterator[RealBroker]:
+    """HornetQ, likewise."""
+    yield from _real_broker("hornetq")
+
+
 def _real_broker(name: str) -> Iterator[RealBroker]:
     from redelivery.testing.real import UnavailableError, required, running
 

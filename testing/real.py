@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from redelivery.testing import containers, native
-from redelivery.testing.brokers import SPECS, BrokerSpec
+from redelivery.testing.brokers import SPECS
 from redelivery.testing.ports import NotStartedError
+from redelivery.testing.spec import BrokerSpec
 
 _SCHEMES = {"stomp": "stomp", "amqp": "amqp", "openwire": "tcp"}
 
@@ -86,10 +87,11 @@ def missing(name: str) -> str | None:
     """Why the broker cannot be had here, in one line; None: it can. Starts nothing."""
     if os.environ.get(_variable(name)):
         return None
-    lacking = native.missing(SPECS[name])
+    spec = SPECS[name]
+    lacking = spec.source.missing()
     if lacking is None:
         return None
-    without_docker = containers.missing()
+    without_docker = containers.missing(spec)
     return f"{lacking}, and {without_docker}" if without_docker else None
 
 
@@ -107,7 +109,8 @@ def running(name: str) -> Iterator[RealBroker]:
 
     Environment: ``REDELIVERY_<NAME>_URL`` uses one that runs already (several urls are separated by commas);
     ``REDELIVERY_BROKER_PROVIDER`` (``native`` or ``containers``) leaves no choice; otherwise the broker's own
-    distribution where Java and Maven are found (it needs no image and starts in seconds), else a container.
+    distribution where what it needs is found (it needs no image and starts in seconds), else a container;
+    ``REDELIVERY_CONTAINER_IMAGE`` is one image for all containers (see `redelivery.testing.containers.image`).
 
     Raises:
         UnavailableError: there is none.
@@ -123,7 +126,8 @@ def running(name: str) -> Iterator[RealBroker]:
             provider.start()
         except NotStartedError as error:
             raise UnavailableError(str(error)) from error
-        urls = {protocol: f"{_SCHEMES[protocol]}://{provider.host}:{port}" for protocol, port in provider.ports.items()}
+        at = f"{spec.login}@{provider.host}" if spec.login else provider.host
+        urls = {protocol: f"{_SCHEMES[protocol]}://{at}:{port}" for protocol, port in provider.ports.items()}
         yield RealBroker(name, spec.title, urls, provider)
     finally:
         provider.close()
@@ -133,10 +137,10 @@ def _provider(spec: BrokerSpec) -> Provider:
     choice = os.environ.get("REDELIVERY_BROKER_PROVIDER", "")
     if choice not in {"", "native", "containers"}:
         raise UnavailableError(f"REDELIVERY_BROKER_PROVIDER={choice!r} is neither 'native' nor 'containers'")
-    without_native = native.missing(spec) if choice != "containers" else "containers are asked for"
+    without_native = spec.source.missing() if choice != "containers" else "containers are asked for"
     if without_native is None:
         return native.NativeBroker(spec)
-    without_containers = containers.missing() if choice != "native" else "native is asked for"
+    without_containers = containers.missing(spec) if choice != "native" else "native is asked for"
     if without_containers is None:
         return containers.ContainerBroker(spec)
     raise UnavailableError(f"no {spec.title}: {without_native}, and {without_containers}")
