@@ -15,13 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from redelivery.client.browser import QueueBrowser
     from redelivery.client.connection import Connection, ConnectionMetaData
     from redelivery.client.consumer import Consumer
     from redelivery.client.factory import ConnectionFactory, connect
     from redelivery.client.producer import Producer
     from redelivery.client.session import Session
     from redelivery.model.capabilities import Capabilities
-    from redelivery.model.destinations import Destination, Queue, Topic
+    from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
     from redelivery.model.errors import (
         ConfigError,
         ConnectError,
@@ -89,6 +90,7 @@ __all__ = [
     "Producer",
     "ProtocolError",
     "Queue",
+    "QueueBrowser",
     "RedeliveryPolicy",
     "RedeliveryPolicyMap",
     "RequestTimeoutError",
@@ -97,6 +99,8 @@ __all__ = [
     "Session",
     "SharedDeadLetterStrategy",
     "Short",
+    "TemporaryQueue",
+    "TemporaryTopic",
     "Topic",
     "TransactionRolledBackError",
     "UnsupportedError",
@@ -105,13 +109,14 @@ __all__ = [
 
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
+    "redelivery.client.browser": ("QueueBrowser",),
     "redelivery.client.connection": ("Connection", "ConnectionMetaData"),
     "redelivery.client.consumer": ("Consumer",),
     "redelivery.client.factory": ("ConnectionFactory", "connect"),
     "redelivery.client.producer": ("Producer",),
     "redelivery.client.session": ("Session",),
     "redelivery.model.capabilities": ("Capabilities",),
-    "redelivery.model.destinations": ("Destination", "Queue", "Topic"),
+    "redelivery.model.destinations": ("Destination", "Queue", "TemporaryQueue", "TemporaryTopic", "Topic"),
     "redelivery.model.errors": (
         "ConfigError",
         "ConnectError",
