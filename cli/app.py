@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from redelivery.cli.demo import Demo
+from redelivery.cli.demo_spark import SparkJob, missing
 from redelivery.cli.lines import JsonView, LineView
 from redelivery.cli.view import LiveView
 from redelivery.model.errors import JMSError
@@ -29,18 +31,23 @@ def demo(
         typer.Option(help="Run on this broker, like stomp://user:password@host:61613, instead of an embedded one."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="End with a Spark stream that reads the dead letters into a table.")
+    ] = False,
 ) -> None:
     """Send orders of which some fail, and watch them come again or become dead letters. Takes less than 20 s.
 
     With --url it works in two queues of its own, whose names no other run uses, and leaves them empty.
     """
+    if spark:
+        _check_spark(url)
     # The view shows what the library would log.
     logging.getLogger("redelivery").addHandler(logging.NullHandler())
     console = Console()
     view = JsonView() if json else LiveView(console) if console.is_terminal else LineView()
     try:
-        with view:
-            summary = Demo(view).run(url)
+        with view, SparkJob(view) if spark else nullcontext() as job:
+            summary = Demo(view, spark=job.read if job else None).run(url)
     except JMSError as error:
         for line in (str(error), *getattr(error, "__notes__", ())):
             print(f"redelivery demo: {line}", file=sys.stderr)
@@ -49,3 +56,13 @@ def demo(
         print("redelivery demo: interrupted", file=sys.stderr)
         raise typer.Exit(130) from None
     raise typer.Exit(1 if summary.problems else 0)
+
+
+def _check_spark(url: str | None) -> None:
+    """End with one line where the demo could not end with Spark."""
+    reason = missing()
+    if reason is None and url is not None and url.startswith("vm:"):
+        reason = f"a broker that other processes can reach, which {url} is not: leave --url out, or name a real broker"
+    if reason is not None:
+        print(f"redelivery demo: --spark needs {reason}", file=sys.stderr)
+        raise typer.Exit(2)

@@ -13,7 +13,8 @@ from typing import Final
 import redelivery
 from redelivery import Connection, Consumer, JMSError, Message, RedeliveryPolicy, Session, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
-from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
+from redelivery.cli.demo_spark import SparkError
+from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, SparkTable, Started, Summary
 from redelivery.cli.tally import Tally
 
 ALWAYS: Final = 1_000_000
@@ -46,10 +47,21 @@ class Script:
 
 
 class Demo:
-    """One run of a script; every step is reported as an event."""
+    """One run of a script; every step is reported as an event.
 
-    def __init__(self, report: Callable[[Event], None], script: Script | None = None) -> None:
+    ``spark``: given the broker's URL and the dead-letter queue in the end, it takes the dead letters from there, which
+    otherwise the demo does itself.
+    """
+
+    def __init__(
+        self,
+        report: Callable[[Event], None],
+        script: Script | None = None,
+        *,
+        spark: Callable[[str, str], SparkTable] | None = None,
+    ) -> None:
         self._show = report
+        self._spark = spark
         self._script = script or Script()
         self._tally = Tally()
         self._queue, self._dead_letter_queue = "orders", "ActiveMQ.DLQ"
@@ -84,16 +96,20 @@ class Demo:
             )
             try:
                 self._play(connection)
+                summary = self._tally.summary(monotonic() - self._began)
+                self._show(summary)
+                if self._spark is not None and not summary.problems:
+                    read = self._spark(url, self._dead_letter_queue).letters
+                    if read != summary.dead_letters:
+                        raise SparkError(f"Spark read {read} of {summary.dead_letters} dead letters")
             except BaseException as error:
                 try:
                     self._empty(connection)
                 except JMSError as second:
                     error.add_note(f"its queues could not be emptied: {second}")
                 raise
-            summary = self._tally.summary(monotonic() - self._began)
             if summary.problems:
                 self._empty(connection)
-        self._show(summary)
         return summary
 
     def _report(self, event: Event) -> None:
@@ -120,7 +136,8 @@ class Demo:
         # CLIENT: what is read from the dead-letter queue stands there until the end
         with connection.session("transacted") as session, connection.session("client") as reader:
             self._consume(session, reader)
-            reader.acknowledge()
+            if self._spark is None:
+                reader.acknowledge()  # else they are given back
 
     def _consume(self, session: Session, reader: Session) -> None:
         consumer = session.consumer(self._queue)

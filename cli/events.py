@@ -85,7 +85,31 @@ class Summary:
     problems: tuple[str, ...]
 
 
-Event: TypeAlias = Started | Sent | Delivered | Processed | Failed | DeadLettered | Summary
+@dataclass(frozen=True, slots=True)
+class SparkReads:
+    """A Spark stream begins to read the dead-letter queue."""
+
+    event: ClassVar[str] = "spark_reads"
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTable:
+    """What it read: origin, cause and number of dead letters of each group; ``batches``: micro-batches with rows."""
+
+    event: ClassVar[str] = "spark_table"
+    version: str
+    groups: tuple[tuple[str, str, int], ...]
+    batches: int
+    seconds: float
+
+    @property
+    def letters(self) -> int:
+        """All of them."""
+        return sum(letters for _, _, letters in self.groups)
+
+
+Event: TypeAlias = Started | Sent | Delivered | Processed | Failed | DeadLettered | Summary | SparkReads | SparkTable
 
 
 def as_dict(event: Event) -> dict[str, Any]:

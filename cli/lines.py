@@ -6,7 +6,19 @@ import json
 from types import TracebackType
 from typing import Self
 
-from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary, as_dict
+from redelivery.cli.events import (
+    DeadLettered,
+    Delivered,
+    Event,
+    Failed,
+    Processed,
+    Sent,
+    SparkReads,
+    SparkTable,
+    Started,
+    Summary,
+    as_dict,
+)
 
 
 class LineView:
@@ -49,6 +61,11 @@ class LineView:
                 )
             case Summary():
                 return "\n".join((_counts(event), *(f"does not add up: {each}" for each in event.problems)))
+            case SparkReads(queue):
+                return f"a Spark stream reads {queue}"
+            case SparkTable():
+                groups = [f"Spark: {letters} from {origin}: {cause}" for origin, cause, letters in event.groups]
+                return "\n".join((*groups, f"Spark {event.version} read {event.letters} in {event.seconds:.1f} s"))
 
 
 class JsonView(LineView):

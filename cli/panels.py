@@ -10,9 +10,10 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 
-from redelivery.cli.events import DeadLettered, Started, Summary
+from redelivery.cli.events import DeadLettered, SparkTable, Started, Summary
 
 
 def introduction(event: Started) -> Panel:
@@ -68,6 +69,19 @@ def conclusion(summary: Summary) -> Panel:
         text.append("✔ it adds up: none lost, none processed twice, none too early", "bold green")
         text.append(f"   {summary.seconds:.1f} s", "dim")
     return _panel(text, "summary", "red" if summary.problems else "green")
+
+
+def spark_table(event: SparkTable) -> Panel:
+    """What the stream read, counted by Spark."""
+    table = Table(box=None, pad_edge=False, expand=True, header_style="bold")
+    table.add_column("origin", no_wrap=True)
+    table.add_column("cause", ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column("letters", justify="right")
+    for origin, cause, letters in event.groups:
+        table.add_row(Text(origin), Text(cause), str(letters))
+    code = 'spark.readStream.format("jms")… .groupBy("origin", "cause").count()'
+    took = Text(f"{event.letters} dead letters, read once, in {event.seconds:.1f} s", "dim")
+    return _panel(Group(Text(code, "cyan"), table, took), f"Spark {event.version}", "magenta")
 
 
 def _panel(inside: RenderableType, title: str, style: str) -> Panel:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
+from redelivery.cli.events import (
+    DeadLettered,
+    Delivered,
+    Event,
+    Failed,
+    Processed,
+    Sent,
+    SparkReads,
+    SparkTable,
+    Started,
+    Summary,
+)
 
 
 class Tally:
@@ -37,8 +48,8 @@ class Tally:
                 self._failures[event.order] += 1
             case DeadLettered():
                 self._dead[event.order].append(event)
-            case Summary():
-                pass  # it comes from here
+            case Summary() | SparkReads() | SparkTable():
+                pass  # that comes from here, or after the end
 
     def complain(self, problem: str) -> None:
         """Something else that must not be."""

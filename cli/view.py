@@ -12,8 +12,19 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
-from redelivery.cli.panels import conclusion, dead_letters, introduction
+from redelivery.cli.events import (
+    DeadLettered,
+    Delivered,
+    Event,
+    Failed,
+    Processed,
+    Sent,
+    SparkReads,
+    SparkTable,
+    Started,
+    Summary,
+)
+from redelivery.cli.panels import conclusion, dead_letters, introduction, spark_table
 
 _WIDE: Final = 100  # columns from which the class of an error is shown with its text
 _STATES: Final = {
@@ -36,6 +47,7 @@ class LiveView:
         self._wait: tuple[float, float] | None = None  # since when, and how long
         self._letters: list[DeadLettered] = []
         self._summary: Summary | None = None
+        self._spark: SparkReads | SparkTable | None = None
         self._over = False
         self._live = Live(console=console, get_renderable=self._picture, refresh_per_second=12)
 
@@ -77,6 +89,8 @@ class LiveView:
                 self._print(Text(f" {order:<7}").append(_poisoned(event)), "red")
             case Summary():
                 self._summary, self._over = event, True
+            case SparkReads() | SparkTable():
+                self._spark = event
         self._live.refresh()
 
     def _outcome(self, outcome: Text) -> None:
@@ -100,6 +114,10 @@ class LiveView:
         parts.append(dead_letters(self._started, self._letters))
         if self._summary is not None:
             parts.append(conclusion(self._summary))
+        if isinstance(self._spark, SparkReads):
+            parts.append(Text(f" a Spark stream reads {self._spark.queue} …", "magenta"))
+        elif self._spark is not None:
+            parts.append(spark_table(self._spark))
         return Group(*parts)
 
     def _board(self) -> Text:

@@ -1,0 +1,73 @@
+"""Orders from a queue into a table, each exactly once, although the job fails half-way and is started again.
+
+python spark_exactly_once.py
+
+Needs Java 17 and the extra: pip install 'redelivery[spark]'.
+"""
+
+import os
+import sys
+from tempfile import TemporaryDirectory
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import redelivery
+from redelivery.broker import EmbeddedBroker
+
+ORDERS = 1000
+
+
+def job(spark: SparkSession, url: str, folder: str, *, breaks: bool) -> None:
+    """What a scheduler starts, again and again: it takes what is there and ends."""
+
+    def write(orders: DataFrame, batch: int) -> None:
+        # A batch that is tried again has the same number and the same rows: it takes the place of what is there.
+        # In a database or a lake table the number is a column to delete by, or a key, within one transaction.
+        orders.write.mode("overwrite").parquet(f"{folder}/table/batch={batch}")
+        if breaks and batch == 1:
+            raise OSError("the power failed")  # it is written, and Spark does not know
+
+    query = (
+        spark.readStream.format("jms")
+        .option("url", url)
+        .option("walLocation", f"{folder}/segments")  # as precious as the checkpoint: keep both on a real disk
+        .option("maxMessagesPerBatch", 300)
+        .load("orders")
+        .select("message_id", F.expr("CAST(body AS STRING)").alias("order"), "timestamp")
+        .writeStream.foreachBatch(write)
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+def main(url: str, folder: str) -> None:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers are whatever python3 is on the PATH
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+
+    try:
+        job(spark, url, folder, breaks=True)
+    except StreamingQueryException as error:
+        if "the power failed" not in str(error):
+            raise
+        print(f"the job failed, and has written {spark.read.parquet(f'{folder}/table').count()} rows")
+    job(spark, url, folder, breaks=False)
+
+    table = spark.read.parquet(f"{folder}/table")
+    table.groupBy("batch").count().orderBy("batch").show()
+    print(f"{table.count()} rows, {table.select('order').distinct().count()} orders")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory() as place:
+        with redelivery.connect(broker.vm_url) as connection, connection.session("transacted") as session:
+            for number in range(ORDERS):
+                session.producer("orders").send(f"order {number}")
+            session.commit()
+        main(broker.stomp_url, place)
+        print(f"{broker.queue_depth('orders')} orders are left in the queue")

@@ -1,0 +1,93 @@
+"""Send dead letters back to where they came from, as a Spark job: thousands at a time, and selected as you like.
+
+python spark_replay.py                                           # a broker in this process
+python spark_replay.py amqp://user:password@localhost:5672 /folder/of/the/job [dead-letter queue]
+
+Needs Java 17 and the extra: pip install 'redelivery[spark]'. The folder holds what is on its way, and where the job
+was; start a job that failed again with the same one. At least once: each copy has a property `redelivery_dedupe_id`.
+"""
+
+import os
+import sys
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import redelivery
+from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery.broker import EmbeddedBroker
+
+REASONS = (
+    *("dlqDeliveryFailureCause", "dlqDeliveryCount"),
+    *("originalDestination", "originalDeliveryMode", "originalExpiration"),
+)
+
+
+def returned(letters: DataFrame, parked: str) -> DataFrame:
+    """Each letter as the message that it was, to the queue that it came from; one that names none is parked."""
+    origin = F.variant_get(F.col("properties")["originalDestination"], "$", "string")
+    return (
+        letters.withColumn("destination", F.coalesce(origin, F.lit(parked)))
+        .withColumn("properties", F.map_filter("properties", lambda name, _: ~name.isin(*REASONS)))
+        .drop("delivery_count", "redelivered")
+    )
+
+
+def main(url: str, folder: str, queue: str = "ActiveMQ.DLQ") -> None:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers are whatever python3 is on the PATH
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    letters = (
+        spark.readStream.format("jms")
+        .option("url", url)
+        .option("walLocation", f"{folder}/segments")
+        .option("propertiesType", "variant")  # an int stays an int, where the protocol can say so
+        .option("deadLetterQueue", f"{queue}.parked")  # what is no row, so cannot be returned
+        .load(queue)
+    )
+    query = (
+        returned(letters, f"{queue}.parked")
+        .writeStream.format("jms")
+        .option("url", url)
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    print(f"{sum(batch['numInputRows'] for batch in query.recentProgress)} dead letters were sent back")
+    spark.stop()
+
+
+def kill_some(url: str) -> None:
+    """Handlers that fail, so that there is something to send back."""
+    with (
+        redelivery.connect(
+            url,
+            redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0),
+            dead_letter_strategy=SharedDeadLetterStrategy("ActiveMQ.DLQ"),
+        ) as connection,
+        connection.session("transacted") as session,
+    ):
+        for queue, count in (("orders", 3), ("payments", 2)):
+            with session.consumer(queue) as consumer:
+                for number in range(count):
+                    session.producer(queue).send(f"{queue} {number}", properties={"colour": "red"})
+                session.commit()
+                for _ in range(count):
+                    consumer.receive(timeout=10)
+                    session.rollback(cause=TimeoutError("the bank was silent"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        main(*sys.argv[1:4])
+    elif len(sys.argv) == 2:
+        sys.exit(__doc__)
+    else:
+        with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory() as place:
+            kill_some(broker.stomp_url)
+            print(f"{broker.queue_depth('ActiveMQ.DLQ')} dead letters")
+            main(broker.stomp_url, place)
+            for name in ("orders", "payments", "ActiveMQ.DLQ"):
+                print(f"{name}: {[message.body for message in broker.messages(name)]}")
