@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+import redelivery
+from redelivery import ConnectError
+from redelivery.testing import containers
+from redelivery.testing.brokers import SPECS
+from redelivery.testing.containers import ContainerBroker
+from redelivery.testing.native import NativeBroker
 from redelivery.testing.ports import NotStartedError, free_ports, wait_for_ports
-from redelivery.testing.real import UnavailableError, missing, required, running
+from redelivery.testing.real import RealBroker, UnavailableError, missing, required, running
 
+
+def no_containers(image: str | None) -> str | None:
+    """Why there is no container test here; None: there is."""
+    if image is None:
+        return "REDELIVERY_CONTAINER_IMAGE names no image; scripts/container-image makes one"
+    return containers.missing(SPECS["activemq"])
+
+
+# What this run must have, before the tests change the environment.
+REQUIRED = {name: required(name) for name in SPECS}
+MISSING = {name: spec.source.missing() for name, spec in SPECS.items()}
+IMAGE = os.environ.get("REDELIVERY_CONTAINER_IMAGE")
+WITHOUT_CONTAINERS = no_containers(IMAGE)
 SUPERVISE = Path(__file__).parents[1] / "testing" / "supervise.py"
 
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CI", "REDELIVERY_REQUIRE_BROKERS", "REDELIVERY_ACTIVEMQ_URL", "REDELIVERY_BROKER_PROVIDER"):
-        monkeypatch.delenv(name, raising=False)
+    for name in list(os.environ):
+        if name == "CI" or name.startswith("REDELIVERY_"):
+            monkeypatch.delenv(name)
 
 
 def use_activemq(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,6 +61,30 @@ def test_missing_broker_is_a_skip_with_its_reason(tmp_path: Path) -> None:
     assert "1 skipped" in run.stdout
     assert "java" in run.stdout
     assert "no Docker daemon answers" in run.stdout
+
+
+def test_two_threads_may_look_for_docker() -> None:
+    pytest.importorskip("testcontainers")
+    code = """
+        import gc, random, time, warnings
+        from concurrent.futures import ThreadPoolExecutor
+        from redelivery.testing import containers
+        from redelivery.testing.brokers import SPECS
+
+        collect = gc.collect
+        gc.collect = lambda: time.sleep(random.random() / 20) or collect()  # they overlap in every way
+        import docker  # it has filters of its own
+        before = list(warnings.filters)
+        with ThreadPoolExecutor(8) as pool:
+            print({*pool.map(containers.missing, [*SPECS.values()] * 8)})
+        assert warnings.filters == before, warnings.filters
+    """
+    environment = {**os.environ, "DOCKER_HOST": "unix:///nowhere.sock"}
+    command = [sys.executable, "-W", "always", "-c", dedent(code)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own command
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "{'no Docker daemon answers'}\n"
+    assert "ResourceWarning" not in run.stderr
 
 
 @pytest.mark.parametrize("environment", [{"CI": "true"}, {"REDELIVERY_REQUIRE_BROKERS": "qpid, activemq"}])
@@ -65,6 +113,76 @@ def test_a_broker_that_runs_already_is_used(monkeypatch: pytest.MonkeyPatch) -> 
             broker.kill()
 
 
+def processes(text: str) -> list[str]:
+    """The command lines of this machine's processes that contain the text."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            lines.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in lines if text in line]
+
+
+def url_of(broker: RealBroker) -> str:
+    if broker.name != "qpid":
+        return broker.stomp_url
+    pytest.importorskip("proton")
+    return broker.amqp_url
+
+
+def send_and_receive_around(broker: RealBroker, during: Callable[[], None]) -> None:
+    """What was sent before is there afterwards."""
+    url = url_of(broker)
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer("kept").send("after the kill", persistent=True)
+    during()
+    with redelivery.connect(url) as connection, connection.session() as session:
+        message = session.consumer("kept").receive(timeout=10)
+        assert message is not None
+        assert message.body == "after the kill"
+
+
+@pytest.mark.timeout(700)  # the first run fetches the broker
+@pytest.mark.parametrize("name", SPECS)
+def test_what_a_broker_confirmed_survives_a_kill_and_nothing_survives_the_end(name: str) -> None:
+    reason = MISSING[name]
+    if reason is not None:
+        pytest.fail(reason) if REQUIRED[name] else pytest.skip(reason)
+    with running(name) as broker:
+        assert isinstance(broker.provider, NativeBroker)
+        folder = str(broker.provider.folder)
+
+        def kill_and_restart() -> None:
+            assert processes(folder)
+            broker.kill()
+            assert not processes(folder)
+            broker.restart()
+
+        send_and_receive_around(broker, kill_and_restart)
+    assert not processes(folder)
+    assert not Path(folder).exists()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", SPECS)
+def test_container_provider(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same in a container of the image that `scripts/container-image` makes."""
+    if WITHOUT_CONTAINERS is not None:
+        pytest.skip(WITHOUT_CONTAINERS)
+    assert IMAGE is not None
+    monkeypatch.setenv("REDELIVERY_CONTAINER_IMAGE", IMAGE)
+    monkeypatch.setenv("REDELIVERY_BROKER_PROVIDER", "containers")
+    with running(name) as broker:
+        assert isinstance(broker.provider, ContainerBroker)
+
+        def kill_and_restart() -> None:
+            broker.kill()
+            with pytest.raises(ConnectError):
+                redelivery.connect(url_of(broker), connect_timeout=2)
+            broker.restart()
+
+        send_and_receive_around(broker, kill_and_restart)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
@@ -78,9 +196,14 @@ def test_bad_environment_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
         pass
 
 
+# Its memory makes its end take a while.
+SLEEPS = "import os, time; held = b'x' * (200 << 20); print(os.getpid(), flush=True); time.sleep(60)"
+HAS_A_CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SLEEPS!r}])"  # as RabbitMQ's script
+
+
+@pytest.mark.parametrize("child", [SLEEPS, HAS_A_CHILD], ids=["itself", "its child"])
 @pytest.mark.parametrize("last_words", [b"", b"keep the store"])
-def test_supervised_process_ends_when_its_starter_does(tmp_path: Path, last_words: bytes) -> None:
-    child = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+def test_supervised_process_ends_when_its_starter_does(tmp_path: Path, last_words: bytes, child: str) -> None:
     store = tmp_path / "store"
     store.mkdir()
     starter = subprocess.Popen(  # noqa: S603  # our own script
@@ -98,6 +221,22 @@ def test_supervised_process_ends_when_its_starter_does(tmp_path: Path, last_word
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert store.exists() == bool(last_words)
+
+
+def test_no_outgoing_connection_gets_the_port_of_a_broker_that_is_down() -> None:
+    ports = free_ports(map(str, range(100)))
+    assert len(set(ports.values())) == 100
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as opened:
+        for _ in range(100):
+            sock = opened.enter_context(socket.create_connection(listener.getsockname()))
+            assert sock.getsockname()[1] > max(ports.values())
+
+
+def test_port_on_which_somebody_listens_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, free = free_ports(["taken", "free"]).values()
+    monkeypatch.setattr("redelivery.testing.ports._PORTS", [taken, free])
+    with socket.create_server(("127.0.0.1", taken)):
+        assert [free_ports(["stomp"])["stomp"] for _ in range(20)] == [free] * 20
 
 
 def test_waiting_for_ports_ends_with_the_broker_or_the_time() -> None:

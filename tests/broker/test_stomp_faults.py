@@ -56,6 +56,17 @@ def test_what_was_answered_before_a_cut_still_arrives(client: Raw, broker: Embed
     assert client.closed()
 
 
+@pytest.mark.parametrize(("cut", "done"), [("drop", []), ("drop_after", ["b"])])
+def test_nothing_that_came_behind_a_cut_in_one_write_is_done(
+    client: Raw, broker: EmbeddedBroker, cut: str, done: list[str]
+) -> None:
+    getattr(broker.faults, cut)("SEND")
+    send = "SEND\ndestination:/queue/q\ncontent-type:text/plain\n\n"
+    client.socket.sendall((send + "b\0" + send + "c\0").encode())
+    assert client.closed()
+    assert [message.body for message in broker.messages("q")] == done
+
+
 def test_error_answers_and_does_nothing(client: Raw, broker: EmbeddedBroker) -> None:
     broker.faults.error("SEND", "no room today", times=2)
     for _ in range(2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
@@ -70,6 +71,36 @@ def test_each_answer_is_waited_for_in_turn() -> None:
     assert talk.drive(lambda: next(answers).complete("yes")) == "done"
     assert talk.seen == ["yes", "yes", "cleaned up"]
     assert len(talk.transport.waits) == 2
+
+
+class Impatient(Pending):
+    """A request that a peer may miss."""
+
+    patience = 0.01
+
+    def __init__(self, needed: int) -> None:
+        super().__init__()
+        self.needed = needed
+
+    def ask_again(self) -> None:
+        self.needed -= 1
+        if self.needed == 0:
+            self.complete("at last")
+
+
+def test_a_request_that_may_have_been_missed_is_made_again_until_it_is_answered() -> None:
+    talk = Conversation()
+    talk.requests = [Impatient(3)]
+    assert talk.drive(partial(time.sleep, 0.011)) == "done"
+    assert talk.seen == ["at last", "cleaned up"]
+    assert all(timeout is not None and timeout < 0.011 for timeout in talk.transport.waits)
+
+
+def test_however_often_it_is_made_again_the_time_out_counts_from_the_first() -> None:
+    talk = Conversation()
+    talk.requests = [Impatient(1000)]
+    with pytest.raises(RequestTimeoutError, match=r"within 0\.1 s"):
+        talk.drive(partial(time.sleep, 0.011), timeout=0.1)
 
 
 def test_a_spurious_wake_is_no_answer() -> None:

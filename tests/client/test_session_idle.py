@@ -11,7 +11,7 @@ from tests.client.shell import SOON, Background, Bench, Gate, eventually, receiv
 from redelivery import AckMode, Message, RedeliveryPolicy
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
-CHEAP = 0.05
+CHEAP = 0.25
 """Seconds of processor time allowed in one second of waiting: a loop would take nearly all of it."""
 
 

@@ -25,6 +25,7 @@ def ctrl_c(when: Callable[[], bool]) -> Iterator[None]:
 
     def interrupt() -> None:
         eventually(when)
+        time.sleep(0.05)  # the interpreter notices no signal between its last look and the blocking call itself
         signal.pthread_kill(target, signal.SIGINT)
 
     target = threading.get_ident()

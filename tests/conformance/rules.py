@@ -1,6 +1,8 @@
-"""Which test holds which rule of ActiveMQ Classic over STOMP; each runs on the real broker (pair `stomp-activemq`).
+"""Which test holds which rule of a broker; DESIGN.md, "What each broker means", has the rules and their reasons.
 
-DESIGN.md, "What each broker means", has the rules and their reasons.
+`RULES` are those of ActiveMQ Classic over STOMP, where the suite began, and run on every pair that can do it.
+`TRAPS` are what the other brokers mean by the same protocols, on the real broker or, where it cannot be made to
+misbehave, on a peer that plays it.
 """
 
 from __future__ import annotations
@@ -85,7 +87,67 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "test_destinations.py::test_wildcard_consumer_gets_the_backlog_of_every_queue",
     ),
     "content-length is for bytes, a text goes without": (
-        "test_java_client.py::test_what_we_send_java_receives",
-        "test_java_client.py::test_what_java_sends_we_receive",
+        "test_kinds.py::test_body_arrives_as_sent",
+        "../transports/test_stomp_messages.py::test_only_bytes_have_a_content_length",
+    ),
+}
+
+TRAPS: Mapping[str, tuple[str, ...]] = {
+    "Artemis over STOMP: an ACK counts at once, so none leaves before the COMMIT is confirmed": (
+        "../transports/test_stomp_acks_follow.py::test_sends_are_committed_and_then_the_deliveries_acknowledged",
+        "../transports/test_stomp_artemis_family.py::test_a_rollback_leaves_what_no_transaction_could_give_back",
+        "../transports/test_stomp_acks_follow.py::test_a_crash_between_the_commit_and_the_acks_is_a_duplicate_never_a_loss",
+    ),
+    "Artemis over STOMP: NACK is ACK, so poison is a deduplicated copy, its receipt, then the ACK": (
+        "../transports/test_stomp_artemis_family.py::test_poison_is_never_left_to_a_nack",
+        "../transports/test_stomp_acks_follow.py::test_poison_is_a_copy_and_then_the_ack",
+        "../transports/test_stomp_artemis_family.py::test_a_crash_between_the_copy_and_the_ack_leaves_one_copy",
+        "../transports/test_stomp_artemis_family.py::test_a_replayed_dead_letter_can_be_dead_lettered_again",
+    ),
+    "Artemis over STOMP: a producer's own headers mean nothing": (
+        "../transports/test_stomp_artemis_family.py::test_a_producers_own_ack_and_flag_mean_nothing",
+        "../transports/test_stomp_acks_follow.py::test_what_a_frame_said_is_not_said_again",
+    ),
+    "Artemis over STOMP: every ERROR ends the connection": (
+        "../transports/test_stomp_artemis.py::test_every_error_ends_the_connection_and_the_call_says_why",
+    ),
+    "Artemis over STOMP: a silent client is thrown out after a minute, whatever was agreed": (
+        "../transports/test_stomp_artemis_family.py::test_a_silent_client_is_not_thrown_out",
+    ),
+    "RabbitMQ over STOMP: an ack id of an old connection names another message, so it is never sent": (
+        "../transports/test_stomp_rabbitmq.py::test_an_id_of_a_lost_connection_is_never_sent",
+    ),
+    "RabbitMQ over STOMP: UNSUBSCRIBE keeps what was delivered": (
+        "../transports/test_stomp_rabbitmq.py::test_a_closed_consumer_gives_back_what_it_has_though_unsubscribe_keeps_it",
+        "../transports/test_stomp_rabbitmq.py::test_a_closed_session_gives_back_a_batch_larger_than_the_window",
+    ),
+    "RabbitMQ over STOMP: COMMIT's receipt says nothing of the SENDs": (
+        "../transports/test_stomp_rabbitmq.py::test_a_refused_send_leaves_the_commit_in_doubt_and_acknowledges_nothing",
+        "../transports/test_stomp_rabbitmq.py::test_confirmations_are_matched_by_their_number",
+    ),
+    "RabbitMQ ignores selectors and delays, so they are refused": (
+        "../transports/test_stomp_rabbitmq.py::test_what_it_ignores_is_refused",
+        "../transports/test_amqp_links.py::test_a_selector_that_the_broker_would_ignore_is_refused_without_asking_it",
+    ),
+    "RabbitMQ over AMQP: a drain ends the session, so none is sent": (
+        "../transports/test_amqp_credit.py::test_where_a_drain_is_not_understood_none_is_sent",
+    ),
+    "RabbitMQ over AMQP: a refused link ends its session, so each has one of its own": (
+        "../transports/test_amqp_links.py::test_where_a_refusal_ends_the_whole_session_the_others_live_on",
+    ),
+    "AMQP: accepts are enlisted at the commit only, since Artemis counts each rollback": (
+        "../transports/test_amqp_transactions.py::test_a_commit_enlists_discharges_and_declares_the_next_at_once",
+        "../transports/test_amqp_transactions.py::test_a_rollback_undoes_the_sends_and_touches_no_delivery",
+    ),
+    "AMQP: a transaction that the broker has given up is never used again": (
+        "../transports/test_amqp_transactions.py::test_an_idle_transaction_is_replaced_before_anything_enters_it",
+        "../transports/test_amqp_transactions_lost.py::test_a_transaction_that_went_with_its_coordinator_is_not_committed_by_another",
+    ),
+    "AMQP: where `rejected` only counts (Broker-J), poison is a copy and an accept in one transaction": (
+        "../transports/test_amqp_poison.py::test_a_copy_and_the_acknowledgement_are_one",
+        "../transports/test_amqp_credit.py::test_poison_needs_a_copy_where_rejecting_does_not_dead_letter",
+    ),
+    "AMQP: what nobody saw is released before a link is closed, or it would count as an attempt": (
+        "../transports/test_amqp_detach.py::test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been",
     ),
 }

@@ -44,20 +44,25 @@ class Stage:
         return session, session.consumer(self.queue)
 
     def send(self, *bodies: Any, queue: str | None = None, **options: Any) -> None:
-        """Send from a connection of its own, in one transaction. Each message has the property ``ref``, the queue."""
+        """Send from a connection of its own, in one transaction where there are any. ``ref`` of each is the queue."""
         properties = {"ref": self.queue, **options.pop("properties", {})}
-        with redelivery.connect(self.pair.url) as connection, connection.session(AckMode.TRANSACTED) as session:
+        mode = AckMode.TRANSACTED if self.pair.can("transactions") else AckMode.AUTO
+        with redelivery.connect(self.pair.url) as connection, connection.session(mode) as session:
             producer = session.producer(queue or self.queue)
             for body in bodies:
                 producer.send(body, properties=properties, **options)
-            session.commit()
+            if session.transacted:
+                session.commit()
 
-    def left(self, queue: str | None = None) -> list[Message]:
-        """Take all that is on a queue (the test's own), as another client; closes nothing of the test's."""
-        return self._take(queue or self.queue)
+    def left(self, queue: str | None = None, at_least: int = 0) -> list[Message]:
+        """Take all that is on a queue (the test's own), as another client; closes nothing of the test's.
 
-    def left_bodies(self, queue: str | None = None) -> list[Any]:
-        return [message.body for message in self.left(queue)]
+        ``at_least``: what must be there is waited for, since a broker that has just started is slow with its first.
+        """
+        return self._take(queue or self.queue, at_least)
+
+    def left_bodies(self, queue: str | None = None, at_least: int = 0) -> list[Any]:
+        return [message.body for message in self.left(queue, at_least)]
 
     def dead_letters(self, queue: str = DEAD_LETTERS, at_least: int = 0) -> list[Message]:
         """The test's own dead letters; the dead-letter queue of a real broker is shared, so it is emptied."""

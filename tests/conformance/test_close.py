@@ -80,7 +80,8 @@ def test_deferred_close_a_rollback_after_it_gives_the_messages_back(stage: Stage
     again = session.consumer(stage.queue)
     received = receive_all(again, 3)
     assert bodies(received) == ["a", "b", "c"]
-    assert [message.redelivered for message in received][:2] == [True, True]
+    if stage.pair.can("redelivered after a close"):
+        assert [message.redelivered for message in received][:2] == [True, True]
     session.commit()
     session.close()
     assert stage.left() == []

@@ -7,9 +7,18 @@ from datetime import UTC, datetime
 import pytest
 from tests.conformance.stage import Stage, bodies, nothing_comes, receive
 
-from redelivery import AckMode, RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery import AckMode, MessageFormatError, RedeliveryPolicy, SharedDeadLetterStrategy
 
 NEVER = RedeliveryPolicy(maximum_redeliveries=0, initial_redelivery_delay=0.0, redelivery_delay=0.0)
+KINDS_OF_BODY = pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("text", id="text"),
+        pytest.param(b"bytes\0", id="bytes"),
+        pytest.param({"map": "yes"}, id="map", marks=pytest.mark.needs("map", refused=MessageFormatError)),
+        pytest.param(None, id="none"),
+    ],
+)
 
 
 def poison(stage: Stage, queue: str | None = None, **options: object) -> None:
@@ -22,6 +31,7 @@ def poison(stage: Stage, queue: str | None = None, **options: object) -> None:
     session.close()
 
 
+@pytest.mark.needs("individual dead letters")
 def test_the_brokers_own_individual_strategy_is_obeyed(stage: Stage) -> None:
     queue = f"individual.{stage.queue}"
     stage.send("bad", queue=queue)
@@ -63,7 +73,7 @@ def test_a_dead_letter_expires_where_the_strategy_says_so(stage: Stage) -> None:
     assert 40 < (letter.expiration - datetime.now(UTC)).total_seconds() < 61
 
 
-@pytest.mark.parametrize("body", ["text", b"bytes\0", {"map": "yes"}, None], ids=["text", "bytes", "map", "none"])
+@KINDS_OF_BODY
 def test_a_copied_dead_letter_keeps_the_kind_of_its_body(stage: Stage, body: object) -> None:
     stage.send(body)
     poison(stage, dead_letter_strategy=SharedDeadLetterStrategy())
@@ -72,7 +82,7 @@ def test_a_copied_dead_letter_keeps_the_kind_of_its_body(stage: Stage, body: obj
     assert type(letter.body) is type(body)
 
 
-@pytest.mark.parametrize("body", ["text", b"bytes\0", {"map": "yes"}, None], ids=["text", "bytes", "map", "none"])
+@KINDS_OF_BODY
 def test_the_brokers_dead_letter_keeps_the_kind_of_its_body(stage: Stage, body: object) -> None:
     stage.send(body)
     poison(stage)

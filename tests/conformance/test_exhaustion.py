@@ -15,6 +15,7 @@ from redelivery import (
     RedeliveryPolicy,
     RedeliveryPolicyMap,
     SharedDeadLetterStrategy,
+    UnsupportedError,
 )
 
 FAILING = [AckMode.TRANSACTED, AckMode.CLIENT, AckMode.INDIVIDUAL]
@@ -187,6 +188,7 @@ def test_the_policy_of_the_queue_wins_over_the_default(stage: Stage) -> None:
     assert bodies(stage.dead_letters(at_least=1)) == ["bad"]
 
 
+@pytest.mark.needs("queue patterns", refused=UnsupportedError)
 def test_a_wildcard_consumer_uses_the_policy_of_the_real_queue(stage: Stage) -> None:
     """The Java client uses the entry of the consumer's own pattern."""
     stage.send("bad", queue=f"{stage.queue}.strict")

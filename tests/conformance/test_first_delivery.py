@@ -30,6 +30,7 @@ def test_r1_each_local_redelivery_has_the_flag_and_one_more(stage: Stage, mode: 
     assert seen == [("a", 1, False), ("a", 2, True), ("a", 3, True), ("a", 4, True)]
 
 
+@pytest.mark.needs("redelivered after a close")
 @pytest.mark.parametrize("mode", RETURNING)
 def test_r2_delivered_and_not_acknowledged_comes_to_the_next_client_with_the_flag(stage: Stage, mode: AckMode) -> None:
     stage.send("a")

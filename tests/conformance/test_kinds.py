@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.conformance.stage import Stage, receive
 
-from redelivery import AckMode, Message, MessageFormatError, MessageNotWriteableError, Queue, Topic
+from redelivery import (
+    AckMode,
+    Message,
+    MessageFormatError,
+    MessageNotWriteableError,
+    Queue,
+    Topic,
+    UnsupportedError,
+)
 
 BODIES = {
     "text": "plain text",
@@ -32,6 +40,7 @@ def test_body_arrives_as_sent(stage: Stage, body: object) -> None:
     assert type(message.body) is type(body)
 
 
+@pytest.mark.needs("map", refused=MessageFormatError)
 def test_map_arrives_as_a_map(stage: Stage) -> None:
     body = {"name": "Ada", "count": 3, "yes": True, "share": 0.5, "text": "naïve\n:"}
     stage.send(body)
@@ -50,6 +59,7 @@ def test_stream_arrives_as_a_stream_or_is_refused(stage: Stage) -> None:
     assert receive(consumer).body == [1, "two", b"three", None]
 
 
+@pytest.mark.needs("large bodies", refused=UnsupportedError)
 @pytest.mark.parametrize("mebibytes", [1, 8])
 @pytest.mark.parametrize("kind", [str, bytes])
 def test_large_body_arrives_as_sent(stage: Stage, mebibytes: int, kind: type) -> None:

@@ -74,14 +74,17 @@ def test_while_a_listener_is_set_only_callbacks_use_the_session(stage: Stage) ->
     session.commit()
 
 
+@pytest.mark.needs("transactions")
 def test_two_sessions_of_one_connection_work_side_by_side(stage: Stage) -> None:
     stage.send(*numbered(400))
     connection = stage.connect()
     taken: list[list[str]] = [[], []]
+    both_consume = threading.Barrier(2, timeout=SOON)  # or the first may have taken all before the second is there
 
     def work(mine: list[str]) -> None:
         with connection.session(AckMode.TRANSACTED) as session:
             consumer = session.consumer(stage.queue, prefetch=10)
+            both_consume.wait()
             while (message := consumer.receive(timeout=1)) is not None:
                 mine.append(message.body)
                 session.commit()

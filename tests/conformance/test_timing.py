@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, receive
 
-from redelivery import AckMode, RedeliveryPolicy
+from redelivery import AckMode, RedeliveryPolicy, UnsupportedError
 
 
 def test_expired_message_is_not_delivered(stage: Stage) -> None:
@@ -51,6 +51,7 @@ def test_message_that_expires_during_the_redelivery_delay_is_not_delivered(stage
     assert stage.left() == []
 
 
+@pytest.mark.needs("delayed delivery", refused=UnsupportedError)
 def test_message_is_not_delivered_before_its_delivery_time(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     began = monotonic()
@@ -133,6 +134,7 @@ def test_receive_without_a_time_out_returns_what_comes_later(stage: Stage) -> No
     assert message.body == "late"
 
 
+@pytest.mark.needs("arrival order whatever the priority")
 def test_higher_priority_does_not_overtake_in_the_client(stage: Stage) -> None:
     """Classic keeps the order of arrival unless its queue is told otherwise; so does the client."""
     stage.send("low", priority=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.conformance.pairs import Pair
 from tests.conformance.stage import Stage, bodies, numbered, receive, receive_all
 
 from redelivery import (
@@ -16,30 +15,24 @@ from redelivery import (
 )
 
 RESTRICTED = {"username": "restricted", "password": "restricted"}
-
-
-@pytest.fixture
-def real(pair: Pair) -> Pair:
-    """Only a real broker has users and full queues."""
-    if not pair.can("refusals"):
-        pytest.skip(pair.kind.cannot["refusals"])
-    return pair
+beyond_the_window = pytest.mark.needs("batches beyond the window")
+LIVES = pytest.mark.needs("a connection that survives a refusal")
 
 
 def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
     targets = [f"{stage.queue}.target{number}" for number in range(3)]
-    stage.send(*numbered(30))
+    stage.send(*numbered(18))
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     producers = [session.producer(target) for target in targets]
-    for index, message in enumerate(receive_all(consumer, 30)):
+    for index, message in enumerate(receive_all(consumer, 18)):
         producers[index % 3].send(message.body)
     session.commit()
     session.close()
     assert stage.left() == []
-    assert sorted(body for target in targets for body in stage.left_bodies(target)) == numbered(30)
+    assert sorted(body for target in targets for body in stage.left_bodies(target)) == numbered(18)
 
 
-@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize("count", [1, pytest.param(60, marks=beyond_the_window)])
 def test_another_sessions_commit_does_not_take_what_a_rollback_gives_back(stage: Stage, count: int) -> None:
     """Classic's COMMIT forgets what the other sessions of the connection have acknowledged in their transactions."""
     other = f"{stage.queue}.other"
@@ -78,18 +71,20 @@ def test_two_sessions_of_one_connection_do_not_mix_their_transactions(stage: Sta
     assert [stage.left_bodies(queue) for queue in queues] == [[], ["b"]]
 
 
-@pytest.mark.usefixtures("real")
+@LIVES
+@pytest.mark.needs("refusals")
 def test_a_refused_send_outside_a_transaction_raises_and_the_connection_lives(stage: Stage) -> None:
     session = stage.session(AckMode.AUTO, **RESTRICTED)
     producer = session.producer()
-    with pytest.raises(SecurityError, match="restricted"):
+    with pytest.raises(SecurityError, match="denied"):
         producer.send("a", f"denied.{stage.queue}")
     producer.send("b", f"allowed.{stage.queue}")
     session.close()
     assert stage.left_bodies(f"allowed.{stage.queue}") == ["b"]
 
 
-@pytest.mark.usefixtures("real")
+@LIVES
+@pytest.mark.needs("refusals")
 def test_a_send_to_a_full_queue_raises_and_the_connection_lives(stage: Stage) -> None:
     full = f"full.{stage.queue}"
     session = stage.session(AckMode.AUTO)
@@ -109,7 +104,28 @@ def test_a_send_to_a_full_queue_raises_and_the_connection_lives(stage: Stage) ->
     assert len(stage.left(full)) == sent
 
 
-@pytest.mark.usefixtures("real")
+@pytest.mark.needs("refusals")
+def test_a_refused_send_commits_nothing_whatever_becomes_of_the_connection(stage: Stage) -> None:
+    allowed = f"allowed.{stage.queue}"
+    stage.send("a", "b")
+    session = stage.session(AckMode.TRANSACTED, **RESTRICTED)
+    consumer, producer = session.consumer(stage.queue), session.producer()
+    receive_all(consumer, 2)
+
+    def send_and_commit() -> None:
+        for target in (allowed, f"denied.{stage.queue}", allowed):
+            producer.send("copy", target)
+        session.commit()
+
+    with pytest.raises(JMSError):
+        send_and_commit()
+    session.close()
+    assert sorted(stage.left_bodies()) == ["a", "b"]
+    assert stage.left(allowed) == []
+
+
+@LIVES
+@pytest.mark.needs("refusals")
 @pytest.mark.parametrize("refused_at", [0, 1, 2])
 def test_a_refused_send_rolls_the_whole_transaction_back(stage: Stage, refused_at: int) -> None:
     """Classic answers the send with an error and commits the rest, so the client must not let it."""
@@ -135,7 +151,9 @@ def test_a_refused_send_rolls_the_whole_transaction_back(stage: Stage, refused_a
     assert stage.left_bodies(allowed) == ["copy"]
 
 
-@pytest.mark.usefixtures("real")
+@LIVES
+@pytest.mark.needs("refusals")
+@beyond_the_window
 def test_a_refused_send_after_a_batch_larger_than_the_window(stage: Stage) -> None:
     allowed = f"allowed.{stage.queue}"
     stage.send(*numbered(401))
@@ -153,7 +171,8 @@ def test_a_refused_send_after_a_batch_larger_than_the_window(stage: Stage) -> No
     assert stage.left(allowed) == []
 
 
-@pytest.mark.usefixtures("real")
+@LIVES
+@pytest.mark.needs("refusals")
 def test_a_refused_consumer_raises_and_the_connection_lives(stage: Stage) -> None:
     session = stage.session(AckMode.AUTO)
     with pytest.raises(JMSError):

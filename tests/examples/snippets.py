@@ -5,6 +5,7 @@ Conventions of our pages, held by test_docs.py:
 - Each section (``##``) is one program: its blocks run in order in one namespace, and a section needs no other one.
 - ``print(…)  # -> text`` shows what it prints, as written there.
 - A block with ``def test_`` is a file for pytest.
+- A section that imports pyspark runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -47,6 +48,19 @@ class Section:
     page: str
     title: str
     blocks: tuple[Block, ...]
+
+    @property
+    def needs_spark(self) -> bool:
+        return any("pyspark" in block.code for block in self.blocks)
+
+    @property
+    def program(self) -> str:
+        """All blocks, each line where it stands in the page."""
+        lines: list[str] = []
+        for block in self.blocks:
+            lines += [""] * (block.line - 1 - len(lines))
+            lines += block.code.splitlines()
+        return "\n".join(lines) + "\n"
 
 
 def sections(page: str) -> Iterator[Section]:

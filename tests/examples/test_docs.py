@@ -1,4 +1,4 @@
-"""Every Python block of the README and the guide runs as written, on the embedded broker, and prints what it says."""
+"""Every Python block of the README and the guides runs as written, on the embedded broker, and prints what it says."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 from tests.examples.snippets import ROOT, Section, sections
+from tests.examples.with_spark import SECONDS, needs_spark, output
 
-PAGES = ("README.md", "docs/guide.md")
+PAGES = ("README.md", "docs/guide.md", "docs/spark.md")
 SECTIONS = [section for page in PAGES for section in sections(page)]
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"{section.page}: {section.title}")
+def named(section: Section) -> str:
+    return f"{section.page}: {section.title}"
+
+
+@pytest.mark.parametrize("section", [section for section in SECTIONS if not section.needs_spark], ids=named)
 def test_section_runs_as_written(section: Section, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in section.blocks:
@@ -24,6 +29,15 @@ def test_section_runs_as_written(section: Section, capsys: pytest.CaptureFixture
             continue
         block.run(namespace)
         assert capsys.readouterr().out.splitlines() == block.shown, f"{block.page}:{block.line}"
+
+
+@pytest.mark.timeout(SECONDS)
+@pytest.mark.parametrize("section", [section for section in SECTIONS if section.needs_spark], ids=named)
+def test_section_with_spark_runs_as_written(section: Section, tmp_path: Path) -> None:
+    needs_spark()
+    path = tmp_path / "section.py"
+    path.write_text(section.program, encoding="utf-8")
+    assert output(path) == [shown for block in section.blocks for shown in block.shown]
 
 
 def passes(code: str, folder: Path) -> None:

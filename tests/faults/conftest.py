@@ -1,14 +1,39 @@
 from __future__ import annotations
 
+import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
-from tests.conformance.pairs import PAIRS, Pair
+from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.stage import Stage
+from tests.faults.account import Killed
+from tests.faults.campaign import Run, Runs, campaign
+from tests.faults.report import REPORT, Report, page, terminal
 
-from redelivery.testing.real import RealBroker, running
+from redelivery.testing.real import RealBroker, UnavailableError, required, running
+
+_PAGE = "REDELIVERY_FAULT_REPORT"  # a file to write the report to, where all tests have passed
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[REPORT] = Report()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    report = config.stash[REPORT]
+    if not report.runs:
+        return
+    terminalreporter.section("what was killed")
+    for line in terminal(report):
+        terminalreporter.line(line)
+    path = os.environ.get(_PAGE)
+    if path and exitstatus == pytest.ExitCode.OK:
+        Path(path).write_text(page(report), encoding="utf-8")
+        terminalreporter.line(f"{path} written")
 
 
 @pytest.fixture
@@ -35,3 +60,42 @@ def killable(second_activemq: RealBroker) -> Iterator[RealBroker]:
     yield second_activemq
     second_activemq.kill()
     second_activemq.restart()
+
+
+@pytest.fixture(scope="session")
+def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, Killed], Run]]:
+    """The run of a pair under one kind of kills. The first call starts all that the selected tests will ask for.
+
+    Each broker is one of its own; two run at a time on two processors.
+    """
+    wanted = _wanted(request.session)
+    report = request.config.stash[REPORT]
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
+        campaigns: dict[str, Future[Runs]] = {}
+
+        def run(kind: Kind, killed: Killed) -> Run:
+            if not campaigns:
+                campaigns.update({name: pool.submit(campaign, name, pairs) for name, pairs in wanted.items()})
+            assert kind.broker is not None
+            try:
+                found = campaigns[kind.broker].result()[kind.name, killed]
+            except UnavailableError as error:
+                if required(kind.broker):
+                    pytest.fail(f"{kind.broker} is required: {error}", pytrace=False)
+                pytest.skip(str(error))
+            if found is None:
+                pytest.skip("this broker was not started by the test run, so it is not ours to kill")
+            report.runs.append(found)
+            return found
+
+        yield run
+
+
+def _wanted(session: pytest.Session) -> dict[str, list[tuple[Kind, Killed]]]:
+    """By broker, what this run will ask for."""
+    wanted: dict[str, list[tuple[Kind, Killed]]] = {}
+    for item in session.items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if "killed_run" in getattr(item, "fixturenames", ()):
+            wanted.setdefault(params["kind"].broker, []).append((params["kind"], params["killed"]))
+    return wanted

@@ -1,56 +1,135 @@
-"""A consumer process to be killed: moves messages from one queue to another in transactions of changing size.
+"""A program to be killed, or whose broker is: for each message of one queue it sends one to another.
 
-Says on standard output what it does, a line at a time and at once:
+``python victim.py URL SOURCE TARGET MODE SEED``. In a transacted session it sends while it receives, and commits a
+batch, or rolls it back. Without transactions it receives a batch, sends what belongs to it, each send confirmed, and
+acknowledges after that, or has the batch come again before it has sent anything. Batches change their size. When the
+connection is lost it connects anew.
+
+It ends when nothing comes any more and its standard input is at its end. On its standard output it says what it does,
+a line at a time and at once, after the time in seconds:
 
 | line | means |
 |---|---|
-| `got BODY COUNT` | delivered for the COUNT-th time, as far as we know |
-| `commit` | the commit begins |
-| `committed` | commit() has returned |
-| `rolled-back` | rollback() has returned |
-| `end` | nothing came any more; the connection is closed |
-
-``python victim.py URL SOURCE TARGET SEED``; in every third transaction or so it rolls back once.
+| `got BODY COUNT` | delivered for the COUNT-th time, as far as it knows |
+| `commit` | the commit begins, or, without transactions, what is sent and acknowledged |
+| `committed` | commit() or acknowledge() has returned |
+| `rolled-back` | rollback() or recover() has returned, or the commit raised TransactionRolledBackError |
+| `in-doubt` | the commit raised InDoubtError |
+| `lost` | the connection is lost |
+| `end` | the connection is closed |
 """
 
 from __future__ import annotations
 
 import os
 import random
+import select
 import sys
+from time import monotonic, sleep
 
 import redelivery
-from redelivery import RedeliveryPolicy
+from redelivery import (
+    AckMode,
+    ConnectError,
+    ConnectionLostError,
+    InDoubtError,
+    JMSError,
+    Message,
+    RedeliveryPolicy,
+    SecurityError,
+    Session,
+)
 
 SIZES = (1, 2, 7, 30, 150)  # the last is more than the prefetch window
+IN_THE_WINDOW = SIZES[:-1]  # HornetQ may hold back what comes beyond it
 QUICK = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0.01, redelivery_delay=0.01)
+PATIENCE = 1.0
+BROKER_IS_BACK = 120.0
+_NOT_YET = (ConnectError, ConnectionLostError, SecurityError, TimeoutError)  # Broker-J may deny anyone as it starts
 
 
 def say(*words: object) -> None:
-    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+    os.write(1, (" ".join(map(str, (f"{monotonic():.4f}", *words))) + "\n").encode())
 
 
-def main(url: str, source: str, target: str, seed: str) -> None:
-    chance = random.Random(seed)  # noqa: S311  # a test that can be repeated
-    with redelivery.connect(url, redelivery_policy=QUICK) as connection, connection.session("transacted") as session:
-        consumer, producer = session.consumer(source), session.producer(target)
+def at_end_of_input() -> bool:
+    return bool(select.select([0], [], [], 0)[0])
+
+
+class Program:
+    def __init__(
+        self, session: Session, source: str, target: str, chance: random.Random, sizes: tuple[int, ...]
+    ) -> None:
+        self.session = session
+        self.sizes = sizes
+        self.consumer = session.consumer(source)
+        self.producer = session.producer(target)
+        self.chance = chance
+
+    def run(self) -> None:
         while True:
-            for _ in range(chance.choice(SIZES)):
-                message = consumer.receive(timeout=2)
-                if message is None:
-                    break
-                say("got", message.body, message.delivery_count)
-                producer.send(message.body)
+            batch = self._batch(self.chance.choice(self.sizes))
+            if batch and self.chance.random() < 0.2:
+                self.session.rollback() if self.session.transacted else self.session.recover()
+                say("rolled-back")
+            elif batch:
+                self._end(batch)
+            elif at_end_of_input():
+                return
+
+    def _batch(self, size: int) -> list[Message]:
+        batch: list[Message] = []
+        while len(batch) < size and (message := self.consumer.receive(timeout=PATIENCE)) is not None:
+            say("got", message.body, message.delivery_count)
+            if self.session.transacted:
+                self.producer.send(message.body)
+            batch.append(message)
+        return batch
+
+    def _end(self, batch: list[Message]) -> None:
+        say("commit")
+        try:
+            if self.session.transacted:
+                self.session.commit()
             else:
-                if chance.random() < 0.3:
-                    session.rollback()
-                    say("rolled-back")
-                    continue
-            say("commit")
-            session.commit()
+                for message in batch:
+                    self.producer.send(message.body)
+                for message in batch if self.session.ack_mode == AckMode.INDIVIDUAL else batch[-1:]:
+                    message.acknowledge()
+        except redelivery.TransactionRolledBackError:
+            say("rolled-back")
+        except InDoubtError:
+            say("in-doubt")
+            if not self.session.transacted:
+                raise
+        else:
             say("committed")
-            if message is None:
+
+
+def connect(url: str) -> redelivery.Connection:
+    until = monotonic() + BROKER_IS_BACK
+    while True:
+        try:
+            return redelivery.connect(url, redelivery_policy=QUICK, connect_timeout=5)
+        except _NOT_YET:
+            if monotonic() > until:
+                raise
+            sleep(0.1)
+
+
+def main(url: str, source: str, target: str, mode: str, seed: str) -> None:
+    chance = random.Random(seed)  # noqa: S311  # a test that can be repeated
+    while True:
+        with connect(url) as connection:
+            sizes = IN_THE_WINDOW if connection.metadata.provider_name == "HornetQ" else SIZES
+            try:
+                with connection.session(mode) as session:
+                    Program(session, source, target, chance, sizes).run()
                 break
+            except JMSError:
+                if connection.connected:
+                    raise
+                say("lost")
     say("end")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redelivery.model.destinations import Destination, Queue, Topic, destination
+from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic, destination
 from redelivery.model.errors import InvalidDestinationError
 
 
@@ -77,3 +77,24 @@ def test_names_do_not_change() -> None:
     with pytest.raises(AttributeError):
         queue.name = "b"
     assert repr(queue) == "Queue(name='a')"
+
+
+@pytest.mark.parametrize(
+    ("temporary", "kind", "text"),
+    [
+        (TemporaryQueue("a1b2"), Queue, "temp-queue://a1b2"),
+        (TemporaryTopic("a1b2"), Topic, "temp-topic://a1b2"),
+        (TemporaryQueue("temp-queue://ID:1"), Queue, "temp-queue://ID:1"),  # as Classic names them
+        (TemporaryTopic("temp-topic://ID:1"), Topic, "temp-topic://ID:1"),
+    ],
+)
+def test_temporary_destinations_are_the_brokers_own(temporary: Destination, kind: type[Destination], text: str) -> None:
+    assert str(temporary) == text
+    assert isinstance(temporary, kind)
+    assert temporary != kind(temporary.name)
+    assert temporary == type(temporary)(temporary.name)
+    assert destination(temporary) is temporary
+    with pytest.raises(InvalidDestinationError):
+        destination(text)  # nobody but the broker can name one
+    with pytest.raises(InvalidDestinationError):
+        type(temporary)("")

@@ -209,3 +209,10 @@ def test_strategies_are_values() -> None:
     frozen: Any = SharedDeadLetterStrategy()
     with pytest.raises(AttributeError):
         frozen.dead_letter_queue = "other"
+
+
+def test_a_broker_without_a_word_for_poison_gets_a_copy_whatever_is_configured() -> None:
+    decision = BrokerDeadLetterStrategy(configured=True).decide(
+        Queue("orders"), persistent=True, expired=False, native_available=False, native_possible=False
+    )
+    assert decision == CopyTo(Queue("ActiveMQ.DLQ"))

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from tests.traces.runner import Runs
 from tests.traces.targets import TARGETS, Target
 
-
-@pytest.fixture(scope="session")
-def vm_runs(request: pytest.FixtureRequest) -> Iterator[Runs]:
-    """The selected scenarios at embedded brokers."""
-    with Runs(_selected(request.session, vm=True), None) as runs:
-        yield runs
+from redelivery.testing.real import RealBroker
 
 
 @pytest.fixture(scope="session")
-def stomp_runs(request: pytest.FixtureRequest) -> Iterator[Runs]:
-    """The selected scenarios at a real ActiveMQ Classic."""
-    broker = request.getfixturevalue("activemq")
-    with Runs(_selected(request.session, vm=False), broker.stomp_url) as runs:
-        yield runs
+def runs(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Runs]]:
+    """By the name of a target: the selected scenarios there. The first call plays them all, side by side."""
+    with ExitStack() as stack:
+        played: dict[str, Runs] = {}
+
+        def at(target: str) -> Runs:
+            if target not in played:
+                if TARGETS[target].protocol == "amqp":
+                    pytest.importorskip("proton")
+                broker = TARGETS[target].broker
+                real: RealBroker | None = request.getfixturevalue(broker) if broker else None
+                urls = {} if real is None else {target: getattr(real, f"{TARGETS[target].protocol}_url")}
+                played[target] = stack.enter_context(Runs(_selected(request.session, target), urls))
+            return played[target]
+
+        yield at
 
 
-def _selected(session: pytest.Session, *, vm: bool) -> list[tuple[str, Target]]:
+def _selected(session: pytest.Session, target: str) -> list[tuple[str, Target]]:
     """What this run will ask for, in that order: a single scenario does not have to wait for all the others."""
     selected = []
     for item in session.items:
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if "scenario" in params and (params["target"] == "vm") is vm:
-            selected.append((params["scenario"], TARGETS[params["target"]]))
+        if params.get("target") == target and "scenario" in params:
+            selected.append((params["scenario"], TARGETS[target]))
     return selected

@@ -7,8 +7,9 @@
     heard 1                             calls of exception listeners
 
 Of a dead letter, ``from`` is its queue and ``delivery=n`` (``dispatch=n``, ``expired``) the kind of its cause;
-``limit=n`` is the limit of its policy, where that is not the connection's; ``ttl``: it had an expiration. Two courses
-of one scenario at one target are both right.
+``cause`` is the error in it (~ for a space), ``limit=n`` the limit of its policy, where that is not the connection's;
+``ttl``: it had an expiration; ``volatile``: it is not persistent. Two courses of one scenario at one target are both
+right.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.traces.scenario import Scenario, Trace
 
 from redelivery import RedeliveryPolicy
 
+AT_ONCE: Mapping[str, int] = {"initialRedeliveryDelay": 0, "redeliveryDelay": 0}  # Qpid JMS knows no delay
 FILE = Path(__file__).with_name("courses.txt")
 
 
@@ -32,8 +34,15 @@ def courses(scenario: Scenario, target: str) -> tuple[Trace, ...]:
     """The courses stated for a scenario at a target; those that name the target before those for all."""
     mine = [(targets, lines) for targets, lines in _all().get(scenario.id, ()) if not targets or target in targets]
     named = [lines for targets, lines in mine if targets]
-    policy = RedeliveryPolicy.from_activemq(scenario.connection.get("redelivery", {}))
+    policy = _policy(scenario)
     return tuple(_trace(lines, policy) for lines in named or [lines for _, lines in mine])
+
+
+def _policy(scenario: Scenario) -> RedeliveryPolicy:
+    stated: Mapping[str, Any] = scenario.connection.get("redelivery", {})
+    if scenario.client == "qpid":
+        stated = {"maximumRedeliveries": stated.get("maxRedeliveries", -1), **AT_ONCE}
+    return RedeliveryPolicy.from_activemq(stated)
 
 
 @cache
@@ -66,7 +75,7 @@ def _message(queue: str, words: list[str], policy: RedeliveryPolicy) -> Iterator
     yield "body", body
     yield "count", int(count[1:])
     yield "redelivered", int(count[1:]) > 1
-    yield "persistent", True
+    yield "persistent", "volatile" not in fields
     yield "destination", f"queue://{queue}"
     if "priority" in fields:
         yield "priority", int(fields["priority"])
@@ -77,7 +86,7 @@ def _message(queue: str, words: list[str], policy: RedeliveryPolicy) -> Iterator
         policy = replace(policy, maximum_redeliveries=int(fields["limit"]))
     if "delivery" in fields:
         text = f"Delivery[{fields['delivery']}] exceeds redelivery policy limit:{policy}, cause:"
-        yield CAUSE, text + fields.get("cause", "null")
+        yield CAUSE, text + fields.get("cause", "null").replace("~", " ")
     if "dispatch" in fields:
         yield CAUSE, f"Dispatch[{fields['dispatch']}] to <id> exceeds redelivery policy limit:{policy}"
     if "expired" in fields:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tests.traces.by_broker import CHANCES, ROWS
 from tests.traces.scenario import Scenario
 
 
@@ -32,6 +33,10 @@ REASONS: Final[Mapping[str, str]] = {
     "rule": "a rule of ours that the documentation states",
     "option": "an option of the OpenWire client that has no counterpart; played without it",
     "STOMP": "it carries less than OpenWire",
+    "counts": "what a broker counts, and tells over the protocol, when a consumer or a connection ends",
+    "broker": "what a broker does by itself, or has not",
+    "copies": "dead letters are copies of ours",
+    "Qpid": "Qpid JMS leaves redelivery to the broker; here a message waits with the session and is poisoned there",
     "embedded": "the embedded broker knows more, or can do less",
 }
 
@@ -81,7 +86,7 @@ FAULTS: Final[Mapping[int, tuple[str, str]]] = {  # what the Java client does, a
     ),
 }
 
-_STOMP: Final = ("stomp", "stomp-copy")
+_STOMP: Final = ("stomp-activemq", "stomp-activemq-copy")
 
 
 def _fault(number: int, instead: str) -> Difference:
@@ -112,11 +117,9 @@ _FAILED = "the message is redelivered by the policy, as after any exception"
 _LISTENING = "while a listener is set, only its callbacks may use the session (JMS): IllegalStateError"
 _SEEN = "it knows which messages were handed out; the others come back as new ones"
 
-_COUNT = _stomp("of a count from the broker only `redelivered:true` arrives, which counts as 2")
-_NO_LIMIT = _stomp("without a count a limit cannot be reached across sessions; within a session it holds")
 _CHARGED = _stomp("when a subscription ends, the broker marks what it had only prefetched as redelivered, too")
 _NO_CAUSE = replace(  # unless the broker, which looks for expired messages now and then, is first
-    _stomp("the NACK of an expired message becomes a dead letter without a cause", "stomp"), chance=True
+    _stomp("the NACK of an expired message becomes a dead letter without a cause", "stomp-activemq"), chance=True
 )
 
 DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
@@ -126,14 +129,12 @@ DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
     "stop-start-during-delay-commit-each": (_fault(1, _WAITS),),
     "stop-start-during-delay-poison": (_fault(1, _WAITS),),
     "stop-rollback-start": (_fault(1, _WAITS),),
-    "start-again-during-delay": (_CHARGED,),
     "listener-set-during-delay": (_fault(2, _WAITS),),
     "listener-set-on-other-consumer-breaks-wait": (_fault(2, "qa waits, qb goes on"),),
     "listener-set-on-other-consumer-during-delay": (_rule(_LISTENING),),
     "individual-listener-throw": (_rule(_LISTENING),),
     "listener-error": (_fault(11, _FAILED),),
     "listener-error-last": (_fault(11, _FAILED),),
-    "listener-close-inside": (_CHARGED,),
     "listener-close-throw-inside": (_fault(11, "it goes back to the broker with the close"),),
     "topic-dups-ok-listener-throw": (_fault(11, _FAILED),),
     # order, batches and prefetch
@@ -150,7 +151,9 @@ DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
     "batch-prefetch-1-rollback-one": (_fault(10, _WINDOW),),
     "batch-prefetch-1-individual": (_stomp("no more unacknowledged messages come than the prefetch says"),),
     "two-consumers-one-session-same-queue": (
-        Difference("STOMP", "which consumer is given which message is up to the broker", ("stomp",), chance=True),
+        Difference(
+            "STOMP", "which consumer is given which message is up to the broker", ("stomp-activemq",), chance=True
+        ),
     ),
     "priority-supported-late-high": (_option("a redelivered message comes first, whatever its priority"),),
     "priority-supported-batch-rollback": (_option("in the broker's order; each poisoned by its own count"),),
@@ -161,41 +164,24 @@ DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
         _rule("the close waits for the acknowledgement; the next consumer gets the rest"),
     ),
     # closed and lost
-    "second-consumer-during-delay": (_fault(7, "every message that was handed out comes back with JMSRedelivered"),),
-    "two-sessions-independent": (_CHARGED,),
-    "dups-ok-receive-close": (_CHARGED,),
-    "individual-consumer-close": (_CHARGED,),
-    "consumer-close-rollback": (_CHARGED,),
-    "consumer-close-rollback-poison": (_CHARGED,),
-    "consumer-close-during-delay": (_CHARGED,),
-    "consumer-close-unreceived": (_CHARGED,),
-    "session-close-uncommitted": (_CHARGED,),
-    "close-prefetched": (_CHARGED,),
+    "second-consumer-during-delay": (
+        replace(_fault(7, "every message that was handed out comes back with JMSRedelivered"), chance=True),
+    ),
     "closed-operations": (replace(_CHARGED, chance=True),),
-    "session-close-poison": (_NO_LIMIT,),
-    "connection-close-poison": (_NO_LIMIT,),
-    "client-session-close-limit": (_COUNT,),
-    "client-recover-limit-after-session-close": (_COUNT,),
-    "kill-no-predispatch": (_COUNT,),
-    "kill-client": (_COUNT,),
     "kill-commit": (_rule("a lost connection is told apart from a closed one: ConnectionLostError"),),
     "kill-prefetched": (_vm(_SEEN),),
     "dups-ok-receive-kill": (_vm(_SEEN),),
-    "kill-prefetched-poisons-unseen": (_fault(9, "nothing that was not handed out is over the limit"),),
+    "kill-prefetched-poisons-unseen": (
+        replace(_fault(9, "nothing that was not handed out is over the limit"), chance=True),
+    ),
     # limits at dispatch
-    "predispatch-off": (_COUNT,),
-    "predispatch-auto-mode": (_COUNT,),
-    "predispatch-unlimited": (_COUNT,),
-    "predispatch-prefetch-0": (_NO_LIMIT,),
-    "predispatch-nowait": (_NO_LIMIT,),
-    "predispatch-inside-transaction": (_NO_LIMIT,),
     # policies, selectors, composite queues
     "policy-star-middle-versus-last": (_rule("word by word a literal goes before `*`, so `a.b.*` wins, not `a.*.c`"),),
     "policy-wildcard-consumer": (_rule("the policy is that of the queue that a message came from"),),
     "selector-delivery-count": (_vm("it has no selectors: UnsupportedError"), _CHARGED),
     "composite-send-poison": (
         _vm("it has no composite queues: one queue of that name"),
-        _rule("a copy has an id of its own, so there are two dead letters", "stomp-copy"),
+        _rule("a copy has an id of its own, so there are two dead letters", "stomp-activemq-copy"),
     ),
     # expiry and dead letters
     "expired-check-off": (_option("an expired message is never shown"),),
@@ -203,16 +189,40 @@ DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
     "expired-in-hand-rollback": (_NO_CAUSE,),
     "expired-during-delay": (_NO_CAUSE,),
     "expired-during-delay-nonblocking": (_NO_CAUSE,),
-    "forward-from-dlq": (_stomp("the broker's own dead letter carries no cause; a copy does", "stomp"),),
+    "forward-from-dlq": (_stomp("the broker's own dead letter carries no cause; a copy does", "stomp-activemq"),),
     "poison-on-the-individual-dlq": (
-        _rule("a connection has one strategy, so the dead letter of a dead letter goes one queue on", "stomp-copy"),
+        _rule(
+            "a connection has one strategy, so the dead letter of a dead letter goes one queue on",
+            "stomp-activemq-copy",
+        ),
     ),
+}
+
+
+_BROKER_FAULTS: Final = dict.fromkeys(
+    (
+        "predispatch-prefetch-0",
+        "predispatch-nowait",
+        "predispatch-inside-transaction",
+        "artemis-openwire-predispatch",
+        "qpid-max-1-prefetched-unseen",
+    ),
+    9,
+) | {"batch-prefetch-1-commit-frees": 10}
+BY_BROKER: Final[Mapping[str, tuple[Difference, ...]]] = {
+    name: tuple(
+        Difference(why, instead, targets, _BROKER_FAULTS.get(name) if why == "fault" else None, chance=rows is CHANCES)
+        for rows in (CHANCES, ROWS)
+        for why, instead, targets, names in rows
+        if name in names.split()
+    )
+    for name in {name for *_, names in (*CHANCES, *ROWS) for name in names.split()}
 }
 
 
 def difference(scenario: Scenario, target: str) -> Difference | None:
     """What the table says of a scenario at a target."""
-    for entry in DIFFERENCES.get(scenario.id, ()):
+    for entry in (*DIFFERENCES.get(scenario.id, ()), *BY_BROKER.get(scenario.id, ())):
         if not entry.targets or target in entry.targets:
             return entry
     return None
@@ -220,12 +230,8 @@ def difference(scenario: Scenario, target: str) -> Difference | None:
 
 def missing(scenario: Scenario) -> str | None:
     """What a scenario needs that we do not have (yet), so that it cannot be played; None if it can."""
-    if scenario.client != "activemq":
-        return "recorded with Qpid JMS over AMQP, whose rules are others: no delay, limits checked at arrival"
-    if "classic" not in scenario.brokers:
-        return "recorded on Artemis over OpenWire"
     if scenario.does("durable"):
         return "durable subscriptions"
-    if scenario.does("browse"):
-        return "queue browsers"
+    if scenario.qpid_outcome == "RELEASED":
+        return "a limit that only turns this consumer away: here a message over its limit is a dead letter"
     return "the failover transport" if scenario.connection.get("failover") else None

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tests.traces.places import Place
 from tests.traces.scenario import Step
-from tests.traces.targets import Place
 
 
 class Recorder:
@@ -35,6 +35,14 @@ class Recorder:
             since = started if len(self.events) == recorded else self._mark
             self._setup += max(0.0, (ended - since) * 1000 - nominal_ms)
             self._mark = ended
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """A wait that ends with its time-out. What it took beyond that excuses its event, as above."""
+        started = time.perf_counter()
+        yield
+        with self.changed:
+            self._setup += max(0.0, time.perf_counter() - started - seconds) * 1000
 
     def record(self, step: Step | None, op: str | None = None, **fields: Any) -> None:
         with self.changed:

@@ -1,10 +1,13 @@
-"""Plays scenarios at targets, tries again where only the machine was slow, and says what came of it."""
+"""Plays scenarios at targets, tries again where it was the machine or chance, and says what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tests.traces.compare import LATE_MS, Mismatch, closest, only_late
 from tests.traces.courses import courses
@@ -14,10 +17,12 @@ from tests.traces.player import Player
 from tests.traces.scenario import Scenario, Trace, scenarios
 from tests.traces.targets import Target
 
+Urls: TypeAlias = Mapping[str, str]  # of the real brokers, by target
 SIDE_BY_SIDE = 4  # scenarios wait most of their time, but on two cores more of them make each other late
-TRIES = 3  # where nothing but lateness was found
+TRIES = 8  # where nothing but lateness was found; all but the first while nothing else of ours is played
+TRIES_OF_A_BROKER = 3  # where it may have failed; one takes up to 15 s
 WARM_UP = "delay-all-zero"  # a broker's and an interpreter's first messages are slow
-REPETITIONS = 3  # of scenarios whose course is left to chance in Java; ours should not be
+REPETITIONS = 3  # at the embedded broker, of scenarios whose course is left to chance in Java; ours should not be
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,22 @@ class Outcome:
         return self.from_stated
 
     @property
-    def expired_early(self) -> bool:
-        """Whether a slow machine may have let messages expire before their time in the scenario."""
-        slow = sum(event["setup"] for event in self.got.events) > LATE_MS
-        return bool(self.problems) and slow and self.scenario.has_expiring_messages
+    def held_up(self) -> bool:
+        """Whether a slow machine may have let a delay or a message's time pass before its time in the scenario."""
+        return bool(self.problems) and sum(event["setup"] for event in self.got.events) > LATE_MS
+
+    @property
+    def broker_failed(self) -> bool:
+        """Whether it may be a broker's own fault, which comes by chance (DESIGN.md §5).
+
+        HornetQ drops a message for a consumer that it is still making, and has it again after the consumer's end.
+        RabbitMQ 3.10 stops answering an AMQP session; the exception listener hears it when the session is closed.
+        """
+        if self.target.name == "stomp-hornetq":
+            return any(map(_not_come, self.problems))
+        if self.target.name == "amqp-rabbitmq":
+            return bool(self.problems) and all(each.kind == "heard" for each in self.problems)
+        return False
 
     def report(self) -> str:
         """For a person who has to find out why."""
@@ -57,33 +74,71 @@ class Outcome:
         return "\n".join(lines)
 
 
-def run(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
+def _not_come(mismatch: Mismatch) -> bool:
+    """Whether a message was waited for in vain, or is left that should have been consumed."""
+    match mismatch:
+        case Mismatch("order", _, (_, _, str()), (_, _, None)):
+            return True
+        case Mismatch("end", _, [*expected], [*left]):
+            return len(left) > len(expected)
+    return False
+
+
+def run(scenario: Scenario, target: Target, urls: Urls) -> Outcome:
     """Play it, as often as its course was left to chance; the first outcome with a problem, else the last."""
-    for _ in range(min(scenario.repetitions, REPETITIONS)):
-        for _ in range(TRIES):
-            outcome = _once(scenario, target, stomp_url)
-            if not (only_late(outcome.problems) or outcome.expired_early):
+    for _ in range(min(scenario.repetitions, REPETITIONS if target.broker is None else 1)):
+        for number in range(TRIES):
+            with _room(1 if number == 0 else SIDE_BY_SIDE):
+                outcome = _once(scenario, target, urls)
+            by_chance = outcome.broker_failed and number < TRIES_OF_A_BROKER - 1
+            if not (by_chance or only_late(outcome.problems) or outcome.held_up):
                 break
         if outcome.problems:
             break
     return outcome
 
 
-def _once(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
-    with target.place(scenario, stomp_url) as place:
-        got = Player(scenario, place).play()
+_entrance = threading.Lock()
+_places = threading.Semaphore(SIDE_BY_SIDE)
+
+
+@contextmanager
+def _room(places: int) -> Iterator[None]:
+    """So many of the places where scenarios are played side by side; who waits for them all is not overtaken."""
+    with _entrance:
+        for _ in range(places):
+            _places.acquire()
+    try:
+        yield
+    finally:
+        _places.release(places)
+
+
+def alone() -> AbstractContextManager[None]:
+    """Nothing is played meanwhile: for tests that count the threads of the process, or its time."""
+    return _room(SIDE_BY_SIDE)
+
+
+def _once(scenario: Scenario, target: Target, urls: Urls) -> Outcome:
     stated = difference(scenario, target.name)
+    recorded = scenario.traces_of(target.recorded)
+    instead = courses(scenario, target.name) if stated is not None else ()
+    right = instead if stated is not None and not stated.chance else (*recorded, *instead)
+    with target.place(scenario, urls.get(target.name)) as place:
+        got = Player(scenario, place, right).play()
     overlapping = bool(scenario.connection.get("nonBlockingRedelivery"))
 
     def mismatches(traces: Sequence[Trace]) -> tuple[Mismatch, ...]:
-        return tuple(closest(traces, got, target.sight, overlapping=overlapping))
+        found = closest(traces, got, target.sight, overlapping=overlapping)
+        # Qpid JMS knows no delays: its times on Classic are those of Nagle's algorithm
+        return tuple(each for each in found if scenario.client != "qpid" or each.kind != "early")
 
     return Outcome(
         scenario,
         target,
         got,
-        mismatches(scenario.traces),
-        None if stated is None else mismatches(courses(scenario, target.name)),
+        mismatches(recorded),
+        None if stated is None else mismatches(instead),
         chance=stated is not None and stated.chance,
     )
 
@@ -91,13 +146,13 @@ def _once(scenario: Scenario, target: Target, stomp_url: str | None) -> Outcome:
 class Runs:
     """Many runs side by side; the outcome of each is waited for by name. A context manager."""
 
-    def __init__(self, wanted: Iterable[tuple[str, Target]], stomp_url: str | None) -> None:
+    def __init__(self, wanted: Iterable[tuple[str, Target]], urls: Urls) -> None:
         wanted = tuple(wanted)
         for target in {target.name: target for _, target in wanted}.values():
-            _once(scenarios()[WARM_UP], target, stomp_url)
+            _once(scenarios()[WARM_UP], target, urls)
         self._pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="scenario")
         self._outcomes: Mapping[tuple[str, str], Future[Outcome]] = {
-            (name, target.name): self._pool.submit(run, scenarios()[name], target, stomp_url) for name, target in wanted
+            (name, target.name): self._pool.submit(run, scenarios()[name], target, urls) for name, target in wanted
         }
 
     def __enter__(self) -> Runs:

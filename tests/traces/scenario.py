@@ -47,7 +47,38 @@ class Scenario:
     show: tuple[str, ...]
     steps: tuple[Step, ...]
     repetitions: int
-    traces: tuple[Trace, ...]  # any of them is right
+    recordings: Mapping[str, tuple[Trace, ...]]  # by the broker of the recording; any of its traces is right
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces of all its recordings."""
+        return tuple(trace for traces in self.recordings.values() for trace in traces)
+
+    def traces_of(self, broker: str | None) -> tuple[Trace, ...]:
+        """The traces recorded on a broker; all of them, where it was recorded on one only."""
+        return self.recordings.get(broker or "", self.traces)
+
+    @property
+    def qpid_outcome(self) -> str | None:
+        """What Qpid JMS does with a message that is over the limit; None: another client, or no limit."""
+        redelivery: Mapping[str, str] = self.connection.get("redelivery", {})
+        if self.client != "qpid" or not redelivery:
+            return None
+        return redelivery.get("outcome", "MODIFIED_FAILED_UNDELIVERABLE")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What not each broker has."""
+        sources = [str(step.get("from", "")) for step in self.steps if step.do == "consumer"]
+        needs = {
+            "transactions": any(step.get("mode") == "transacted" for step in self.steps),
+            "wildcards": any(wildcard in source for source in sources for wildcard in "*>"),
+            "selectors": any("selector" in step.fields and "{ref}" not in step.get("selector") for step in self.steps),
+            "composite": any("," in str(step.get("to", "")) for step in self.steps),
+            "kill": self.does("kill"),
+            "browsing": self.does("browse"),
+        }
+        return tuple(name for name, needed in needs.items() if needed)
 
     @property
     def has_dead_letters(self) -> bool:
@@ -59,11 +90,6 @@ class Scenario:
             for message in messages
         )
 
-    @property
-    def has_expiring_messages(self) -> bool:
-        """Its course depends on how fast its first steps are."""
-        return any("ttl" in message for step in self.steps for message in step.get("messages", ()))
-
     def does(self, what: str) -> bool:
         """Whether a step, or a field of a step, of that name occurs."""
         return any(step.do == what or what in step.fields for step in self.steps)
@@ -72,15 +98,16 @@ class Scenario:
 @cache
 def scenarios() -> Mapping[str, Scenario]:
     """All recorded scenarios by id, in the order of the file."""
-    by_id: dict[str, list[Trace]] = {}
+    by_id: dict[str, dict[str, tuple[Trace, ...]]] = {}
     for recorded in json.loads((DATA / "traces.json").read_text(encoding="utf-8"))["traces"]:
         courses = recorded.get("variants") or [recorded]
-        by_id.setdefault(recorded["id"].partition("@")[0], []).extend(_trace(course) for course in courses)
+        name, _, broker = recorded["id"].partition("@")
+        by_id.setdefault(name, {})[broker or "classic"] = tuple(_trace(course) for course in courses)
     raw = json.loads((DATA / "scenarios.json").read_text(encoding="utf-8"))["scenarios"]
     return {each["id"]: _scenario(each, by_id[each["id"]]) for each in raw}
 
 
-def _scenario(raw: Mapping[str, Any], traces: Sequence[Trace]) -> Scenario:
+def _scenario(raw: Mapping[str, Any], recordings: Mapping[str, tuple[Trace, ...]]) -> Scenario:
     return Scenario(
         id=raw["id"],
         title=raw["title"],
@@ -90,7 +117,7 @@ def _scenario(raw: Mapping[str, Any], traces: Sequence[Trace]) -> Scenario:
         show=tuple(raw.get("show", ())),
         steps=tuple(_unrolled(raw["steps"], "")),
         repetitions=raw.get("repetitions", 1),
-        traces=tuple(traces),
+        recordings=recordings,
     )
 
 

@@ -1,185 +1,128 @@
-"""Where a scenario is played, and how one sees there what it left: one `Target` for each column of docs/traces.md."""
+"""Where scenarios are played: one `Target` for each column of docs/traces.md."""
 
 from __future__ import annotations
 
-import itertools
-import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlencode, urlsplit
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from tests.traces.compare import Sight
 from tests.traces.differences import missing
-from tests.traces.relay import Relay, cut_vm
-from tests.traces.scenario import DEAD_LETTERS, End, Scenario
-from tests.traces.stomp_reader import StompReader, as_recorded
+from tests.traces.places import INDIVIDUAL, ClassicPlace, EmbeddedPlace, OwnDeadLettersPlace, Place
+from tests.traces.scenario import Scenario
 
-from redelivery import (
-    IndividualDeadLetterStrategy,
-    Message,
-    SharedDeadLetterStrategy,
-)
-from redelivery.broker import BrokerConfig, EmbeddedBroker
-from redelivery.policies.dead_letters import DeadLetterStrategy
-
-INDIVIDUAL = IndividualDeadLetterStrategy(queue_prefix="DLQ.")
-_runs = itertools.count(1)
-
-
-class Place(ABC):
-    """Names and connections of one execution of one scenario; all names are fresh."""
-
-    dead_letter_strategy: DeadLetterStrategy | None = None
-
-    def __init__(self) -> None:
-        self.ref = f"t{os.getpid()}n{next(_runs)}"
-
-    def physical(self, name: str) -> str:
-        """The name at the broker; the parts of it that the broker's set-up knows stay in front."""
-        for kept in ("DLQ.individual.", "individual."):
-            if name.startswith(kept):
-                return f"{kept}{self.ref}.{name.removeprefix(kept)}"
-        return name if name == DEAD_LETTERS else ",".join(f"{self.ref}.{each}" for each in name.split(","))
-
-    def logical(self, text: str) -> str:
-        """A text with the physical names in it replaced by the logical ones."""
-        return text.replace(f"{self.ref}.", "")
-
-    def selector(self, text: str) -> str | None:
-        """The selector to use; None where it is needless, since nobody else's messages are there."""
-        return text.replace("{ref}", self.ref)
-
-    @abstractmethod
-    def url(self, params: Mapping[str, str], *, killable: bool = False) -> str:
-        """A URL to connect to; only a killable connection can be cut."""
-
-    @abstractmethod
-    def kill(self, connection: Any) -> None:
-        """Cut a connection without a goodbye."""
-
-    @abstractmethod
-    def left(self, queues: tuple[str, ...]) -> End:
-        """The messages left in these logical queues, which are taken away."""
-
-
-class ClassicPlace(Place):
-    """On a running ActiveMQ Classic, over STOMP."""
-
-    def __init__(self, stomp_url: str, strategy: DeadLetterStrategy | None, stack: ExitStack) -> None:
-        super().__init__()
-        self.dead_letter_strategy = strategy
-        parts = urlsplit(stomp_url)
-        assert parts.hostname is not None, f"{stomp_url} names no host"
-        assert parts.port is not None, f"{stomp_url} names no port"
-        self._address = parts.hostname, parts.port
-        self._relays: dict[int, Relay] = {}
-        self._stack = stack
-
-    def url(self, params: Mapping[str, str], *, killable: bool = False) -> str:
-        host, port = self._address
-        if killable:
-            relay = Relay(host, port)
-            self._stack.callback(relay.cut)
-            host, port = "127.0.0.1", relay.port
-            self._relays[port] = relay
-        return f"stomp://{host}:{port}?{urlencode(params)}"
-
-    def kill(self, connection: Any) -> None:
-        port = urlsplit(connection.url).port
-        assert port is not None, "a connection over STOMP has a port"
-        self._relays[port].cut()
-
-    def left(self, queues: tuple[str, ...]) -> End:
-        with StompReader(*self._address) as reader:
-            return {name: [self._named(each) for each in self._read(reader, name)] for name in queues}
-
-    def _read(self, reader: StompReader, name: str) -> list[dict[str, Any]]:
-        physical = self.physical(name)
-        if name != DEAD_LETTERS:
-            return [as_recorded(frame) for frame in reader.take(physical, len(reader.browse(physical)))]
-        mine = [frame for frame in reader.browse(physical) if frame.headers.get("ref") == self.ref]
-        reader.take(physical, len(mine), f"ref = '{self.ref}'")
-        return [as_recorded(frame) for frame in mine]
-
-    def _named(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self.logical(each) if isinstance(each, str) else each for name, each in message.items()}
-
-
-class VmPlace(Place):
-    """In an embedded broker of its own, which dead-letters as the recordings' ActiveMQ did."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        super().__init__()
-        config = BrokerConfig(dead_letter_strategies={"individual.>": INDIVIDUAL})
-        self._broker = stack.enter_context(EmbeddedBroker(self.ref, config=config))
-
-    def selector(self, text: str) -> str | None:
-        return None if "{ref}" in text else text
-
-    def url(self, params: Mapping[str, str], *, killable: bool = False) -> str:
-        del killable  # all are
-        return f"{self._broker.vm_url}?{urlencode(params)}"
-
-    def kill(self, connection: Any) -> None:
-        cut_vm(self._broker, connection)
-
-    def left(self, queues: tuple[str, ...]) -> End:
-        return {name: [self._recorded(each) for each in self._broker.messages(self.physical(name))] for name in queues}
-
-    def _recorded(self, message: Message) -> dict[str, Any]:
-        seen: dict[str, Any] = {
-            "body": message.body,
-            "redelivered": message.redelivered,
-            "count": message.delivery_count,
-            "persistent": message.persistent,
-            "destination": self.logical(str(message.destination)),
-        }
-        if message.priority != 4:
-            seen["priority"] = message.priority
-        for name, value in message.properties.items():
-            if name not in ("ref", "JMSXDeliveryCount"):
-                seen[name] = self.logical(value) if isinstance(value, str) else value
-        return seen
+from redelivery import SharedDeadLetterStrategy
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One column: a broker, a way to it, and a dead-letter strategy."""
+    """One column.
+
+    ``name``: as in `tests.conformance.pairs`, or that and ``-copy``. ``recorded``: the broker of Qpid JMS's recordings
+    to compare with. ``cannot``: what scenarios may need and it has not, with the reason.
+    """
 
     name: str
     title: str
-    sight: Sight
-    strategy: DeadLetterStrategy | None = None
+    sight: Sight = field(default_factory=Sight)
+    recorded: str | None = None
+    cannot: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def protocol(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def broker(self) -> str | None:
+        """The fixture of a real broker; None: an embedded one for each execution."""
+        broker = self.name.removesuffix("-copy").partition("-")[2]
+        return None if broker in ("", "embedded") else broker
+
+    @property
+    def copies(self) -> bool:
+        """Played with copies once more, where the broker has a way of its own for dead letters."""
+        return self.name.endswith("-copy")
 
     def plays(self, scenario: Scenario) -> bool:
         """Whether it can be played, and shows something here that the other columns do not."""
-        return missing(scenario) is None and (self.strategy is None or scenario.has_dead_letters)
+        return self.missing(scenario) is None and (not self.copies or scenario.has_dead_letters)
+
+    def missing(self, scenario: Scenario) -> str | None:
+        """Why it cannot be played here; None if it can."""
+        everywhere = missing(scenario)
+        if everywhere is not None:
+            return everywhere
+        if scenario.client == "qpid" and (self.recorded is None or self.recorded not in scenario.brokers):
+            return "recorded with Qpid JMS over AMQP on other brokers"
+        if scenario.client != "qpid" and "classic" not in scenario.brokers and self.broker not in scenario.brokers:
+            return "recorded on Artemis over OpenWire"
+        return next((self.cannot[need] for need in scenario.needs if need in self.cannot), None)
 
     @contextmanager
-    def place(self, scenario: Scenario, stomp_url: str | None) -> Iterator[Place]:
-        """A fresh place; over STOMP at the broker of that URL, otherwise in an embedded broker of its own."""
+    def place(self, scenario: Scenario, url: str | None) -> Iterator[Place]:
+        """A fresh place; ``url``: of the real broker, if it needs one."""
         with ExitStack() as stack:
-            if self.name == "vm":
-                yield VmPlace(stack)
-            else:
-                assert stomp_url is not None, f"{self.name} needs a running ActiveMQ Classic"
+            if self.broker is None:
+                yield EmbeddedPlace(self.protocol, stack)
+                return
+            assert url is not None, f"{self.name} needs a running broker"
+            if self.name == "stomp-activemq":
+                yield ClassicPlace(url, None, stack)
+            elif self.copies:
                 individual = any("individual." in queue for trace in scenario.traces for queue in trace.end)
-                yield ClassicPlace(stomp_url, self.strategy and (INDIVIDUAL if individual else self.strategy), stack)
+                yield ClassicPlace(url, INDIVIDUAL if individual else SharedDeadLetterStrategy(), stack)
+            else:
+                place = OwnDeadLettersPlace(url, _PREFIXES.get(self.name, ""), scenario, stack)
+                if self.broker == "activemq" and scenario.id.startswith("expired-"):
+                    stack.callback(place.take_expired)
+                yield place
 
 
+_STORE_MS: Final = 250  # a broker that writes each transaction to a disk
+_FULL: Final = Sight(late_ms=_STORE_MS)
+_FLAG: Final = Sight(counts=False, late_ms=_STORE_MS)
+_BY_CHANCE: Final = "whether it says of what a lost connection held that it was delivered before, is up to chance"
+_TAKES: Final = "the broker has no browsing: it would take what it shows"
+_PREFIXES: Final = {"stomp-hornetq": "jms.queue.", "stomp-rabbitmq": "/queue/", "amqp-rabbitmq": "/queue/"}  # of queues
 TARGETS: Mapping[str, Target] = {
     target.name: target
     for target in (
-        Target("stomp", "ActiveMQ Classic, STOMP", Sight(counts=False, causes=False)),
+        Target("vm", "embedded broker, vm"),
+        Target("stomp-embedded", "embedded broker, STOMP", Sight(causes=False)),
+        Target("amqp-embedded", "embedded broker, AMQP", recorded="classic"),
+        Target("stomp-activemq", "ActiveMQ Classic, STOMP", replace(_FLAG, causes=False)),
+        Target("stomp-activemq-copy", "ActiveMQ Classic, STOMP, SharedDeadLetterStrategy", _FLAG),
+        Target("stomp-artemis", "Artemis, STOMP", _FLAG, cannot={"kill": _BY_CHANCE, "browsing": _TAKES}),
         Target(
-            "stomp-copy",
-            "ActiveMQ Classic, STOMP, SharedDeadLetterStrategy",
-            Sight(counts=False),
-            SharedDeadLetterStrategy(),
+            "stomp-hornetq",
+            "HornetQ, STOMP",
+            replace(_FLAG, persistence=False),
+            cannot={"kill": _BY_CHANCE, "browsing": _TAKES},
         ),
-        Target("vm", "embedded broker, vm", Sight()),
+        Target("stomp-rabbitmq", "RabbitMQ, STOMP", _FLAG, cannot={"browsing": _TAKES}),
+        Target(
+            "amqp-activemq",
+            "ActiveMQ Classic, AMQP",
+            _FULL,
+            recorded="classic",
+            cannot={"composite": "what a composite queue leaves cannot be read over AMQP"},
+        ),
+        Target(
+            "amqp-artemis",
+            "Artemis, AMQP",
+            _FULL,
+            recorded="artemis",
+            cannot={
+                "kill": "whether Artemis counts what a lost connection held over AMQP depends on how its socket ended"
+            },
+        ),
+        Target("amqp-qpid", "Qpid Broker-J, AMQP", _FULL, recorded="brokerj"),
+        Target(
+            "amqp-rabbitmq",
+            "RabbitMQ, AMQP",
+            _FLAG,
+            cannot={"transactions": "RabbitMQ's plug-in for AMQP 1.0 refuses a coordinator"},
+        ),
     )
 }

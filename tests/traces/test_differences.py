@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.traces.courses import courses
-from tests.traces.differences import DIFFERENCES, FAULTS, REASONS, missing
+from tests.traces.differences import BY_BROKER, DIFFERENCES, FAULTS, REASONS, missing
 from tests.traces.scenario import scenarios
 from tests.traces.table import PAGE, page, stated
 from tests.traces.targets import TARGETS
@@ -14,7 +14,8 @@ from redelivery import ConfigError, Session
 
 
 def test_every_entry_names_a_scenario_that_is_played_a_reason_and_a_course() -> None:
-    for name, entries in DIFFERENCES.items():
+    for name in DIFFERENCES.keys() | BY_BROKER.keys():
+        entries = (*DIFFERENCES.get(name, ()), *BY_BROKER.get(name, ()))
         assert missing(scenarios()[name]) is None
         for entry in entries:
             assert entry.why in REASONS, name
@@ -35,7 +36,6 @@ def test_what_scenarios_are_left_out_for_does_not_exist_yet() -> None:
     with pytest.raises(ConfigError):
         redelivery.connect("failover:(vm://a)?jms.prefetchPolicy.all=1")
     assert not hasattr(Session, "durable_consumer")
-    assert not hasattr(Session, "browser")
 
 
 def test_the_page_in_the_documentation_is_the_one_of_this_table() -> None:

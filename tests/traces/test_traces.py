@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.traces.runner import Runs
 from tests.traces.scenario import scenarios
@@ -16,10 +18,8 @@ PLAYED = [
 
 
 @pytest.mark.parametrize(("scenario", "target"), PLAYED)
-def test_scenario(scenario: str, target: str, request: pytest.FixtureRequest) -> None:
-    runs: Runs = request.getfixturevalue("vm_runs" if target == "vm" else "stomp_runs")
-
-    outcome = runs.outcome(scenario, target, timeout=50)
+def test_scenario(scenario: str, target: str, runs: Callable[[str], Runs]) -> None:
+    outcome = runs(target).outcome(scenario, target, timeout=50)
 
     assert not outcome.problems, outcome.report()
     if outcome.from_stated is not None and not outcome.chance:

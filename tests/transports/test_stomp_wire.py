@@ -36,7 +36,7 @@ def test_closing_is_bounded_against_a_silent_broker_and_harmless_twice() -> None
         client.transport.close()
         client.transport.close()
         client.transport.abort()
-        assert 0.15 < time.monotonic() - began < 1.5
+        assert 0.15 < time.monotonic() - began < TIMEOUT
         over.set()
         assert client.lost == []
         with pytest.raises(ConnectionLostError, match="was closed"):
@@ -152,7 +152,7 @@ def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
         began = time.monotonic()
         with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s"):
             session.channel.send(text(b"x" * (64 << 20)), transacted=False, pending=None)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 15
         assert len(client.lost) == 1
         over.set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
@@ -33,9 +34,9 @@ class Bench:
         self.engine = Engine(config or BrokerConfig())
         self.sent = 0
 
-    def message(self, body: str, to: str = "q", **fields: object) -> StoredMessage:
+    def message(self, body: str, to: str = "q", **fields: Any) -> StoredMessage:
         self.sent += 1
-        return StoredMessage(message_id=f"ID:{self.sent}", destination=destination(to), body=body, size=100, **fields)  # type: ignore[arg-type]
+        return StoredMessage(message_id=f"ID:{self.sent}", destination=destination(to), body=body, size=100, **fields)
 
     def send(self, *bodies: str, to: str = "q", now: int = 0, **fields: object) -> None:
         for body in bodies:

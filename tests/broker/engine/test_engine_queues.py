@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.broker.engine.bench import Bench, Box
 
 from redelivery.broker.engine.config import BrokerConfig
+from redelivery.broker.engine.credit import CreditSubscription
+from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Subscription
-from redelivery.model.destinations import Queue
-from redelivery.model.errors import IllegalStateError, ResourceAllocationError, UnsupportedError
+from redelivery.broker.engine.transactions import Transaction
+from redelivery.model.destinations import Queue, TemporaryQueue
+from redelivery.model.errors import (
+    IllegalStateError,
+    InvalidDestinationError,
+    ResourceAllocationError,
+    UnsupportedError,
+)
 
 
 def test_messages_come_in_order_and_count_one(bench: Bench) -> None:
@@ -167,6 +177,20 @@ def test_a_group_stays_in_order_when_two_consumers_get_room_at_once(bench: Bench
     assert two.bodies() == ["g3"]
 
 
+def test_the_room_of_a_released_message_is_for_what_waits_for_that_consumer(bench: Bench) -> None:
+    bench.send("g1", group_id="g")
+    bench.send("x")
+    bench.send("y")
+    _, one = bench.consumer(prefetch=1)
+    _, _ = bench.consumer(prefetch=1)
+    bench.send("g2", group_id="g")
+    bench.engine.acknowledge(one.take(), 0)
+    assert one.bodies() == ["y"]
+    _, three = bench.consumer(prefetch=1)  # looks at g2, which is for `one`
+    bench.engine.release(one.take(), 0)
+    assert (one.bodies(), three.bodies()) == (["g2"], ["y"])
+
+
 def test_a_group_sequence_of_minus_one_ends_the_group(bench: Bench) -> None:
     _, one = bench.consumer()
     _, two = bench.consumer()
@@ -218,3 +242,49 @@ def test_a_queue_that_is_empty_and_unused_is_forgotten(bench: Bench) -> None:
         bench.send("b", to=name, expiration=10)
     bench.engine.tick(20)
     assert list(bench.engine.queues) == ["ActiveMQ.DLQ"]
+
+
+def test_credit_is_used_up_by_messages_and_by_nothing_else(bench: Bench) -> None:
+    box = Box()
+    consumer = CreditSubscription(Queue("q"), box)
+    bench.engine.subscribe(consumer)
+    bench.engine.start(consumer, 0)
+    bench.send("a", "b", "c", "d")
+    assert box == []
+    bench.engine.grant(consumer, 2, 0)
+    assert box.bodies() == ["a", "b"]
+    bench.engine.acknowledge(box.take(), 0)
+    assert box == []
+    bench.engine.grant(consumer, 1, 0)
+    assert box.bodies() == ["c"]
+    bench.engine.release(box.take(), 0)
+    bench.engine.grant(consumer, 1, 0)
+    assert box.bodies() == ["c"]
+
+
+def test_a_temporary_queue_goes_with_what_it_holds(bench: Bench) -> None:
+    here = TemporaryQueue("temp-queue://1")
+    with pytest.raises(InvalidDestinationError, match="does not exist"):
+        bench.engine.send(_to(bench, here), 0)
+    bench.engine.make_temporary(here)
+    _, everything = bench.consumer(">")
+    box = Box()
+    subscription = Subscription(here, box, prefetch=1)
+    bench.engine.subscribe(subscription)
+    bench.engine.start(subscription, 0)
+    for _ in range(3):
+        bench.engine.send(_to(bench, here), 0)
+    unit = Transaction()
+    bench.engine.enlist_send(unit, _to(bench, here))
+    assert (len(box), bench.engine.depth(here.name), everything) == (1, 3, [])
+    bench.engine.drop_temporary(here)
+    bench.engine.commit(unit, 0)
+    assert bench.engine.depth(here.name) == 1
+    bench.engine.unsubscribe(subscription, 0, all_seen=False)
+    assert (bench.engine.memory_used, list(bench.engine.queues)) == (0, [])
+    with pytest.raises(InvalidDestinationError, match="does not exist"):
+        bench.engine.enlist_send(Transaction(), _to(bench, here))
+
+
+def _to(bench: Bench, destination: TemporaryQueue) -> StoredMessage:
+    return replace(bench.message("m"), destination=destination)

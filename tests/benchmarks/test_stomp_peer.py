@@ -1,4 +1,4 @@
-"""The peer that the benchmarks run against: what it sends is STOMP, and what it counts is true."""
+"""The STOMP peer that the benchmarks run against: what it sends is STOMP, and what it counts is true."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Peer:
 
 @pytest.fixture
 def peer() -> Iterator[Peer]:
-    with subprocess.Popen([sys.executable, "-m", "benchmarks.fake_peer"], cwd=ROOT, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.peers.stomp"], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
         try:
             yield Peer(process)
         finally:

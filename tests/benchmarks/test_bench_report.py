@@ -1,0 +1,98 @@
+"""The page, the table and the plot say what the numbers say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks import plot, report
+from benchmarks.results import Comparison, Curve, Measure, Profile, Results, Timing
+
+OURS = Timing("redelivery", 30_000, 29_000, 31_000, 20.5)
+RAW = Timing("raw", 10_000, 9_000, 11_000, 90.0)
+JAVA = Timing("Java", 60_000, 50_000, 70_000)
+
+
+def results(target: float) -> Results:
+    compared = Comparison("amqp/artemis", "AMQP, Artemis", "auto", "AUTO", OURS, (JAVA, RAW), {"raw": target})
+    return Results(
+        machine={"cores": "2"},
+        settings={"rounds": 5, "scale": 1},
+        comparisons=(compared,),
+        measures=(Measure("late", "late", 25, "ms", 20), Measure("fast", "fast", 250, "MB/s", 200, at_most=False)),
+        profiles=(Profile("AMQP, Artemis", "AUTO", "Java", 0.5, 0.25, (("socket.send", 0.4), ("read", 0.1))),),
+        notes=("Without something.",),
+        failures=("amqp/qpid/auto failed: it broke off",),
+    )
+
+
+@pytest.mark.parametrize(("target", "verdict"), [(3, "yes"), (3.1, "**no**")])
+def test_the_page_has_each_ratio_its_target_and_the_verdict(target: float, verdict: str) -> None:
+    page = report.markdown(results(target), "plot.png")
+    assert f"| AUTO | 30,000 | 20.5 | raw | 10,000 | 90.0 | 3.00 | ≥ {target:g} | {verdict} |" in page
+    assert "| AUTO | 30,000 | 20.5 | Java | 60,000 |  | 0.50 |  |  |" in page
+    assert "![" in page
+    assert "plot.png" in page
+
+
+def test_the_page_says_what_is_late_what_is_fast_enough_and_what_was_not_there() -> None:
+    page = report.markdown(results(3), None)
+    assert "| late | 25.00 ms | ≤ 20 | **no** |" in page
+    assert "| fast | 250.00 MB/s | ≥ 200 | yes |" in page
+    assert "- Without something." in page
+    assert "- amqp/qpid/auto failed: it broke off" in page
+    assert "![" not in page
+
+
+def test_the_page_says_why_a_java_client_is_ahead() -> None:
+    page = report.markdown(results(3), None)
+    assert "| AMQP, Artemis | AUTO | Java | 0.50 | 25% | socket.send 40%, read 10% |" in page
+
+
+def test_the_json_has_the_ratios(tmp_path: Path) -> None:
+    file = tmp_path / "folder" / "results.json"
+    report.write_json(results(3), file)
+    (written,) = json.loads(file.read_text(encoding="utf-8"))["comparisons"]
+    assert written["ratios"] == {"Java": 0.5, "raw": 3.0}
+
+
+def test_the_terminal_has_the_same_rows() -> None:
+    text = report.terminal(results(3.1))
+    assert "≥ 3.1" in text
+    assert "socket.send 40%" in text
+    assert "it broke off" in text
+    assert "**" not in text
+
+
+def test_the_plot_is_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "plot.png"
+    assert plot.write(results(3), file)
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def with_spark() -> Results:
+    measure = Measure("spark-fake", "2 partitions", 160_000, "rows/s", 150_000, at_most=False, group="Spark source")
+    curve = Curve("one", "1 partition", ((1_000, 5_000.0), (10_000, 40_000.0)))
+    whole = results(3)
+    return replace(whole, measures=(*whole.measures, measure), curves=(curve,))
+
+
+def test_spark_has_a_table_of_its_own_with_what_was_measured_and_a_picture() -> None:
+    page = report.markdown(with_spark(), None, "curves.png")
+    _, _, section = page.partition("## Spark source")
+    assert "outside Spark" in section
+    assert "| 2 partitions | 160,000.00 rows/s | ≥ 150000 | yes |" in section
+    assert "(curves.png)" in section
+    assert "2 partitions" not in page.partition("## Spark source")[0]
+
+
+def test_without_curves_there_is_no_second_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "curves.png"
+    assert plot.write_curves(with_spark(), file)
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert not plot.write_curves(results(3), tmp_path / "nothing.png")
+    assert not (tmp_path / "nothing.png").exists()

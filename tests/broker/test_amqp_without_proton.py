@@ -1,0 +1,41 @@
+"""Without the extra `amqp` everything else works, and the AMQP port says what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_HIDDEN = """
+import sys
+for name in ("proton", "cproton", "cproton_ffi"):
+    sys.modules[name] = None
+"""
+
+
+def python(code: str) -> str:
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own code
+    return run.stdout
+
+
+def test_the_port_names_the_extra() -> None:
+    code = """
+from redelivery import ConfigError
+from redelivery.broker import EmbeddedBroker
+with EmbeddedBroker("here", stomp_port=0) as broker:
+    assert broker.stomp_url
+try:
+    EmbeddedBroker("there", amqp_port=0)
+except ConfigError as error:
+    print(error)
+"""
+    assert "pip install 'redelivery[amqp]'" in python(_HIDDEN + code)
+
+
+def test_proton_is_imported_by_the_port_only() -> None:
+    code = """
+import sys
+from redelivery.broker import EmbeddedBroker
+with EmbeddedBroker("here", stomp_port=0):
+    print(sorted(name for name in sys.modules if "proton" in name or "transports.amqp" in name))
+"""
+    assert python(code).strip() == "[]"

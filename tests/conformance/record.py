@@ -1,0 +1,71 @@
+"""What a run of the suite leaves for `scripts/conformance-table`: one line of JSON for each test.
+
+Written when REDELIVERY_CONFORMANCE_RECORD names a file, which is appended to: one file may hold several runs, and each
+process of pytest-xdist may write to it. A later outcome of the same test and pair replaces an earlier one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+VARIABLE = "REDELIVERY_CONFORMANCE_RECORD"
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One test on one pair.
+
+    ``pair``: the name of its kind; "" for a test that concerns no pair. ``test``: ``test_rollback.py::test_name[…]``.
+    ``reason``: why it was skipped, "" otherwise.
+    """
+
+    pair: str
+    test: str
+    outcome: str
+    reason: str
+
+    @property
+    def module(self) -> str:
+        """The name of its file."""
+        return self.test.partition("::")[0]
+
+
+def keep(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Write the line of a test that has run, was skipped, or failed outside its body; else do nothing."""
+    path = os.environ.get(VARIABLE)
+    if path is None or not (report.when == "call" or report.failed or report.skipped):
+        return
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
+    line = Line(
+        pair=str(getattr(parameters.get("pair"), "name", "")),
+        test=f"{item.path.name}::{item.name}",
+        outcome=report.outcome,
+        reason=reason,
+    )
+    with Path(path).open("a", encoding="utf-8") as record:
+        record.write(f"{json.dumps(asdict(line))}\n")  # one write: the lines of several processes do not mix
+
+
+def read(paths: Iterable[Path]) -> list[Line]:
+    """The last line of each test and pair, in a fixed order.
+
+    Raises:
+        ValueError: a line is none of ours.
+    """
+    lines: dict[tuple[str, str], Line] = {}
+    for path in paths:
+        for text in path.read_text(encoding="utf-8").splitlines():
+            try:
+                line = Line(**json.loads(text))
+            except TypeError as error:
+                raise ValueError(f"{path}: no line of a record of this suite: {text!r}") from error
+            lines[line.pair, line.test] = line
+    return [lines[key] for key in sorted(lines)]

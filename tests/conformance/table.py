@@ -1,0 +1,216 @@
+"""docs/conformance.md: what passed on each pair of transport and broker, what is emulated there, and what cannot be."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.conformance.pairs import FEATURES, KINDS, Kind
+from tests.conformance.record import FAILED, PASSED, SKIPPED, Line
+
+from redelivery.testing.brokers import SPECS
+from redelivery.transports.dialects import hornetq
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "conformance.md"
+PASS, EMULATED, UNSUPPORTED, FAILS, NOT_RUN = "pass", "emulated", "unsupported", "**fails**", "**not run**"
+REFUSED = "test_refused.py"
+# What a test concerns by what it names, where neither a mark `needs` nor `Pair.can` says so.
+_BY_NAME = {"TRANSACTED": "transactions", "dead_letters": "dead letters"}
+
+_HEAD = """\
+# What each pair of transport and broker can do
+
+One suite, `tests/conformance`, runs on every pair: the embedded broker, and five real brokers of these versions.
+
+{pairs}
+
+This page is written by `.venv/bin/python scripts/conformance-table` from the record of a run; the tests hold it to the
+table of pairs in `tests/conformance/pairs.py`. In the cells: **pass**: the tests of it passed; **emulated**: they did,
+and we make up for what the broker lacks, as the note says; **unsupported**: the broker cannot, for the reason in the
+note, and where an application asks for it, a clear error says so (or the test is skipped).
+
+{amqp_of_hornetq}
+"""
+_FEATURES = "\n## Features that not every broker has\n\n"
+_AREAS = """
+## Everything else, by subject
+
+Numbers of notes: what of it the pair cannot do.
+
+"""
+_NOTES = "\n## Notes\n\n"
+_FAILURES = "\n## What failed in that run\n\n"
+
+
+def page(lines: Sequence[Line]) -> str:
+    """The page for that record."""
+    return "".join(
+        (
+            _HEAD.format(pairs=_pairs(lines), amqp_of_hornetq=_amqp_of_hornetq(lines)),
+            _FEATURES,
+            features_table(lambda feature, kind: _feature_cell(feature, kind, lines)),
+            _AREAS,
+            _table(titles(), lambda file, kind: _area_cell(file, kind, lines)),
+            _NOTES,
+            notes(),
+            _failures(lines),
+        )
+    )
+
+
+def wrong(lines: Iterable[Line]) -> list[str]:
+    """The tests that failed, or were skipped for a reason that is none of the pair's."""
+    return [
+        f"{line.test}: {line.outcome} {line.reason}".rstrip()
+        for line in lines
+        if line.outcome == FAILED or (line.outcome == SKIPPED and line.pair and line.reason not in _reasons(line.pair))
+    ]
+
+
+def features_table(cell: Callable[[str, Kind], str]) -> str:
+    """One row for each feature of `pairs.py`."""
+    return _table({feature: _escaped(feature) for feature in sorted(FEATURES, key=str.lower)}, cell)
+
+
+def stated(feature: str, kind: Kind) -> str:
+    """The cell that `pairs.py` claims."""
+    if feature in kind.cannot:
+        return f"{UNSUPPORTED} [{_numbers()[kind.cannot[feature]]}]"
+    if feature in kind.emulates:
+        return f"{EMULATED} [{_numbers()[kind.emulates[feature]]}]"
+    return PASS
+
+
+def notes() -> str:
+    """All reasons and emulations, numbered."""
+    return "".join(f"{number}. {_escaped(text)}.\n" for text, number in _numbers().items())
+
+
+@cache
+def titles() -> Mapping[str, str]:
+    """The subject of each file of tests that runs on the pairs: the first sentence of its docstring."""
+    found = {}
+    for path in sorted(HERE.glob("test_*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "stage: Stage" in source:
+            title = (ast.get_docstring(ast.parse(source)) or path.name).splitlines()[0].rstrip(".")
+            found[path.name] = f"[{_escaped(title)}](../tests/conformance/{path.name})"
+    return found
+
+
+@cache
+def concerned() -> Mapping[str, frozenset[str]]:
+    """The features that each test concerns, as ``test_file.py::test_name``: read from its marks and its body."""
+    found = {}
+    for path in sorted(HERE.glob("test_*.py")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        named = {
+            target.id: _named(node, {})
+            for node in body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        everywhere = named.get("pytestmark", frozenset())
+        for node in body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                found[f"{path.name}::{node.name}"] = everywhere | _named(node, named)
+    return found
+
+
+def _named(tree: ast.AST, marks: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    features: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"needs", "can"}:
+            features.update(str(each.value) for each in node.args if isinstance(each, ast.Constant))
+        elif isinstance(node, ast.Attribute) and node.attr in _BY_NAME:
+            features.add(_BY_NAME[node.attr])
+        elif isinstance(node, ast.Name):
+            features |= marks.get(node.id, frozenset())
+    return frozenset(features)
+
+
+def _failures(lines: Sequence[Line]) -> str:
+    failed = "".join(f"- `{line.test}`\n" for line in lines if line.outcome == FAILED)
+    return _FAILURES + failed if failed else ""
+
+
+def _feature_cell(feature: str, kind: Kind, lines: Sequence[Line]) -> str:
+    if feature in kind.cannot:
+        return stated(feature, kind)
+    of_it = [
+        line for line in lines if line.pair == kind.name and feature in concerned().get(line.test.partition("[")[0], ())
+    ]
+    return _cannot(of_it) or _told([line.outcome for line in of_it]) or stated(feature, kind)
+
+
+def _area_cell(file: str, kind: Kind, lines: Sequence[Line]) -> str:
+    of_it = [line for line in lines if line.pair == kind.name and line.module == file]
+    return _cannot(of_it) or _told([line.outcome for line in of_it]) or PASS + _references(of_it)
+
+
+def _cannot(lines: Sequence[Line]) -> str | None:
+    """The cell where the pair can do none of them."""
+    impossible = bool(lines) and all(line.outcome == SKIPPED and line.reason in _numbers() for line in lines)
+    return UNSUPPORTED + _references(lines) if impossible else None
+
+
+def _references(lines: Sequence[Line]) -> str:
+    numbers = sorted({_numbers()[line.reason] for line in lines if line.reason in _numbers()})
+    return f" [{', '.join(str(number) for number in numbers)}]" if numbers else ""
+
+
+def _told(outcomes: Sequence[str]) -> str | None:
+    """What is wrong with them; None: nothing."""
+    if FAILED in outcomes:
+        return FAILS
+    return None if PASSED in outcomes else NOT_RUN
+
+
+def _reasons(pair: str) -> Iterable[str]:
+    return KINDS[pair].cannot.values()
+
+
+@cache
+def _numbers() -> Mapping[str, int]:
+    """The number of each reason, in the order of the table's rows and columns."""
+    texts: dict[str, int] = {}
+    for feature in sorted(FEATURES, key=str.lower):
+        for kind in KINDS.values():
+            for text in (kind.cannot.get(feature), kind.emulates.get(feature)):
+                if text is not None:
+                    texts.setdefault(text, len(texts) + 1)
+    return texts
+
+
+def _pairs(lines: Sequence[Line]) -> str:
+    rows = ["| pair | transport | broker | passed | cannot be |", "|---|---|---|---|---|"]
+    for kind in KINDS.values():
+        outcomes = Counter(line.outcome for line in lines if line.pair == kind.name)
+        broker = "embedded" if kind.broker is None else SPECS[kind.broker].title
+        transport = {"vm": "none: one process", "stomp": "STOMP 1.2", "amqp": "AMQP 1.0"}[kind.protocol]
+        rows.append(f"| `{kind.name}` | {transport} | {broker} | {outcomes[PASSED]} | {outcomes[SKIPPED]} |")
+    return "\n".join(rows)
+
+
+def _amqp_of_hornetq(lines: Sequence[Line]) -> str:
+    problem = _told([line.outcome for line in lines if line.module == REFUSED])
+    said = f" {problem}" if problem else ""
+    return (
+        f"HornetQ over AMQP is refused where it connects, with an `UnsupportedError`:{said} {hornetq.AMQP.unsupported}."
+    )
+
+
+def _table(rows: Mapping[str, str], cell: Callable[[str, Kind], str]) -> str:
+    lines = [f"| | {' | '.join(f'`{name}`' for name in KINDS)} |", f"|---|{'---|' * len(KINDS)}"]
+    for key, title in rows.items():
+        lines.append(f"| {title} | {' | '.join(cell(key, kind) for kind in KINDS.values())} |")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "\\<")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conformance.pairs import FEATURES, KINDS
+from tests.conformance.record import FAILED, PASSED, SKIPPED, Line, read
+from tests.conformance.table import (
+    FAILS,
+    NOT_RUN,
+    PAGE,
+    PASS,
+    UNSUPPORTED,
+    concerned,
+    features_table,
+    notes,
+    page,
+    stated,
+    titles,
+    wrong,
+)
+
+SCRIPT = PAGE.parents[1] / "scripts" / "conformance-table"
+
+
+def test_the_page_says_what_the_table_of_pairs_says() -> None:
+    """Where this fails: run the suite on all pairs with a record, and `scripts/conformance-table`.
+
+    What failed in the run that made the page, and what could not be run because the pair lacks another feature, stands
+    there as such.
+    """
+    written = PAGE.read_text(encoding="utf-8")
+    found = {line.split(" | ")[0]: line for line in written.splitlines()}
+    for row in features_table(stated).splitlines()[2:]:
+        title, *cells = row.removesuffix(" |").split(" | ")
+        told = found.get(title, "").removesuffix(" |").split(" | ")[1:]
+        for kind, here, there in zip(KINDS.values(), cells, told, strict=True):
+            lacks_another = here == PASS and there.startswith(UNSUPPORTED) and kind.cannot
+            assert here == there or there in {FAILS, NOT_RUN} or lacks_another, (title, kind.name)
+    assert notes() in written
+    assert [title for title in titles().values() if f"| {title} |" not in written] == []
+
+
+def test_every_feature_of_the_table_of_pairs_has_a_test() -> None:
+    assert FEATURES - {feature for features in concerned().values() for feature in features} == set()
+
+
+def passing() -> list[Line]:
+    """A record in which each test passed on each pair."""
+    everywhere = [Line(kind, f"{name}[{kind}]", PASSED, "") for kind in KINDS for name in concerned()]
+    return [*everywhere, Line("", "test_refused.py::test_it", PASSED, "")]
+
+
+def test_a_page_of_a_run_that_passed_states_what_the_table_of_pairs_states() -> None:
+    assert features_table(stated) in page(passing())
+    assert FAILS not in page(passing())
+    assert NOT_RUN not in page(passing())
+
+
+def test_what_failed_and_what_was_not_run_is_told_from_what_passed() -> None:
+    refused, volume = "test_refused.py::test_it", "test_volume.py::test_ten_thousand_messages_exactly_once_in_order"
+    lines = [Line("vm", f"{volume}[vm]", FAILED, ""), Line("stomp-embedded", f"{volume}[stomp-embedded]", PASSED, "")]
+    (row,) = (line for line in page(lines).splitlines() if "/test_volume.py" in line)
+    assert row.split(" | ")[1:4] == [FAILS, "pass", NOT_RUN]
+    assert f"`UnsupportedError`: {NOT_RUN}" in page(lines)
+    assert f"`UnsupportedError`: {FAILS}" in page([Line("", refused, FAILED, "")])
+
+
+def test_what_a_pair_cannot_do_is_a_note_beside_what_passed() -> None:
+    reason = KINDS["amqp-rabbitmq"].cannot["transactions"]
+    number = next(line for line in notes().splitlines() if reason in line).partition(".")[0]
+    skipped = Line("amqp-rabbitmq", "test_order.py::test_a[amqp-rabbitmq]", SKIPPED, reason)
+    passed = Line("amqp-rabbitmq", "test_order.py::test_b[amqp-rabbitmq]", PASSED, "")
+    for lines, cell in (([skipped], f"unsupported [{number}]"), ([skipped, passed], f"pass [{number}]")):
+        (row,) = (line for line in page(lines).splitlines() if "/test_order.py" in line)
+        assert row.split(" | ")[-1] == f"{cell} |"
+    assert wrong([skipped, passed]) == []
+    assert wrong([Line("vm", "test_order.py::test_a[vm]", SKIPPED, "no Java")]) == [
+        "test_order.py::test_a[vm]: skipped no Java"
+    ]
+
+
+def test_records_are_united_and_the_last_outcome_counts(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    fields = {"pair": "vm", "test": "test_a.py::test_a[vm]", "reason": ""}
+    paths[0].write_text(json.dumps({**fields, "outcome": FAILED}) + "\n", encoding="utf-8")
+    paths[1].write_text(
+        "".join(f"{json.dumps({**fields, 'pair': pair, 'outcome': PASSED})}\n" for pair in ("vm", "amqp-qpid")),
+        encoding="utf-8",
+    )
+    assert [(line.pair, line.outcome) for line in read(paths)] == [("amqp-qpid", PASSED), ("vm", PASSED)]
+    paths[1].write_text("{}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"b\.jsonl: no line of a record"):
+        read(paths)
+
+
+def test_the_script_writes_the_page_and_its_exit_code_says_whether_all_passed(tmp_path: Path) -> None:
+    record, output = tmp_path / "record.jsonl", tmp_path / "page.md"
+    line = {"pair": "vm", "test": "test_a.py::test_a[vm]", "reason": ""}
+    for outcome, code in ((FAILED, 1), (PASSED, 0)):
+        record.write_text(json.dumps({**line, "outcome": outcome}) + "\n", encoding="utf-8")
+        command = [sys.executable, str(SCRIPT), str(record), "--output", str(output)]
+        assert subprocess.run(command, capture_output=True, timeout=50).returncode == code  # noqa: S603  # ours
+        assert ("test_a.py::test_a[vm]" in output.read_text(encoding="utf-8")) == (outcome == FAILED)

@@ -1,0 +1,57 @@
+"""Temporary destinations: the broker makes them, and removes them with the connection."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from tests.conformance.stage import Stage, nothing_comes, receive
+
+from redelivery import AckMode, JMSError, TemporaryQueue, TemporaryTopic, UnsupportedError
+
+pytestmark = pytest.mark.needs("temporary destinations", refused=UnsupportedError)
+
+
+def test_a_reply_comes_by_a_temporary_queue(stage: Stage) -> None:
+    asking, answering = stage.session(AckMode.AUTO), stage.session(AckMode.AUTO)
+    replies = asking.temporary_queue()
+    consumer = asking.consumer(replies)
+    asking.producer(stage.queue).send("question", reply_to=replies)
+    question = receive(answering.consumer(stage.queue))
+    assert isinstance(question.reply_to, TemporaryQueue)
+    answering.producer().send("answer", question.reply_to, correlation_id=question.message_id)
+    answer = receive(consumer)
+    assert (answer.body, answer.correlation_id) == ("answer", question.message_id)
+
+
+def test_two_temporary_queues_are_two(stage: Stage) -> None:
+    session = stage.session(AckMode.AUTO)
+    one, other = session.temporary_queue(), session.temporary_queue()
+    assert one != other
+    session.producer(one).send("one")
+    assert nothing_comes(session.consumer(other))
+    assert receive(session.consumer(one)).body == "one"
+
+
+@pytest.mark.needs("temporary topics", refused=UnsupportedError)
+def test_a_temporary_topic_reaches_every_consumer(stage: Stage) -> None:
+    session = stage.session(AckMode.AUTO)
+    topic = session.temporary_topic()
+    assert isinstance(topic, TemporaryTopic)
+    consumers = [session.consumer(topic) for _ in range(2)]
+    session.producer(topic).send("news")
+    assert [receive(consumer).body for consumer in consumers] == ["news", "news"]
+
+
+def test_a_temporary_queue_outlives_its_session_and_ends_with_its_connection(stage: Stage) -> None:
+    connection = stage.connect()
+    with connection.session() as session:
+        queue = session.temporary_queue()
+    with connection.session() as session:
+        producer = session.producer(queue)
+        producer.send("still there")
+        assert receive(session.consumer(queue)).body == "still there"
+        producer.send("left behind")
+    connection.close()
+    with suppress(JMSError):  # some brokers would make an empty queue of that name, others refuse
+        assert nothing_comes(stage.session(AckMode.AUTO).consumer(queue))

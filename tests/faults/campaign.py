@@ -1,0 +1,285 @@
+"""A run of one broker: the programs of its pairs are killed, then it is killed itself, and all is counted."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from tests.conformance.pairs import Kind, Pair
+from tests.conformance.stage import NOTHING, Stage
+from tests.faults.account import Account, Killed, Verdict
+from tests.faults.promises import PROMISES
+
+import redelivery
+from redelivery.testing.real import RealBroker, running
+
+# Programs killed, of each pair; brokers half as often. The long form is what CI runs.
+KILLS = int(os.environ.get("REDELIVERY_KILLS", "2"))
+
+_SCRIPT = Path(__file__).with_name("victim.py")
+_END_SECONDS = 150.0
+_QUIET_SECONDS = 5.0  # a program that says nothing for so long has nothing to do: then it is killed waiting
+_BACK_SECONDS = 60.0  # a broker that was started again answers
+_PATIENCE = 10.0  # for what must be there: a broker that has just started is slow with its first messages
+
+
+class Victim:
+    """One program; its lines are read by a thread of its own. Leaving kills it."""
+
+    def __init__(self, run: Run, *, stays: bool) -> None:
+        """``stays``: it goes on until `end`; otherwise until nothing comes any more."""
+        command = [sys.executable, str(_SCRIPT), run.pair.url, run.source, run.target, run.mode, str(next(run.seeds))]
+        stdin = subprocess.PIPE if stays else subprocess.DEVNULL
+        self._process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
+        self.lines: list[str] = []
+        self._said = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._over = False
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def wait_for(self, lines: int, verb: str = "", *, since: int = 0, timeout: float = _END_SECONDS) -> None:
+        """Until it has said so many lines that begin with ``verb`` since its ``since``-th, has ended, or time is up."""
+
+        def heard() -> bool:
+            return self._over or sum(line.partition(" ")[2].startswith(verb) for line in self.lines[since:]) >= lines
+
+        with self._said:
+            self._said.wait_for(heard, timeout)
+
+    def kill(self) -> None:
+        """kill -9; afterwards `lines` is all that it ever said."""
+        self._process.kill()
+        self._finish()
+
+    def end(self) -> None:
+        """Have it end when nothing comes any more; kill it when it does not."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._finish()
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether it ended by itself, with everything done."""
+        return self._process.wait() == 0 and self.lines[-1].endswith(" end")
+
+    def _finish(self) -> None:
+        self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._said:
+                self.lines.append(line.strip())
+                self._said.notify_all()
+        with self._said:
+            self._over = True
+            self._said.notify_all()
+
+
+@dataclass
+class Run:
+    """One pair under one kind of kills: its queues, what was sent, what the programs said."""
+
+    pair: Pair
+    killed: Killed
+    mode: str
+    source: str
+    chance: random.Random
+    sent: list[str] = field(default_factory=list)
+    kills: int = 0
+    moved: Counter[str] = field(default_factory=Counter)
+    verdict: Verdict = field(default_factory=lambda: Verdict(0))
+
+    def __post_init__(self) -> None:
+        self.target = f"{self.source}.target"
+        self.account = Account(PROMISES[self.pair.kind.name], self.killed)
+        self.seeds = iter(range(self.chance.randrange(1 << 20), 1 << 30))
+
+    def feed(self, count: int) -> None:
+        """Send so many more messages, confirmed."""
+        bodies = [f"m{number:04}" for number in range(len(self.sent) + 1, len(self.sent) + count + 1)]
+        with ExitStack() as opened:
+            Stage(self.pair, self.source, opened).send(*bodies)
+        self.sent += bodies
+
+    def kill_clients(self, kills: int) -> None:
+        """Programs one after the other, each killed at a random moment; half of them while they commit."""
+        self.feed(60 * kills)
+        for _ in range(kills):
+            with Victim(self, stays=False) as victim:
+                victim.wait_for(1, "got")
+                if self.chance.random() < 0.5:
+                    victim.wait_for(self.chance.randrange(1, 5), "commit", timeout=_QUIET_SECONDS)
+                    sleep(self.chance.choice((0.0, 0.0003, 0.001)))
+                else:
+                    victim.wait_for(self.chance.randrange(1, 120), timeout=_QUIET_SECONDS)
+                victim.kill()
+                self.account.read(victim.lines)
+                self.kills += 1
+
+    def finish(self) -> None:
+        """Programs that nobody kills move the rest; then the queues are looked at. What is late is not lost."""
+        before = len(self.moved)
+        for _ in range(3):
+            with Victim(self, stays=False) as victim:
+                victim.end()
+                self.account.read(victim.lines)
+                assert victim.ended_well, victim.lines[-3:]
+            self._take()
+            if len(self.moved) >= len(self.sent):
+                break
+        hidden = len(self.moved) - before if before else 0
+        self.verdict = replace(self.account.verdict(self.sent, self.moved), hidden=hidden)
+
+    def _take(self) -> None:
+        moved, until = self.moved, monotonic() + _PATIENCE
+        with redelivery.connect(self.pair.url) as connection, connection.session() as session:
+            consumer = session.consumer(self.target)
+            while True:
+                complete = len(moved) >= len(self.sent)
+                message = consumer.receive(timeout=NOTHING if complete else max(NOTHING, until - monotonic()))
+                if message is not None:
+                    moved[message.body] += 1
+                elif complete or monotonic() > until:
+                    return
+
+
+Runs: TypeAlias = dict[tuple[str, Killed], Run | None]
+
+
+def kill_clients(runs: Sequence[Run], kills: int) -> None:
+    """All pairs of one broker side by side."""
+    with ThreadPoolExecutor(len(runs)) as pool:
+        for each in [pool.submit(_kill_clients, run, kills) for run in runs]:
+            each.result()
+
+
+def _kill_clients(run: Run, kills: int) -> None:
+    run.kill_clients(kills)
+    run.finish()
+
+
+def look_again(broker: RealBroker, runs: Sequence[Run]) -> None:
+    """Where a broker hides messages, those that are missing come when it is started again, and are not lost."""
+    hiding = [run for run in runs if run.verdict.lost and run.account.promise.hides]
+    if hiding and broker.provider is not None:
+        kill_and_restart(broker, *(run.pair.url for run in hiding))
+        for run in hiding:
+            run.finish()
+    _put_back([run for run in runs if run.verdict.lost and run.pair.kind.own_dead_letters])
+
+
+def _put_back(runs: Sequence[Run]) -> None:
+    """Send again, as an operator would, what the broker itself has given up: it is in its dead-letter queue, not lost.
+
+    Artemis counts what was prefetched when a connection dropped, by chance, up to its max-delivery-attempts of 10.
+    """
+    if not runs:
+        return
+    pair = runs[0].pair  # they share the queue
+    with redelivery.connect(pair.url) as connection, connection.session() as session:
+        consumer = session.consumer(str(pair.kind.own_dead_letters))
+        taken = iter(lambda: consumer.receive(timeout=_QUIET_SECONDS), None)
+        given_up = {(message.properties.get("ref"), message.body) for message in taken}
+    for run in runs:
+        again = [body for body in run.sent if body not in run.moved and (run.source, body) in given_up]
+        print(f"{run.pair.kind.name}: {len(again)} put back from the broker's dead-letter queue")
+        if again:
+            with ExitStack() as opened:
+                Stage(run.pair, run.source, opened).send(*again)
+            hidden = run.verdict.hidden
+            run.finish()
+            run.verdict = replace(run.verdict, hidden=hidden)
+
+
+def kill_broker(broker: RealBroker, runs: Sequence[Run], kills: int) -> None:
+    """One program a pair, that connects anew each time; the broker is killed at a random moment of one of them."""
+    with ExitStack() as stack:
+        victims = [stack.enter_context(Victim(run, stays=True)) for run in runs]
+        for _ in range(kills):
+            run, victim = runs[0].chance.choice(list(zip(runs, victims, strict=True)))
+            since = len(victim.lines)
+            with ThreadPoolExecutor(len(runs)) as pool:
+                list(pool.map(lambda each: each.feed(60), runs))
+            lines, verb = run.chance.choice(((run.chance.randrange(1, 4), "commit"), (run.chance.randrange(1, 60), "")))
+            victim.wait_for(1, "got", since=since)
+            victim.wait_for(lines, verb, since=since, timeout=_QUIET_SECONDS)
+            kill_and_restart(broker, *(run.pair.url for run in runs))
+            for each in runs:
+                each.kills += 1
+        for run, victim in zip(runs, victims, strict=True):
+            victim.end()
+            run.account.read(victim.lines)
+            assert victim.ended_well, victim.lines[-3:]
+            run.finish()
+
+
+def kill_and_restart(broker: RealBroker, *urls: str) -> None:
+    """Until it answers: one that listens may still cut its first clients off."""
+    broker.kill()
+    broker.restart()
+    until = monotonic() + _BACK_SECONDS
+    for url in urls:
+        while True:
+            try:
+                redelivery.connect(url, connect_timeout=5).close()
+                break
+            except (redelivery.ConnectError, redelivery.ConnectionLostError):
+                if monotonic() > until:
+                    raise
+                sleep(0.1)
+
+
+def campaign(name: str, wanted: Sequence[tuple[Kind, Killed]]) -> Runs:
+    """All of one broker, which is one of its own; what cannot be had is None: a broker that is not ours to kill."""
+    seed = random.SystemRandom().randrange(1 << 30)
+    print(f"{name}: seed {seed}")
+    chance = random.Random(seed)  # noqa: S311  # a test that can be repeated
+    found: Runs = dict.fromkeys(((kind.name, killed) for kind, killed in wanted))
+    with running(name) as broker:
+        for killed in ("client", "broker") if broker.provider is not None else ("client",):
+            runs = [_run(broker, kind, each, chance) for kind, each in wanted if each == killed]
+            if not runs:
+                continue
+            if killed == "client":
+                kill_clients(runs, KILLS)
+            else:
+                kill_broker(broker, runs, max(1, KILLS // 2))
+            look_again(broker, runs)
+            found.update({(run.pair.kind.name, run.killed): run for run in runs})
+    return found
+
+
+def _run(broker: RealBroker, kind: Kind, killed: Killed, chance: random.Random) -> Run:
+    pair = Pair(kind, getattr(broker, f"{kind.protocol}_url"))
+    modes = ["transacted"] if pair.can("transactions") else ["client", "individual"]
+    queue = f"faults.{kind.name}.{killed}.{chance.randrange(1 << 32):08x}"
+    return Run(pair, killed, chance.choice(modes), queue, random.Random(chance.random()))  # noqa: S311  # as above

@@ -1,0 +1,43 @@
+"""What each pair promises when its client or its broker is killed, and where a duplicate may come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tests.faults.account import Promise
+
+_ATOMIC = Promise("sends and acknowledgements are one transaction: each output once, whatever is killed")
+_HIDES = "the connection dropped, and the broker delivered it to nobody until it was started again"
+_ACK_AFTER_COMMIT = "killed between the COMMIT of the sends and their inputs' ACKs"
+
+PROMISES: Mapping[str, Promise] = {
+    "stomp-activemq": replace(_ATOMIC, marked_when=("client",)),
+    "amqp-activemq": _ATOMIC,
+    "amqp-artemis": _ATOMIC,
+    "amqp-qpid": _ATOMIC,
+    "stomp-artemis": Promise(
+        "an ACK counts at once there, so it follows the confirmed COMMIT of the sends: none lost, one output twice "
+        "where the two are parted",
+        window=_ACK_AFTER_COMMIT,
+        hides=_HIDES,
+    ),
+    "stomp-hornetq": Promise(
+        "as stomp-artemis",
+        window=_ACK_AFTER_COMMIT,
+        hides=_HIDES,
+    ),
+    "stomp-rabbitmq": Promise(
+        "COMMIT is not atomic there, so the ACKs follow the confirmed sends: none lost, one output twice where the "
+        "two are parted",
+        window=_ACK_AFTER_COMMIT,
+        behind="the broker was killed before it had written an acknowledgement of which it had told us",
+        behind_when=("broker",),
+    ),
+    "amqp-rabbitmq": Promise(
+        "no transactions: each output is confirmed before its input is acknowledged, which nobody confirms",
+        window="killed between an output's confirmation and its input's acknowledgement",
+        behind="killed before the acknowledgement, which nobody confirms, had arrived",
+        behind_when=("client", "broker"),
+    ),
+}

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.conformance.pairs import KINDS, Kind
+from tests.spark.faults.archive import Archive
+from tests.spark.faults.cases import CASES, Case
+from tests.spark.faults.jobs import Jobs
+from tests.spark.faults.report import results
+from tests.spark.faults.stage import Broker, Stage
+
+from redelivery.broker import EmbeddedBroker
+from redelivery.broker.faults import Faults
+from redelivery.testing.real import RealBroker, UnavailableError, required, running
+
+collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
+
+# The names of pairs with real brokers, separated by commas: the long form, every case on each of them.
+_PAIRS = "REDELIVERY_SPARK_FAULTS"
+# The short form runs on the embedded broker, each receiver over one of the protocols.
+_SHORT = {
+    "driver": "stomp-embedded",
+    "executor": "amqp-embedded" if importlib.util.find_spec("proton") else "stomp-embedded",
+}
+
+
+@dataclass
+class Embedded:
+    name: str
+    url: str
+    faults: Faults | None
+
+    def kill(self) -> None:
+        raise NotImplementedError("it keeps nothing, so there is nothing to find after its restart")
+
+    restart = kill
+
+
+@dataclass
+class Real:
+    name: str
+    url: str
+    broker: RealBroker
+    faults: Faults | None = None
+
+    def kill(self) -> None:
+        self.broker.kill()
+
+    def restart(self) -> None:
+        self.broker.restart()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "played" not in metafunc.fixturenames:
+        return
+    wanted = [name for name in os.environ.get(_PAIRS, "").split(",") if name]
+    if wanted:
+        pairs = [(KINDS[name], case) for name in wanted for case in CASES.values() if case.on != "embedded"]
+    else:
+        pairs = [(KINDS[_SHORT[case.receiver]], case) for case in CASES.values() if case.short]
+    done = {(each.pair, each.case) for each in results() if not each.problem}
+    pairs = [(kind, case) for kind, case in pairs if (kind.name, case.name) not in done]
+    pairs.sort(
+        key=lambda pair: (pair[0].broker or "", pair[1].master, pair[0].name)
+    )  # each change of the master starts a JVM
+    names = [f"{case.name.replace(': ', '-').replace(' ', '_')}-{kind.name}" for kind, case in pairs]
+    metafunc.parametrize(("kind", "played"), pairs, ids=names)
+
+
+@pytest.fixture(scope="session")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    """The Spark programs, shared by all cases."""
+    base = tmp_path_factory.getbasetemp()  # with pytest-xdist, its parent is all processes'
+    archive = Archive(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+    with Jobs(tmp_path_factory.mktemp("jobs"), archive) as jobs:
+        yield jobs
+
+
+@pytest.fixture(scope="session")
+def broker_of() -> Iterator[Callable[[Kind], Broker]]:
+    """One of each that is asked for; nobody else uses them, so they may be killed."""
+    with ExitStack() as opened:
+        embedded: list[EmbeddedBroker] = []
+        real: dict[str, RealBroker] = {}
+
+        def find(kind: Kind) -> Broker:
+            if kind.broker is None:
+                if not embedded:
+                    amqp_port = 0 if importlib.util.find_spec("proton") else None
+                    broker = EmbeddedBroker("spark-faults", stomp_port=0, amqp_port=amqp_port)
+                    embedded.append(opened.enter_context(broker))
+                return Embedded(kind.name, getattr(embedded[0], f"{kind.protocol}_url"), embedded[0].faults)
+            if kind.broker not in real:
+                try:
+                    real[kind.broker] = opened.enter_context(running(kind.broker))
+                except UnavailableError as error:
+                    if required(kind.broker):
+                        pytest.fail(f"{kind.broker} is required: {error}", pytrace=False)
+                    pytest.skip(str(error))
+            return Real(kind.name, getattr(real[kind.broker], f"{kind.protocol}_url"), real[kind.broker])
+
+        yield find
+
+
+@pytest.fixture
+def stage(kind: Kind, played: Case, broker_of: Callable[[Kind], Broker], jobs: Jobs, tmp_path: Path) -> Iterator[Stage]:
+    """The case's own; a Spark that may be in any state is not used again."""
+    broker = broker_of(kind)
+    stage = Stage(broker, jobs, tmp_path, played.receiver, played.master, options=dict(played.options))
+    try:
+        yield stage
+    finally:
+        stage.orders.forget()
+        if broker.faults is not None:
+            broker.faults.clear()

@@ -1,0 +1,34 @@
+"""Every fault of `cases`, played on real Spark: nothing is lost, nothing is in the table twice.
+
+The short form runs some of them on the embedded broker; ``REDELIVERY_SPARK_FAULTS=stomp-activemq,amqp-qpid`` runs all
+of them on real ones, and `scripts/spark-report` writes docs/spark-faults.md from that.
+"""
+
+from __future__ import annotations
+
+import pytest
+from tests.conformance.pairs import Kind
+from tests.spark.faults import brokers, kills, queries, zombies
+from tests.spark.faults.cases import CASES, Case
+from tests.spark.faults.jobs import Jobs
+from tests.spark.faults.report import Result, add
+from tests.spark.faults.stage import Stage
+
+MODULES = (brokers, kills, queries, zombies)  # each has filled CASES when it was imported
+
+
+@pytest.mark.timeout(900)
+def test_nothing_is_lost_and_nothing_is_there_twice(kind: Kind, played: Case, stage: Stage, jobs: Jobs) -> None:
+    try:
+        seen = played.play(stage)
+        verdict = stage.verdict()
+        assert verdict.clean, f"{verdict}; seen: {seen}"
+    except BaseException as error:
+        add(Result.failed(kind.name, played.name, error))
+        jobs.drop(played.master)  # it may be in any state
+        raise
+    add(Result.of(kind.name, played.name, verdict, seen))
+
+
+def test_the_short_form_has_cases_of_both_receivers() -> None:
+    assert {case.receiver for case in CASES.values() if case.short} == {"driver", "executor"}

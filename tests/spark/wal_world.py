@@ -1,0 +1,109 @@
+"""Segments of nothing but ids, a clock that is turned by hand, and stores that die or let others in between."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from redelivery.spark.segments import encode, segment_ids
+from redelivery.spark.store import Data, SegmentStore
+from redelivery.spark.wal import Wal
+
+SCHEMA = pa.schema([("message_id", pa.string())])
+
+
+def data(attempt: str, *ids: str) -> Any:
+    batch = pa.record_batch({"message_id": pa.array(ids, pa.string())}, SCHEMA)
+    return encode([batch], SCHEMA, "none", rows=len(ids), attempt=attempt)
+
+
+def ids_of(wal: Wal, seq: int, part: int = 0) -> list[str] | None:
+    reader = wal.reader(seq, part)
+    return None if reader is None else segment_ids(reader)
+
+
+class Now:
+    """Milliseconds since 1970."""
+
+    def __init__(self) -> None:
+        self.ms = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.ms
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.ms += int(seconds * 1000)
+
+
+class Died(BaseException):
+    """The process is gone; nothing may catch it."""
+
+
+class WatchedStore(SegmentStore):
+    """Calls `before(operation, name)` before each operation that changes something, or each at all; it may raise."""
+
+    def __init__(self, store: SegmentStore, before: Callable[[str, str], None], *, reads: bool = False) -> None:
+        self.location = store.location
+        self._store = store
+        self._before = before
+        self._before_reading: Callable[[str, str], None] = before if reads else lambda *_: None
+
+    def put_if_absent(self, name: str, data: Data) -> bool:
+        self._before("put_if_absent", name)
+        return self._store.put_if_absent(name, data)
+
+    def get(self, name: str) -> bytes | None:
+        self._before_reading("get", name)
+        return self._store.get(name)
+
+    def open_arrow(self, name: str) -> Any:
+        self._before_reading("open_arrow", name)
+        return self._store.open_arrow(name)
+
+    def exists(self, name: str) -> bool:
+        self._before_reading("exists", name)
+        return self._store.exists(name)
+
+    def delete(self, name: str) -> None:
+        self._before("delete", name)
+        self._store.delete(name)
+
+    def list(self, folder: str) -> builtins.list[str]:
+        self._before_reading("list", folder)
+        return self._store.list(folder)
+
+
+class MemoryStore(SegmentStore):
+    """What LocalStore does, without a disk: for the tests that run protocols thousands of times."""
+
+    location = "memory"
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def put_if_absent(self, name: str, data: Data) -> bool:
+        content = bytes(data)
+        return self.files.setdefault(name, content) is content
+
+    def get(self, name: str) -> bytes | None:
+        return self.files.get(name)
+
+    def open_arrow(self, name: str) -> Any:
+        from redelivery.spark.store import Tombstone
+
+        content = self.files.get(name)
+        if content == b"":
+            raise Tombstone(f"{self.location}/{name} is a tombstone")
+        return None if content is None else pa.ipc.open_file(pa.BufferReader(content))
+
+    def exists(self, name: str) -> bool:
+        return name in self.files
+
+    def delete(self, name: str) -> None:
+        self.files.pop(name, None)
+
+    def list(self, folder: str) -> builtins.list[str]:
+        return sorted(name.rpartition("/")[2] for name in self.files if name.rpartition("/")[0] == folder)

@@ -1,0 +1,106 @@
+"""How a consumer's link is given up: what goes back, in which order, and what happens without an answer."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
+from tests.transports.amqp_sessions import Client, with_messages
+from tests.transports.scripted import TIMEOUT
+
+from redelivery.model.errors import (
+    ConnectionLostError,
+    JMSError,
+    RequestTimeoutError,
+)
+from redelivery.model.modes import AckMode
+
+ARTEMIS = "apache-activemq-artemis"
+
+
+@pytest.mark.parametrize("product", [ARTEMIS, "Apache Qpid Broker-J Core", "RabbitMQ", "some other"])
+def test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been(product: str) -> None:
+    given: list[str] = []
+
+    def then(end: PeerEnd) -> None:
+        frame = end.take("disposition", "flow", "detach", "end")
+        while frame.name != ("end" if product in ("RabbitMQ", "some other") else "detach"):
+            if frame.name == "disposition":
+                last = frame["first"] if frame["last"] is None else frame["last"]
+                given.extend([f"{each} {frame.outcome}" for each in range(frame["first"], last + 1)])
+                assert frame["settled"]
+            elif frame.name == "flow" and frame["drain"]:
+                link = next(each for each in end.taken if each.name == "attach")
+                end.message(link, 4)  # was on its way
+                end.drained(link, 100)
+            frame = end.take("disposition", "flow", "detach", "end")
+        end.agree_to_end(frame)
+
+    with ScriptedPeer(with_messages(3, then, product)) as peer, Client(peer.port) as client:
+        session = client.session(AckMode.CLIENT)
+        link = session.attach()
+        seen, *_ = session.receive_many(3)
+        session.channel.handed_out(seen)
+        session.do(session.channel.detach(link))
+        with pytest.raises(JMSError, match="is closed"):
+            session.channel.accept([seen], lazy=True)
+    outcomes = {
+        "RabbitMQ": [],  # its session's end gives them back, at once and in order
+        "some other": ["released"] * 3,
+    }.get(product, ["modified failed", *["released"] * 3])
+    assert given == [f"{number} {outcome}" for number, outcome in enumerate(outcomes)]
+
+
+@pytest.mark.parametrize("product", [ARTEMIS, "RabbitMQ", "ActiveMQ"])
+def test_a_detach_that_is_not_answered_is_bounded(product: str) -> None:
+    over = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in(product)
+        end.attached()
+        over.wait(TIMEOUT)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        link = session.attach()
+        with pytest.raises(RequestTimeoutError):
+            session.do(session.channel.detach(link), timeout=0.2)
+        session.do(session.channel.detach(link))
+        over.set()
+
+
+def test_a_connection_that_goes_while_a_detach_is_awaited_is_lost() -> None:
+    def then(end: PeerEnd) -> None:
+        end.take("flow")
+        raise ConnectionError
+
+    with ScriptedPeer(with_messages(0, then, ARTEMIS)) as peer, Client(peer.port) as client:
+        session = client.session()
+        link = session.attach()
+        with pytest.raises(ConnectionLostError):
+            session.do(session.channel.detach(link))
+        session.do(session.channel.close())  # never raises for it
+        assert client.errors == []
+
+
+def test_what_is_given_back_cannot_come_to_the_same_link_again() -> None:
+    """Neither before the detach, by what the session releases, nor with it: the credit is taken back first."""
+    names: list[str] = []
+
+    def then(end: PeerEnd) -> None:
+        while "detach" not in names:
+            frame = end.take("disposition", "flow", "detach")
+            names.append("credit 0" if frame.name == "flow" and not frame["link_credit"] else frame.name)
+        end.agree_to_end(frame)
+
+    with ScriptedPeer(with_messages(3, then, "some other")) as peer, Client(peer.port) as client:
+        session = client.session()
+        link = session.attach()
+        unseen = session.receive_many(3)
+        session.channel.release(unseen)
+        session.do(session.channel.detach(link))
+        client.transport.close()
+    assert names[names.index("credit 0") :] == ["credit 0", "disposition", "detach"]
+    assert "disposition" not in names[: names.index("credit 0")]

@@ -1,0 +1,120 @@
+"""AMQP connections that nobody uses: signs of life both ways, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
+from tests.transports.amqp_sessions import Client
+from tests.transports.scripted import TIMEOUT, text
+
+from redelivery.transports.wire.housekeeping import housekeeper
+
+EMPTY = b"\x00\x00\x00\x08\x02\x00\x00\x00"
+
+
+def greet(end: PeerEnd) -> None:
+    end.log_in()
+    end.goodbye()
+
+
+def test_signs_of_life_keep_a_connection_that_nobody_uses() -> None:
+    beats: list[bytes] = []
+
+    def script(end: PeerEnd) -> None:
+        end.log_in(idle_time_out=1000)
+        deadline = time.monotonic() + 2.5
+        end.sock.settimeout(1.0)  # an interval without a byte fails the test
+        while time.monotonic() < deadline:
+            beats.append(end.read(8))
+        end.sock.settimeout(TIMEOUT)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        assert not client.lost_event.wait(2.8)
+    assert len(beats) > 3
+    assert set(beats) == {EMPTY}
+
+
+def test_an_application_that_is_busy_keeps_its_connection() -> None:
+    """Its thread neither reads nor writes for longer than both sides' patience."""
+
+    def script(end: PeerEnd) -> None:
+        end.log_in(idle_time_out=600)
+        end.attached()
+        end.settle(end.take("transfer"))
+        deadline = time.monotonic() + 2
+        end.sock.settimeout(0.9)
+        while time.monotonic() < deadline:
+            end.write(EMPTY)
+            end.read(8)
+        end.sock.settimeout(TIMEOUT)
+        end.settle(end.take("transfer"))
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port, heartbeat=0.6) as client:
+        session = client.session()
+        assert session.send(text()) is None
+        time.sleep(2.2)  # the application's work
+        assert session.send(text()) is None
+        assert client.lost == []
+
+
+def test_a_peer_that_is_silent_is_lost() -> None:
+    over = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        frame = end.log_in()
+        assert frame["idle_time_out"] == 150  # half of what is waited for
+        over.wait(TIMEOUT)
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port, heartbeat=0.15)
+        began = time.monotonic()
+        assert client.lost_event.wait(TIMEOUT)
+        assert time.monotonic() - began > 0.25
+        assert "local-idle-timeout expired" in str(client.lost[0])
+        over.set()
+
+
+def test_messages_that_nobody_takes_are_signs_of_life() -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        link = end.attached()
+        for each in range(10):
+            end.message(link, each)
+            time.sleep(0.1)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port, heartbeat=0.3) as client:
+        session = client.session()
+        session.attach()
+        assert not client.lost_event.wait(0.9)
+        assert len(session.receive_many(10)) == 10
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_peer_that_wants_nothing_and_promises_nothing_costs_nothing() -> None:
+    with ScriptedPeer(greet) as peer, Client(peer.port) as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.session().receive, 0.5)
+        began = time.process_time()
+        waiting.result()
+        assert time.process_time() - began < 0.25  # a loop: 0.5
+        assert housekeeper()._thread is None
+
+
+def test_a_child_s_connection_ticks_of_its_own_after_the_first_has_closed() -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in(idle_time_out=400)
+        end.sock.settimeout(1.0)
+        for _ in range(3):
+            assert end.read(8) == EMPTY
+        end.sock.settimeout(TIMEOUT)
+        end.goodbye()
+
+    for _ in range(2):
+        with ScriptedPeer(script) as peer, Client(peer.port) as client:
+            assert not client.lost_event.wait(0.8)

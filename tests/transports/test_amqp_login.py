@@ -1,0 +1,315 @@
+"""From nothing to the peer's open: every way in which it can fail is an error that says so, in time."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from proton import symbol
+from tests.transports.amqp_frames import HEADER, SASL_HEADER
+from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
+from tests.transports.amqp_sessions import Client
+from tests.transports.scripted import TIMEOUT
+
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectError,
+    JMSError,
+    ProtocolError,
+    SecurityError,
+    UnsupportedError,
+)
+from redelivery.testing.ports import free_ports
+
+LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
+
+
+def greet(end: PeerEnd) -> None:
+    end.log_in()
+    end.goodbye()
+
+
+def test_the_peer_is_named_and_the_login_sent() -> None:
+    with ScriptedPeer(greet) as peer, Client(peer.port, client_id="c1", **LOGIN) as client:
+        told = client.transport.peer
+        init, frame = peer.peers[0].taken
+        assert (told.provider_name, told.provider_version, told.protocol) == ("ActiveMQ", "5.18.3", "AMQP 1.0")
+        assert told.dialect == "activemq"
+        assert told.capabilities.native_poison
+        assert (init["mechanism"], init["response"]) == ("PLAIN", b"\0ann\0s3cr3tpw")
+        assert (frame["container_id"], frame["hostname"]) == ("c1", "127.0.0.1")
+        assert frame["max_frame_size"] == 1 << 20
+
+
+def test_options_of_the_url_reach_the_peer() -> None:
+    params = {"amqp.vhost": "prod", "amqp.maxFrameSize": "65536", "amqp.idleTimeout": "60000"}
+    with ScriptedPeer(greet) as peer, Client(peer.port, params=params):
+        init, frame = peer.peers[0].taken
+        assert (init["hostname"], frame["hostname"]) == ("prod", "prod")
+        assert (frame["max_frame_size"], frame["idle_time_out"]) == (65536, 30000)
+
+
+def test_a_connection_without_a_client_id_has_a_container_id_of_its_own() -> None:
+    with ScriptedPeer(greet) as peer, Client(peer.port), Client(peer.port):
+        ids = [each.taken[1]["container_id"] for each in peer.peers]
+        assert len(set(ids)) == 2
+        assert all(ids)
+
+
+@pytest.mark.parametrize(
+    ("product", "dialect"),
+    [
+        ("ActiveMQ", "activemq"),
+        ("apache-activemq-artemis", "artemis"),
+        ("Apache Qpid Broker-J Core", "qpid"),
+        ("RabbitMQ", "rabbitmq"),
+        ("redelivery", "embedded"),
+        ("some other", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_the_dialect_is_detected(product: str, dialect: str) -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in(product)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        assert client.transport.peer.dialect == dialect
+
+
+def test_the_dialect_can_be_chosen_and_must_exist() -> None:
+    with ScriptedPeer(greet) as peer, Client(peer.port, dialect="unknown") as client:
+        assert client.transport.peer.dialect == "unknown"
+    with pytest.raises(ConfigError, match="dialect='hornet' is not known; it is one of 'auto', 'activemq'"):
+        Client(1, dialect="hornet", opened=False)
+
+
+def test_a_broker_whose_amqp_cannot_settle_is_refused_and_the_connection_closed() -> None:
+    closed = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        greet(end)
+        closed.set()
+
+    with ScriptedPeer(script) as peer:
+        with pytest.raises(UnsupportedError, match="use its STOMP"):
+            Client(peer.port, dialect="hornetq")
+        assert closed.wait(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"scheme": "stomp"}, "stomp:// is not AMQP"),
+        ({"params": {"amqp.maxFrameSize": "511"}}, "amqp.maxFrameSize='511' is no whole number from 512"),
+        ({"params": {"amqp.maxFrameSize": "9999999999"}}, "amqp.maxFrameSize="),
+        ({"params": {"amqp.idleTimeout": "-1"}}, "amqp.idleTimeout='-1'"),
+        ({"params": {"amqp.idleTimeout": "9" * 5000}}, "amqp.idleTimeout="),
+        (
+            {"params": {"transport.trustAll": "true"}},
+            "'transport.trustAll' is no option of amqp://; those are amqp.vhost",
+        ),
+        ({"params": {"amqp.saslMechanisms": "PLAIN"}}, "PLAIN needs a username"),
+        ({"username": "ann", "password": "s3cret\0"}, "NUL"),
+    ],
+)
+def test_options_that_cannot_be_are_named(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError, match=named) as caught:
+        Client(1, **options)
+    assert "s3cret" not in str(caught.value)
+
+
+_WITHOUT_PROTON = """
+import sys
+for name in ("proton", "cproton", "cproton_ffi"):
+    sys.modules[name] = None
+import redelivery
+try:
+    redelivery.connect("amqp://localhost:1")
+except redelivery.ConfigError as error:
+    print(error)
+"""
+
+
+def test_without_the_package_it_says_how_to_get_it() -> None:
+    run = subprocess.run(  # noqa: S603  # a text of ours
+        [sys.executable, "-c", _WITHOUT_PROTON], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "pip install 'redelivery[amqp]'" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "named"),
+    [
+        (b"\x00\x00\x01\x3c\x01ActiveMQ\x00\x00\x00\x0c", "OpenWire"),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "HTTP"),
+        (b"\x15\x03\x03\x00\x02\x02\x16", "TLS"),
+        (b"ERROR\nmessage:Unknown STOMP action\n\n\0", "says b'ERROR"),
+        (b"AMQP\x00\x00\x09\x01", "speaks AMQP 0-9-1"),
+        (b"AMQP\x01\x01\x00\x09", "speaks AMQP 0-9-1"),
+        (HEADER, "does not log in by SASL"),
+        (SASL_HEADER + b"\x00\x00\x00\x08\x02\x00\x00\x00", "no frame of SASL"),
+        (SASL_HEADER + b"\x7f\xff\xff\xff\x02\x01\x00\x00", "no frame of SASL"),
+        (SASL_HEADER + b"\x00\x00\x00\x0a\x02\x01\x00\x00\x00\x53", "no frame of SASL"),
+        (SASL_HEADER + b"\x00\x00\x00\x0c\x02\x01\x00\x00\x00\x53\x41\x45", "unexpected in SASL"),
+        (SASL_HEADER + b"\x00\x00\x00\x0c\x02\x01\x00\x00\x00\x53\x42\x45", "unexpected in SASL"),
+    ],
+)
+def test_another_protocol_on_the_port_is_named(first_bytes: bytes, named: str) -> None:
+    def script(end: PeerEnd) -> None:
+        end.write(first_bytes)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, pytest.raises(ProtocolError, match=named):
+        Client(peer.port)
+
+
+def nonsense_after_the_login(end: PeerEnd) -> None:
+    end.sasl("ANONYMOUS")
+    end.header()
+    end.write(b"\x00\x00\x00\x0c\x01\x00\x00\x00\x00\x53\x99\x45")
+    end.goodbye()
+
+
+def another_header_after_the_login(end: PeerEnd) -> None:
+    end.sasl("ANONYMOUS")
+    end.write(b"AMQP\x00\x02\x00\x00")
+    end.goodbye()
+
+
+@pytest.mark.parametrize("script", [nonsense_after_the_login, another_header_after_the_login])
+def test_what_breaks_the_protocol_fails_the_opening(script: Callable[[PeerEnd], None]) -> None:
+    with ScriptedPeer(script) as peer, pytest.raises(ProtocolError, match="amqp:"):
+        Client(peer.port)
+
+
+def silent(end: PeerEnd) -> None:
+    while end.sock.recv(100):
+        pass
+
+
+def half_a_header(end: PeerEnd) -> None:
+    end.write(b"AMQ")
+    silent(end)
+
+
+def silent_after_the_header(end: PeerEnd) -> None:
+    end.header(SASL_HEADER)
+    silent(end)
+
+
+def silent_after_the_login(end: PeerEnd) -> None:
+    end.sasl("ANONYMOUS")
+    end.header()
+    silent(end)
+
+
+SILENT = [silent, half_a_header, silent_after_the_header, silent_after_the_login]
+
+
+@pytest.mark.parametrize("script", SILENT)
+def test_a_silent_peer_costs_the_connect_timeout_and_no_more(script: Callable[[PeerEnd], None]) -> None:
+    with ScriptedPeer(script) as peer:
+        began = time.monotonic()
+        with pytest.raises(ConnectError, match=r"did not answer within connect_timeout=0.3 s"):
+            Client(peer.port, connect_timeout=0.3)
+        assert 0.25 < time.monotonic() - began < TIMEOUT
+
+
+def test_an_answer_byte_by_byte_is_an_answer() -> None:
+    class Slow(PeerEnd):
+        def write(self, data: bytes) -> None:
+            for each in data:
+                self.sock.sendall(bytes((each,)))
+
+    def script(end: PeerEnd) -> None:
+        greet(Slow(end.sock))
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        assert client.transport.peer.dialect == "activemq"
+
+
+def at_once(_: PeerEnd) -> None:
+    return
+
+
+def after_the_choice(end: PeerEnd) -> None:
+    end.header(SASL_HEADER)
+    end.send("sasl-mechanisms", mechanisms=symbol("PLAIN"))
+    end.take("sasl-init")
+
+
+def after_the_open(end: PeerEnd) -> None:
+    end.sasl("PLAIN")
+    end.header()
+    end.take("open")
+
+
+@pytest.mark.parametrize("script", [at_once, after_the_choice, after_the_open])
+def test_a_peer_that_hangs_up_is_an_error_that_says_so(script: Callable[[PeerEnd], None]) -> None:
+    with ScriptedPeer(script) as peer, pytest.raises(ConnectError, match="instead of answering"):
+        Client(peer.port, **LOGIN)
+
+
+def test_nobody_there_and_no_such_host() -> None:
+    port = free_ports(["nobody"])["nobody"]
+    with pytest.raises(ConnectError, match="refused"):
+        Client(port)
+    with pytest.raises(ConnectError, match="was not found"):
+        Client(port, host="no-such-host.invalid")
+
+
+def test_the_password_is_nowhere_to_be_seen(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def refuse(end: PeerEnd) -> None:
+        end.sasl("PLAIN", outcome=1)
+        end.goodbye()
+
+    seen = []
+    with ScriptedPeer(greet) as peer, Client(peer.port, **LOGIN) as client:
+        seen += [repr(client.transport), repr(client.transport.options), repr(client.transport.peer)]
+    for script in (silent, refuse):
+        with ScriptedPeer(script) as peer, pytest.raises(JMSError) as caught:
+            Client(peer.port, **LOGIN, connect_timeout=0.3)
+        seen.append("".join(traceback.format_exception(caught.value)))
+    seen.append(caplog.text)
+    assert not [each for each in seen if LOGIN["password"] in each]
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_failed_login_leaves_no_socket_and_no_thread() -> None:
+    closed = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.sasl("PLAIN", outcome=1)
+        end.goodbye()  # until it closes
+        closed.set()
+
+    with ScriptedPeer(script) as peer:
+        with pytest.raises(SecurityError):
+            Client(peer.port, **LOGIN)
+        assert closed.wait(2)
+        assert not _housekeepers()
+
+
+@pytest.mark.usefixtures("alone")
+def test_no_thread_outlives_the_connection() -> None:
+    with ScriptedPeer(greet) as peer:
+        with Client(peer.port, heartbeat=5.0):
+            pass
+        deadline = time.monotonic() + 2
+        while _housekeepers() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not _housekeepers()
+
+
+def _housekeepers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("redelivery-housekeeping")]

@@ -1,0 +1,250 @@
+"""An AMQP connection over a real socket: peers that fall silent, stop reading, talk nonsense; threads and fork."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.transports.amqp_frames import Frame, error
+from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
+from tests.transports.amqp_sessions import Client, Session
+from tests.transports.scripted import TIMEOUT, text
+
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Pending
+
+ARTEMIS = "apache-activemq-artemis"
+
+
+def greet(end: PeerEnd) -> None:
+    end.log_in()
+    end.goodbye()
+
+
+@pytest.mark.parametrize("phase", ["close", "nothing"])
+def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(phase: str) -> None:
+    over = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        if phase == "close":
+            end.take("close")
+        over.wait(TIMEOUT)
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port, close_timeout=0.2)
+        began = time.monotonic()
+        client.transport.close()
+        client.transport.close()
+        client.transport.abort()
+        assert 0.15 < time.monotonic() - began < TIMEOUT
+        over.set()
+        assert client.lost == []
+        with pytest.raises(ConnectionLostError, match="was closed"):
+            client.transport.wait(client.transport.new_waiter(), 1)
+
+
+def test_closing_a_connection_that_was_never_opened_is_harmless() -> None:
+    transport = Client(1, opened=False).transport
+    transport.close()
+    transport.abort()
+    with pytest.raises(IllegalStateError, match="not open"):
+        transport.wait(transport.new_waiter(), 0)
+
+
+def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
+    with ScriptedPeer(greet) as peer:
+        client = Client(peer.port)
+        waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
+        while not client.transport._connection.leader.led:  # type: ignore[union-attr]  # it is open
+            time.sleep(0.001)
+        client.transport.close()
+        for each in waiting:
+            assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
+
+
+def hang_up(_: PeerEnd, __: Frame) -> None:
+    raise ConnectionError
+
+
+def say_why(end: PeerEnd, _: Frame) -> None:
+    end.send("close", error=error("amqp:connection:forced", "shutting down"))
+    end.take("close")
+
+
+def talk_nonsense(end: PeerEnd, _: Frame) -> None:
+    end.write(b"\x00\x00\x00\x0c\x01\x00\x00\x00\x00\x53\x99\x45")
+    end.goodbye()
+
+
+def talk_of_a_link_that_is_not_there(end: PeerEnd, frame: Frame) -> None:
+    end.send("transfer", frame.channel, b"x", handle=77, delivery_id=0, delivery_tag=b"t")
+    end.goodbye()
+
+
+@pytest.mark.parametrize("phase", ["attach", "transfer", "receive", "detach", "commit"])
+@pytest.mark.parametrize(
+    ("way", "why"),
+    [
+        (hang_up, "closed the connection"),
+        (say_why, "the broker closed the connection: .*connection:forced: shutting down"),
+        (talk_nonsense, "the protocol failed|framing-error"),
+        (talk_of_a_link_that_is_not_there, "no such handle|the protocol failed"),
+    ],
+)
+def test_a_loss_in_any_phase_is_told_once_and_why(phase: str, way: Callable[[PeerEnd, Frame], None], why: str) -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in(ARTEMIS)
+        frame = end.take("attach")
+        if phase == "attach":
+            way(end, frame)
+            return
+        end.agree(frame)
+        end.give(frame, 10) if not frame["role"] else end.message(frame, 1)
+        if phase == "receive":
+            end.take("flow")
+        elif phase == "transfer":
+            end.take("transfer")
+        elif phase == "detach":
+            end.take("flow")
+            while not end.take("flow")["drain"]:
+                pass
+        else:
+            end.coordinated(b"t1")
+            end.take("disposition"), end.take("transfer"), end.take("transfer")
+        way(end, frame)
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port)
+        session = client.session(AckMode.TRANSACTED if phase == "commit" else AckMode.AUTO)
+        with pytest.raises(JMSError) as caught:
+            go_on_until(phase, session)
+        assert any(isinstance(each, ConnectionLostError) for each in (caught.value, caught.value.__cause__))
+        assert client.lost_event.wait(TIMEOUT)
+        assert len(client.lost) == 1
+        assert re.search(why, str(client.lost[0])), str(client.lost[0])
+        client.transport.close()
+
+
+def go_on_until(phase: str, session: Session) -> None:
+    if phase == "transfer":
+        problem = session.send(text())
+        assert problem is not None
+        raise problem
+    link = session.attach()
+    delivery = session.receive()
+    if phase == "detach":
+        session.do(session.channel.detach(link))
+    elif phase == "commit":
+        session.do(session.channel.commit([delivery]))
+    else:
+        session.receive()
+
+
+def test_a_loss_is_told_after_every_answer_has_failed() -> None:
+    told: list[str] = []
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.take("transfer"), end.take("transfer")
+
+    class Watched(Client):
+        def on_lost(self, error: JMSError) -> None:
+            told.append("lost")
+            super().on_lost(error)
+
+    with ScriptedPeer(script) as peer:
+        client = Watched(peer.port)
+        session = client.session()
+        for _ in range(2):
+            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: told.append("failed")))
+        assert client.lost_event.wait(TIMEOUT)
+        with pytest.raises(ConnectionLostError):
+            session.send(text())
+        client.transport.close()
+    assert told == ["failed", "failed", "lost"]
+
+
+def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
+    over = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.settle(end.take("transfer"))
+        over.wait(TIMEOUT)
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port, request_timeout=0.3)
+        session = client.session()
+        assert session.send(text()) is None
+        pending = Pending()
+        began = time.monotonic()
+        with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s|timed out"):
+            session.channel.send(text(b"x" * (64 << 20)), transacted=False, pending=pending)
+        assert time.monotonic() - began < 15
+        assert isinstance(pending.error, ConnectionLostError)
+        assert len(client.lost) == 1
+        over.set()
+
+
+def test_two_full_pipes_do_not_wait_for_each_other() -> None:
+    size = 48 << 20
+
+    def script(end: PeerEnd) -> None:
+        end.log_in(ARTEMIS, max_frame_size=1 << 16)
+        link = end.attached()
+        sender = end.attached()
+        assert not sender["role"]
+        first = end.take("transfer")
+        end.message(link, 1, b"y" * size)  # before it reads anything more
+        size_taken = len(first.payload)
+        while first["more"]:
+            first = end.take("transfer")
+            size_taken += len(first.payload)
+        assert size_taken > size
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        session.attach()
+        session.channel.send(text(b"x" * size), transacted=False, pending=Pending(session.waiter))
+        assert len(session.receive(20).body()) == size
+
+
+@pytest.mark.parametrize("frame_size", [512, 64 << 10, 1 << 20])
+def test_a_large_message_both_ways_in_frames_as_both_allow(frame_size: int) -> None:
+    size = (1 << 20) if frame_size == 512 else (64 << 20)
+
+    def script(end: PeerEnd) -> None:
+        end.log_in(ARTEMIS, max_frame_size=frame_size)
+        link, sender = end.attached(), end.attached()
+        assert sender.address == "orders"
+        first = end.whole()
+        assert len(first.payload) > size
+        end.settle(first)
+        end.message(link, 1, b"y" * size, frame_size=frame_size)
+        end.goodbye()
+
+    params = {"amqp.maxFrameSize": str(frame_size)}
+    with ScriptedPeer(script) as peer, Client(peer.port, params=params) as client:
+        session = client.session()
+        session.attach()
+        pending = Pending(session.waiter)
+        session.channel.send(text(b"x" * size), transacted=False, pending=pending)
+        delivery = session.receive(30)
+        assert pending.done
+        assert pending.error is None
+        assert len(delivery.body()) == size
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(8) as pool:
+        yield pool

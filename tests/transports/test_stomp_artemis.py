@@ -1,0 +1,90 @@
+"""The rules of the STOMP transport on a real ActiveMQ Artemis: what it means by a frame, and what we do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.transports.live import Place, bodies, held, numbers
+from tests.transports.scripted import TIMEOUT, text
+
+from redelivery import AckMode
+from redelivery.model.destinations import Topic
+from redelivery.model.errors import (
+    ConnectionLostError,
+    InvalidSelectorError,
+)
+from redelivery.model.messages import Message
+from redelivery.testing.real import RealBroker
+from redelivery.transports.stomp.subscriptions import PLAIN
+
+
+@pytest.fixture
+def place(artemis: RealBroker) -> Iterator[Place]:
+    with ExitStack() as opened:
+        yield Place(artemis.stomp_url, opened)
+
+
+def test_it_is_known_by_its_name(place: Place) -> None:
+    peer = place.client().transport.peer
+    assert (peer.dialect, peer.provider_name, peer.protocol) == ("artemis", "ActiveMQ Artemis", "STOMP 1.2")
+    assert peer.provider_version[0].isdigit()
+
+
+@pytest.mark.parametrize("prefetch", [1, 10])
+def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) -> None:
+    place.fill(*["x" * 2000] * 30)
+    session = place.client().session(AckMode.TRANSACTED)
+    session.attach(place.queue, prefetch=prefetch)
+    first = session.receive()
+    for _ in range(3):
+        session.transport.wait(session.waiter, 0.1)
+    assert len(session.inbox) + 1 <= prefetch  # it counts bytes, 1 KiB a message; 1 is one message
+    session.channel.handed_out(first)
+    assert len({first, *held(session, 29)}) == 30
+
+
+def test_a_batch_of_a_topic_does_not_stall_and_nothing_comes_twice(place: Place) -> None:
+    topic = Topic(place.queue)
+    session = place.client().session(AckMode.TRANSACTED)
+    session.attach(topic, prefetch=2)
+    producer = place.client().session()
+    for at in range(300):
+        producer.channel.send(text(str(at), topic), transacted=False, pending=None)
+    batch = held(session, 300)
+    assert bodies(batch) == numbers(300)
+    session.do(session.channel.commit(batch))
+    assert session.receive(0.3) is None
+
+
+def test_every_error_ends_the_connection_and_the_call_says_why(place: Place) -> None:
+    client = place.client()
+    with pytest.raises(InvalidSelectorError, match="Invalid selector"):
+        client.session().attach(place.queue, selector="a = = b")
+    assert client.lost_event.wait(TIMEOUT)
+    assert "Invalid selector" in str(client.lost[0])
+    client = place.client()
+    session = client.session()
+    session.attach(place.queue)
+    place.fill("x")
+    delivery = session.receive()
+    session.channel.accept([delivery], lazy=False)
+    session.channel._outbox.write(delivery.subscription.ack(delivery, PLAIN))  # type: ignore[attr-defined]  # twice
+    with pytest.raises(ConnectionLostError):
+        session.receive()
+    assert client.lost
+
+
+def test_a_selector_compares_numbers_and_knows_jms_names(place: Place) -> None:
+    session = place.client().session()
+    session.attach(place.queue, selector="n > 5 AND colour = 'JMSPriority' AND JMSPriority = 7")
+    for n, colour, priority in ((4, "JMSPriority", 7), (10, "red", 7), (10, "JMSPriority", 4), (10, "JMSPriority", 7)):
+        message = Message(f"{n} {colour}", properties={"n": n, "colour": colour})
+        assert session.send(text(message, place.queue, priority=priority)) is None
+    wanted = session.receive()
+    assert wanted.body() == "10 JMSPriority"
+    assert session.receive(0.2) is None
+    session.channel.accept([wanted], lazy=False)
+    session.do(session.channel.close())
+    assert len(place.left()) == 3

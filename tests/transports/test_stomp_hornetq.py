@@ -1,0 +1,135 @@
+"""The rules of the STOMP transport on a real HornetQ: what it means by a frame, and what we do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.transports.live import Place, bodies, held
+from tests.transports.scripted import text
+
+from redelivery import AckMode
+from redelivery.model.destinations import Topic
+from redelivery.model.errors import (
+    InvalidSelectorError,
+    TransactionRolledBackError,
+    UnsupportedError,
+)
+from redelivery.model.messages import Message
+from redelivery.testing.real import RealBroker
+from redelivery.transports.stomp.subscriptions import PLAIN
+
+
+@pytest.fixture
+def place(hornetq: RealBroker) -> Iterator[Place]:
+    with ExitStack() as opened:
+        yield Place(hornetq.stomp_url, opened)
+
+
+def test_it_is_known_by_its_name(place: Place) -> None:
+    peer = place.client().transport.peer
+    assert (peer.dialect, peer.provider_name, peer.protocol) == ("hornetq", "HornetQ", "STOMP 1.2")
+    assert peer.provider_version[0].isdigit()
+
+
+def test_the_window_is_the_brokers_own(place: Place) -> None:
+    """10 KiB, whatever is asked for: it has no header for it."""
+    place.fill(*["x" * 1000] * 30)
+    session = place.client().session()
+    session.attach(place.queue, prefetch=1)
+    taken = []
+    while (delivery := session.receive(0.5)) is not None:
+        taken.append(delivery)
+    assert len(taken) == 9
+
+
+def test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_told(place: Place) -> None:
+    topic = Topic(place.queue)
+    client = place.client()
+    session = client.session(AckMode.TRANSACTED)
+    session.attach(topic)
+    producer = place.client().session()
+    for at in range(60):
+        producer.channel.send(text(str(at), topic), transacted=False, pending=None)
+    batch = []
+    while (delivery := session.receive(0.5)) is not None:
+        session.channel.handed_out(delivery)
+        batch.append(delivery)
+    assert len(batch) < 60
+    assert ["commit smaller batches" in str(each) for each in client.errors] == [True]
+    session.do(session.channel.commit(batch))
+    assert session.receive().body() == str(len(batch))
+
+
+def test_an_error_answers_its_call_and_the_connection_lives(place: Place) -> None:
+    client = place.client()
+    session = client.session()
+    with pytest.raises(InvalidSelectorError, match="Invalid filter"):
+        session.attach(place.queue, selector="a = = b")
+    place.fill("x")
+    session.attach(place.queue)
+    delivery = session.receive()
+    session.channel.accept([delivery], lazy=False)
+    session.channel._outbox.write(delivery.subscription.ack(delivery, PLAIN))  # type: ignore[attr-defined]  # twice
+    assert session.send(text("y", place.queue)) is None
+    session.channel.accept([session.receive()], lazy=False)
+    assert client.lost == []
+    assert "failed to ack" in str(client.errors[0])
+
+
+def test_a_refused_send_commits_nothing(place: Place) -> None:
+    """It would commit the rest of the transaction: so every SEND is answered first."""
+    place.fill("in")
+    out = f"allowed.{place.queue}"
+    client = place.client(username="restricted", password="restricted")  # noqa: S106  # of the tests' own broker
+    session = client.session(AckMode.TRANSACTED)
+    session.attach(place.queue)
+    (delivery,) = held(session, 1)
+    session.channel.send(text("first", out), transacted=True, pending=None)
+    session.channel.send(text("x", place.queue), transacted=True, pending=None)
+    session.channel.send(text("last", out), transacted=True, pending=None)
+    with pytest.raises(TransactionRolledBackError, match="a send in the transaction failed"):
+        session.do(session.channel.commit([delivery]))
+    session.do(session.channel.close())
+    assert client.lost == []
+    assert (place.left(out), bodies(place.left())) == ([], ["in"])
+
+
+@pytest.mark.parametrize("body", ["x" * 50_001, "é" * 50_001, b"x" * 100_001])
+def test_a_body_that_it_would_confirm_and_lose_is_refused(place: Place, body: str | bytes) -> None:
+    session = place.client().session()
+    with pytest.raises(UnsupportedError, match="would confirm a body"):
+        session.send(text(body, place.queue))
+    assert session.send(text(body[:-1], place.queue)) is None
+    assert bodies(place.left()) == [body[:-1]]
+
+
+def test_what_is_not_persistent_is_told_by_a_property_of_ours(place: Place) -> None:
+    """The broker does not say: what is not known to be otherwise is dead-lettered, and not dropped."""
+    place.fill("kept")
+    place.fill("not kept", persistent=False)
+    assert [each.header("persistent") for each in place.left()] == [True, False]
+    client = place.client()
+    session = client.session()
+    session.attach(place.queue)
+    session.channel._outbox.write(  # type: ignore[attr-defined]  # as another client may send it
+        f"SEND\ndestination:jms.queue.{place.queue}\n\nx\0".encode()
+    )
+    delivery = session.receive()
+    assert (delivery.header("persistent"), delivery.properties()) == (True, {})
+    session.channel.accept([delivery], lazy=False)
+
+
+def test_a_selector_compares_texts_and_knows_jms_names(place: Place) -> None:
+    session = place.client().session()
+    session.attach(place.queue, selector="colour = 'JMSPriority' AND JMSPriority = 7")
+    for colour, priority in (("red", 7), ("JMSPriority", 4), ("JMSPriority", 7)):
+        message = Message(f"{colour} {priority}", properties={"colour": colour})
+        assert session.send(text(message, place.queue, priority=priority)) is None
+    wanted = session.receive()
+    assert wanted.body() == "JMSPriority 7"
+    assert session.receive(0.2) is None
+    session.channel.accept([wanted], lazy=False)
+    session.do(session.channel.close())
+    assert len(place.left()) == 2

@@ -1,0 +1,31 @@
+"""Maps and destinations as text, both ways."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redelivery.model.destinations import Queue, Topic
+from redelivery.transports.dialects import activemq
+from redelivery.transports.stomp.maps import read_map, write_map
+from redelivery.transports.stomp.names import from_wire, to_wire
+
+ACTIVEMQ = activemq.STOMP
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_break_the_reading_of_a_map(data: bytes) -> None:
+    read_map(b'{"map":' + data)
+
+
+def test_write_map_keeps_names_apart() -> None:
+    assert read_map(write_map({"a": "1", "b": 1})) == {"a": "1", "b": 1}
+
+
+def test_destinations_as_the_broker_writes_them() -> None:
+    assert to_wire(Queue("a.#"), ACTIVEMQ) == "/queue/a.>"
+    assert to_wire(Topic("a.*.>"), ACTIVEMQ) == "/topic/a.*.>"
+    assert to_wire(Queue("a#b"), ACTIVEMQ) == "/queue/a#b"
+    assert from_wire("/queue/a b", ACTIVEMQ) == Queue("a b")
+    assert from_wire("/queue/", ACTIVEMQ) is None
+    assert from_wire("/temp-queue/x", ACTIVEMQ) is None

@@ -1,0 +1,342 @@
+"""Batches larger than the window where no ACK may leave: when a further subscription is asked for, and when it ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+import pytest
+from tests.transports.scripted import BrokerEnd, Client, Script, ScriptedBroker, Session
+
+from redelivery.model.destinations import Queue, Topic
+from redelivery.model.errors import JMSError
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Link
+from redelivery.transports.dialects import artemis, hornetq, rabbitmq
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.frames import Frame
+from redelivery.transports.stomp.messages import StompDelivery
+from redelivery.transports.stomp.router import Router
+from redelivery.transports.stomp.subscriptions import Subscription
+from redelivery.transports.stomp.windows import Window, window_size
+from redelivery.transports.wire.threads import Waiter
+
+RABBITMQ = "RabbitMQ/3.10.8"
+ARTEMIS = "ActiveMQ-Artemis/2.44.0"
+
+
+def subscription(dialect: StompDialect = rabbitmq.STOMP, identifier: str = "1") -> Subscription:
+    return Subscription(Link(Queue("q")), None, dialect, "1.2", identifier)  # type: ignore[arg-type]  # nobody listens
+
+
+def deliveries(of: Subscription, number: int, size: int = 100) -> list[StompDelivery]:
+    made = [StompDelivery(b"MESSAGE\nmessage-id:%d\n" % at, b"x" * size, of) for at in range(number)]
+    assert of.unsettled is not None
+    of.unsettled.update(dict.fromkeys(made))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("dialect", "prefetch", "size"),
+    [
+        (rabbitmq.STOMP, None, 100),
+        (rabbitmq.STOMP, 0, 1),
+        (artemis.STOMP, None, 1 << 20),
+        (artemis.STOMP, 100, 100 * 1024),
+        (artemis.STOMP, 1, 1),
+        (artemis.STOMP, 10, 10 * 1024),
+        (hornetq.STOMP, 5, 10 * 1024),
+    ],
+)
+def test_a_window_counts_messages_or_bytes(dialect: StompDialect, prefetch: int | None, size: int) -> None:
+    assert window_size(Link(Queue("q"), prefetch=prefetch), dialect) == size
+
+
+@pytest.mark.parametrize("dialect", [artemis.STOMP, hornetq.STOMP])
+def test_a_further_subscription_is_needed_when_the_bytes_are_used_up(dialect: StompDialect) -> None:
+    first = subscription(dialect)
+    window = Window(dialect, 1024, first)
+    assert [window.take(each) > 0 for each in deliveries(first, 10, size=80)] == [False] * 9 + [True]
+
+
+def test_a_further_subscription_is_needed_when_the_messages_are_used_up() -> None:
+    first = subscription()
+    window = Window(rabbitmq.STOMP, 4, first)
+    assert [window.take(each) for each in deliveries(first, 4)] == [0, 0, 0, 4]
+
+
+def test_what_is_handed_out_again_counts_once() -> None:
+    first = subscription()
+    window = Window(rabbitmq.STOMP, 10, first)
+    few = deliveries(first, 4)
+    assert [window.take(each) for each in few * 3] == [0] * 12
+    for each in few:
+        window.settle(each)
+    assert [window.take(each) for each in deliveries(first, 10)] == [0] * 9 + [10]
+
+
+def test_a_further_window_is_as_large_as_what_is_held_within_a_bound() -> None:
+    first = subscription()
+    window = Window(rabbitmq.STOMP, 10, first)
+    sizes = []
+    current = first
+    for number in range(6):
+        needed = 0
+        while not needed:
+            (each,) = deliveries(current, 1)
+            needed = window.take(each)
+        sizes.append(needed)
+        current = subscription(identifier=str(number + 2))
+        window.replace(current, needed)
+    assert sizes == [10, 20, 40, 80, 100, 100]
+
+
+def test_one_large_message_uses_up_its_own_subscription_only() -> None:
+    first, second = subscription(artemis.STOMP), subscription(artemis.STOMP, "2")
+    window = Window(artemis.STOMP, 1024, first)
+    assert window.take(*deliveries(first, 1, size=1 << 20)) > 0
+    window.grow(second, 10_000)
+    assert window.take(*deliveries(second, 1)) == 0
+
+
+def test_further_subscriptions_end_when_the_queue_has_nothing_though_it_could_send() -> None:
+    first, second = subscription(artemis.STOMP), subscription(artemis.STOMP, "2")
+    window = Window(artemis.STOMP, 200, first)
+    held = deliveries(first, 2)
+    for each in held:
+        window.take(each)
+    window.grow(second, 1000)
+    (unseen,) = deliveries(second, 1)
+    assert not window.idle(held)
+    assert window.further() == []
+    assert window.idle([*held, unseen])
+    for each in (*held, unseen):
+        window.settle(each)
+    assert window.further() == [second]
+    window.drop([second])
+    assert window.further() == []
+    assert [window.take(each) > 0 for each in deliveries(first, 2)] == [False, True]
+
+
+def test_a_window_without_room_is_not_idle() -> None:
+    """What it could not send may be there."""
+    first, second = subscription(artemis.STOMP), subscription(artemis.STOMP, "2")
+    window = Window(artemis.STOMP, 200, first)
+    window.grow(second, 10)
+    held = [*deliveries(first, 2), *deliveries(second, 1)]
+    for each in held:
+        window.take(each)
+    assert not window.idle(held)
+
+
+def test_those_that_were_replaced_are_over_when_they_are_settled() -> None:
+    first, second = subscription(), subscription(identifier="2")
+    window = Window(rabbitmq.STOMP, 2, first)
+    held = deliveries(first, 2)
+    for each in held:
+        window.take(each)
+    first.aside = True
+    window.replace(second, 2)
+    assert window.over() == []
+    for each in held:
+        window.settle(each)
+    assert window.over() == [first]
+    window.drop([first])
+    assert (window.over(), window.subscriptions, window.idle(held)) == ([], [second], False)
+    assert [window.take(each) for each in deliveries(second, 2)] == [0, 2]
+
+
+def serve(end: BrokerEnd, identifier: str, numbers: range) -> None:
+    for number in numbers:
+        end.message(identifier, number)
+
+
+def test_the_wire_of_a_batch_where_unsubscribe_keeps() -> None:
+    """No ACK leaves before the commit; the full subscription moves aside, so that its messages can be acknowledged."""
+    acks: list[Frame] = []
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=RABBITMQ)
+        first = end.answer(end.take("SUBSCRIBE"))
+        identifier = first.headers["id"]
+        serve(end, identifier, range(1, 5))
+        assert end.take("UNSUBSCRIBE").headers["id"] == identifier
+        aside, second = end.take("SUBSCRIBE"), end.take("SUBSCRIBE")
+        assert aside.headers["id"] == identifier
+        assert aside.headers["destination"] == f"/topic/redelivery.given-back.{identifier}"
+        assert "receipt" not in second.headers
+        assert second.headers["destination"] == first.headers["destination"] == "/queue/orders"
+        assert (first.headers["prefetch-count"], second.headers["prefetch-count"]) == ("4", "4")
+        serve(end, second.headers["id"], range(5, 6))
+        acks.extend(end.take("ACK") for _ in range(5))
+        end.answer(acks[-1])
+        assert end.answer(end.take("UNSUBSCRIBE")).headers["id"] == identifier
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        hold_and_commit(client, 5)
+    assert [frame.headers["id"] for frame in acks] == [f"a:{number}" for number in range(1, 6)]
+    assert ["receipt" in frame.headers for frame in acks] == [False] * 4 + [True]
+
+
+def test_the_wire_of_a_batch_where_unsubscribe_gives_back() -> None:
+    """The further subscription stands beside the first, and ends when nothing is left."""
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=ARTEMIS)
+        first = end.answer(end.take("SUBSCRIBE"))
+        for number in range(1, 5):
+            end.message(first.headers["id"], number, b"x" * 1000)
+        second = end.take("SUBSCRIBE")
+        assert second.headers["destination"] == first.headers["destination"] == "orders"
+        for number in range(5, 6):
+            end.message(second.headers["id"], number)
+        assert [end.take("ACK").headers["id"] for _ in range(4)] == ["m1", "m2", "m3", "m4"]
+        assert end.answer(end.take("ACK")).headers["id"] == "m5"
+        assert end.answer(end.take("UNSUBSCRIBE")).headers["id"] == second.headers["id"]
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        hold_and_commit(client, 5)
+
+
+def test_what_is_on_its_way_to_a_further_subscription_that_ends_is_not_handed_out() -> None:
+    """UNSUBSCRIBE gives it back, so it comes again to the first."""
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=ARTEMIS)
+        first = end.answer(end.take("SUBSCRIBE")).headers["id"]
+        for number in range(1, 5):
+            end.message(first, number, b"x" * 1000)
+        second = end.take("SUBSCRIBE").headers["id"]
+        end.message(second, 5)
+        for _ in range(4):
+            end.take("ACK")
+        end.answer(end.take("ACK"))
+        frame = end.take("UNSUBSCRIBE")
+        end.message(second, 6)
+        end.answer(frame)
+        end.message(first, 6)
+        assert end.answer(end.take("ACK")).headers["id"] == "m6"
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        session = hold_and_commit(client, 5)
+        delivery = session.receive()
+        session.channel.handed_out(delivery)
+        session.do(session.channel.commit([delivery]))
+        assert not session.inbox
+
+
+def test_a_further_subscription_stays_where_a_message_came_before_it_ends() -> None:
+    first, second = subscription(artemis.STOMP), subscription(artemis.STOMP, "2")
+    errors: list[JMSError] = []
+    router = Router(artemis.STOMP, "1.2", errors.append)
+    router.add(first)
+    router.add(second)
+    (unseen,) = deliveries(second, 1)
+    assert not router.retire([second])
+    assert second.ended is None
+    assert second.unsettled is not None
+    del second.unsettled[unseen]
+    assert router.retire([second])
+    assert second.ended is not None
+
+
+def test_a_further_subscription_stays_while_a_message_of_it_is_routed() -> None:
+    came, tried = threading.Event(), threading.Event()
+
+    class Routed(dict[StompDelivery, None]):
+        """Is in the middle of the routing when somebody else wants to end the subscription."""
+
+        def update(self, batch: Mapping[StompDelivery, None]) -> None:  # type: ignore[override]  # as it is called
+            came.set()
+            tried.wait(0.3)  # in vain, where that has to wait for the routing
+            super().update(batch)
+
+    second = subscription(artemis.STOMP, "2")
+    second.events = SimpleNamespace(inbox=[], waiter=Waiter())
+    second.unsettled = Routed()
+    errors: list[JMSError] = []
+    router = Router(artemis.STOMP, "1.2", errors.append)
+    router.add(second)
+    frames = [(b"MESSAGE\nsubscription:2\nmessage-id:7\n", b"x")]
+    reader = threading.Thread(target=router.route, args=(frames,))
+    reader.start()
+    assert came.wait(10)
+    assert not router.retire([second])
+    tried.set()
+    reader.join(10)
+    assert second.ended is None
+    assert second.events.inbox == list(second.unsettled)
+    assert len(second.unsettled) == 1
+
+
+def hold_and_commit(client: Client, number: int) -> Session:
+    session = client.session(AckMode.TRANSACTED)
+    session.attach(prefetch=4)
+    batch = []
+    for _ in range(number):
+        batch.append(session.receive())
+        session.channel.handed_out(batch[-1])
+    session.do(session.channel.commit(batch))
+    return session
+
+
+def test_a_closed_consumer_nacks_under_its_own_id_where_unsubscribe_keeps() -> None:
+    frames: list[Frame] = []
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=RABBITMQ)
+        subscription = end.subscribed()
+        serve(end, subscription, range(1, 4))
+        end.take("ACK")
+        frames.extend((end.take("UNSUBSCRIBE"), end.answer(end.take("SUBSCRIBE"))))
+        serve(end, subscription, range(4, 5))  # it was on its way
+        end.take("BEGIN")
+        end.answer(end.take("ABORT"))
+        frames.extend(end.take() for _ in range(4))
+        end.answer(frames[-1])
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.AUTO)
+        link = session.attach()
+        session.channel.accept([session.receive()], lazy=False)
+        session.receive_many(2)
+        session.do(session.channel.detach(link))
+        assert not session.inbox
+    assert [frame.command for frame in frames] == ["UNSUBSCRIBE", "SUBSCRIBE", *["NACK"] * 3, "UNSUBSCRIBE"]
+    assert {frame.headers["id"] for frame in (*frames[:2], frames[-1])} == {link.id}
+    assert frames[1].headers["destination"] == f"/topic/redelivery.given-back.{link.id}"
+    assert [frame.headers["id"] for frame in frames[2:5]] == ["a:4", "a:3", "a:2"]
+
+
+def script_of(server: str, destination: dict[str, str]) -> Script:
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server=server)
+        frame = end.answer(end.take("SUBSCRIBE"))
+        destination.update(frame.headers)
+        end.goodbye()
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("mode", "target", "expected"),
+    [
+        (AckMode.AUTO, Queue("q"), "2048"),
+        (AckMode.TRANSACTED, Queue("q"), "2048"),
+        (AckMode.AUTO, Topic("q"), "2048"),
+        (AckMode.TRANSACTED, Topic("q"), "-1"),  # a second subscription would get everything twice
+    ],
+)
+def test_only_a_topics_consumer_that_withholds_acks_has_no_window(
+    mode: AckMode, target: Queue | Topic, expected: str
+) -> None:
+    headers: dict[str, str] = {}
+    with ScriptedBroker(script_of(ARTEMIS, headers)) as broker, Client(broker.port) as client:
+        client.session(mode).attach(target, prefetch=2)
+    assert headers["consumer-window-size"] == expected
+    assert headers["subscription-type"] == ("ANYCAST" if isinstance(target, Queue) else "MULTICAST")
