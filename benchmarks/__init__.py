@@ -1,1 +1,1 @@
-"""Ratios to raw stomp.py, and to the Java client, in the same run: ``make bench``."""
+"""Ratios to raw stomp.py and raw proton, and to the Java clients, in the same run: ``make bench``."""

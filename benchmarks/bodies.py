@@ -44,11 +44,16 @@ def measure(place: FakePlace, rounds: int, scale: float) -> tuple[Measure, ...]:
                 if number:  # the first makes the body
                     rates.append(rate)
         quarter, whole = (statistics.median(rates) for rates in speeds.values())
-        name = f"body of {large // MIB} MiB, {title}"
-        found.append(Measure(f"body-{kind}", name, whole, "MB/s", 200, at_most=False))
+        name = f"{place.protocol.upper()}, body of {large // MIB} MiB, {title}"
+        found.append(Measure(f"{place.protocol}-body-{kind}", name, whole, "MB/s", 200, at_most=False))
         found.append(
             Measure(
-                f"linear-{kind}", f"{name}: speed against {large // 4 // MIB} MiB", whole / quarter, "times", 0.7, False
+                f"{place.protocol}-linear-{kind}",
+                f"{name}: speed against {large // 4 // MIB} MiB",
+                whole / quarter,
+                "times",
+                0.7,
+                False,
             )
         )
     return tuple(found)

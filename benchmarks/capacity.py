@@ -1,23 +1,28 @@
-"""What the fake peer can do against a bare socket: a client that reaches this is measuring the peer."""
+"""What a fake peer can do against a bare socket: a client that reaches this is measuring the peer."""
 
 from __future__ import annotations
 
 import socket
 import time
+from typing import Final
 from urllib.parse import urlsplit
 
-from benchmarks.places import FakePlace
+from benchmarks.naming import AMQP
+from benchmarks.peers.amqp_feed import Feed
+from benchmarks.peers.values import described, number
+from benchmarks.places import FAKE, FakePlace
+from benchmarks.plain_amqp import DISPOSITION, WINDOW, talking
 from benchmarks.results import Measure
 
-READ = 1 << 18
-SEND = b"SEND\ndestination:/queue/bench\npersistent:true\nreceipt:1\n\n%b\0" % (b"x" * 1024)
-STEP = 500  # sends in flight, twice
+READ: Final = 1 << 18
+SEND: Final = b"SEND\ndestination:/queue/bench\npersistent:true\nreceipt:1\n\n%b\0" % (b"x" * 1024)
+STEP: Final = 500  # sends in flight, twice; and credit at a time
 
 
-def delivered_per_second(place: FakePlace, count: int) -> float:
+def stomp_delivers(place: FakePlace, count: int) -> float:
     """MESSAGE frames, counted and not looked at; each is acknowledged."""
     queue = place.prepare(count)
-    with _connected(place.url) as connection:
+    with _stomp(place.url) as connection:
         start = time.perf_counter()
         connection.sendall(b"SUBSCRIBE\nid:1\nack:client-individual\ndestination:/queue/%b\n\n\0" % queue.encode())
         left = count
@@ -27,16 +32,15 @@ def delivered_per_second(place: FakePlace, count: int) -> float:
             connection.sendall(b"ACK\nid:1\n\n\0" * came)
         seconds = time.perf_counter() - start
     place.finish(queue, acked=count)
-    return count / seconds
+    return seconds
 
 
-def confirmed_per_second(place: FakePlace, count: int) -> float:
+def stomp_confirms(place: FakePlace, count: int) -> float:
     """SEND frames with a receipt each."""
-    steps = max(1, count // STEP)
-    with _connected(place.url) as connection:
+    with _stomp(place.url) as connection:
         start = time.perf_counter()
         owed = 0
-        for _ in range(steps):
+        for _ in range(count // STEP):
             connection.sendall(SEND * STEP)
             owed += STEP
             while owed > STEP:
@@ -44,20 +48,65 @@ def confirmed_per_second(place: FakePlace, count: int) -> float:
         while owed:
             owed -= connection.recv(READ).count(b"\0")
         seconds = time.perf_counter() - start
-    place.finish("sends", sent=steps * STEP)
-    return steps * STEP / seconds
+    place.finish("sends", sent=count)
+    return seconds
+
+
+def amqp_delivers(place: FakePlace, count: int) -> float:
+    """Transfers, counted by their bytes; accepted as often as credit is given."""
+    queue = place.prepare(count)
+    length = len(Feed(0, 0, 1, 1024, "text", WINDOW).block)
+    with talking(place.url) as talk:
+        talk.attach(AMQP[FAKE], queue, receives=True)
+        start = time.perf_counter()
+        for taken in range(0, count, STEP):
+            talk.grant(taken, taken, STEP)
+            left = STEP * length
+            while left:
+                left -= len(talk.socket.recv(min(READ, left)))
+            talk.say(DISPOSITION, True, taken, taken + STEP - 1, True, described(0x24, []))
+        seconds = time.perf_counter() - start
+    place.finish(queue, acked=count)
+    return seconds
+
+
+def amqp_confirms(place: FakePlace, count: int) -> float:
+    """Transfers, each accepted."""
+    feed = Feed(0, 0, count, 1024, "text", WINDOW)
+    feed.limit = count
+    with talking(place.url) as talk:
+        talk.attach(AMQP[FAKE], "sends", receives=False)
+        start = time.perf_counter()
+        sent = owed = 0
+        while sent < count or owed:
+            taken, parts = feed.next(sent, WINDOW)
+            for part in parts:
+                talk.socket.sendall(part)
+            sent += taken
+            owed += taken
+            while owed > (STEP if sent < count else 0):
+                fields = talk.next(DISPOSITION)
+                owed -= number(fields[2]) + 1 - number(fields[1])
+        seconds = time.perf_counter() - start
+    place.finish("sends", sent=count)
+    return seconds
 
 
 def measure(place: FakePlace, scale: float) -> tuple[Measure, ...]:
-    """Both."""
-    count = max(1_000, int(100_000 * scale))
+    """Both of one protocol."""
+    count = max(1_000, int(100_000 * scale)) // STEP * STEP
+    stomp = place.protocol == "stomp"
+    delivers, confirms = (stomp_delivers, stomp_confirms) if stomp else (amqp_delivers, amqp_confirms)
+    name = place.name
     return (
-        Measure("peer-delivers", "fake peer to a bare socket", delivered_per_second(place, count), "msg/s", None),
-        Measure("peer-confirms", "bare socket to the fake peer", confirmed_per_second(place, count), "msg/s", None),
+        Measure(
+            f"{place.protocol}-delivers", f"{name}, to a bare socket", count / delivers(place, count), "msg/s", None
+        ),
+        Measure(f"{place.protocol}-confirms", f"{name}, from one", count / confirms(place, count), "msg/s", None),
     )
 
 
-def _connected(url: str) -> socket.socket:
+def _stomp(url: str) -> socket.socket:
     parts = urlsplit(url)
     connection = socket.create_connection((parts.hostname, parts.port), timeout=60)
     connection.sendall(b"CONNECT\naccept-version:1.2\nhost:/\n\n\0")

@@ -1,164 +1,123 @@
-"""The cases: what we do, what the others do for the same, and the ratio to reach."""
+"""What a case is: what we do, what the others do for the same, and the ratio to reach; and how it is run."""
 
 from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from cProfile import Profile
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from benchmarks import ours, raw_stomp
-from benchmarks.java_client import JavaClient
-from benchmarks.places import Place
+from benchmarks.places import FAKE, Place, key
 from benchmarks.results import Comparison, Timing
-from redelivery import AckMode
+from benchmarks.stopwatch import Spent
 
-Run: TypeAlias = Callable[[str, str, int], float]  # url, queue, messages: the seconds they took
-OURS, RAW, NODELAY, JAVA = "redelivery", "raw stomp.py", "raw stomp.py, NODELAY by hand", "Java activemq-client"
+Run: TypeAlias = Callable[[Place, str, int], Spent]  # where, queue, messages: what they took
+OURS: Final = "redelivery"
+SECONDS: Final = {True: 1.0, False: 0.4}  # of one run, at a fake peer or a real broker
+MOST: Final = {True: 60_000, False: 8_000}  # messages of one run: a queue must be filled first
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One way to do a case; ``targets``: by place, how many times as fast as this we want to be."""
+    """One way to do a case.
+
+    ``targets``: by place, how many times as fast as this we want to be. ``acks``: its acknowledgements are counted.
+    ``first``: messages of the warm-up, from which the length of the other runs follows; at least so many.
+    """
 
     name: str
     run: Run
-    counts: Mapping[str, int]
     targets: Mapping[str, float] = field(default_factory=dict)
     acks: bool = True
+    first: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRun:
+    """The same by a JMS client: a mode of JMS and messages per commit, or the window of a sender."""
+
+    mode: int = 0
+    batch: int = 0
+    window: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The first contender is ours. A count is always a multiple of ``batch``."""
+    """The first contender is ours. A count is always a multiple of ``batch``.
+
+    ``brokers``: where it is run; None: everywhere. ``cannot``: by broker, why it is not run there.
+    """
 
     key: str
     title: str
     contenders: tuple[Contender, ...]
+    java: JavaRun | None
     batch: int = 1
     sends: bool = False
+    brokers: frozenset[str] | None = None
+    cannot: Mapping[str, str] = field(default_factory=dict)
+
+    def runs_at(self, broker: str) -> bool:
+        """Whether it is run there."""
+        return broker not in self.cannot and (self.brokers is None or broker in self.brokers)
+
+    def has_target(self, protocol: str, broker: str) -> bool:
+        """Whether somebody is to be outrun there."""
+        return any(f"{protocol}/{broker}" in contender.targets for contender in self.contenders)
 
 
-def all_cases(java: JavaClient | None) -> tuple[Case, ...]:
-    """Every case, in the order of the table; the Java client joins where it is there."""
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How often each contender runs after a warm-up, and the scale of the length of a run."""
 
-    def modern(mode: AckMode, batch: int = 0, fake: int = 60_000, classic: int = 10_000) -> tuple[Contender, ...]:
-        mine: Run = partial(ours.consume, mode=mode, batch=batch)
-        counts = {"fake": fake, "classic": classic}
-        return (Contender(OURS, mine, counts), *_java(java, "consume", classic, mode=int(mode), batch=batch))
-
-    def confirmed(window: int, fake: int, classic: int) -> tuple[Contender, ...]:
-        mine: Run = partial(ours.send, window=window)
-        counts = {"fake": fake, "classic": classic}
-        return (Contender(OURS, mine, counts), *_java(java, "send", classic, window=window))
-
-    consumed = {"fake": 20_000, "classic": 10_000}
-    acked_each: Run = partial(raw_stomp.consume, ack="client-individual")
-    acked_at_once: Run = partial(raw_stomp.consume, ack="auto")
-    by_1, by_100 = modern(AckMode.TRANSACTED, 1, 5_000, 1_000), modern(AckMode.TRANSACTED, 100)
-    return (
-        Case(
-            "auto",
-            "AUTO",
-            (
-                *modern(AckMode.AUTO),
-                Contender(f"{RAW}, ACK each", acked_each, consumed, {"fake": 3, "classic": 1.3}),
-            ),
-        ),
-        Case(
-            "individual",
-            "INDIVIDUAL, acknowledge() each",
-            (*modern(AckMode.INDIVIDUAL), Contender(f"{RAW}, ACK each", acked_each, consumed, {"fake": 4})),
-        ),
-        Case(
-            "dups-ok",
-            "DUPS_OK",
-            (
-                *modern(AckMode.DUPS_OK),
-                Contender(f"{RAW}, ack:auto", acked_at_once, consumed, {"fake": 2.2}, acks=False),
-            ),
-        ),
-        Case(
-            "commit-1", "TRANSACTED, commit each", (*by_1, *_transacted(1, 60, 2_000, {"fake": 1.8}, {"classic": 15}))
-        ),
-        Case(
-            "commit-100",
-            "TRANSACTED, commit every 100",
-            (*by_100, *_transacted(100, 5_000, 20_000, {"fake": 6}, {})),
-            batch=100,
-        ),
-        Case(
-            "send",
-            "send, persistent, one by one",
-            (
-                *confirmed(1, 5_000, 1_000),
-                Contender(RAW, partial(raw_stomp.send, window=1), {"fake": 5_000, "classic": 1_000}),
-            ),
-            sends=True,
-        ),
-        Case(
-            "send-100",
-            "send_async, persistent, window 100",
-            (
-                *confirmed(100, 40_000, 2_000),
-                Contender(RAW, partial(raw_stomp.send, window=100), {"fake": 20_000, "classic": 2_000}, {"fake": 2.5}),
-            ),
-            sends=True,
-        ),
-    )
+    rounds: int
+    scale: float
 
 
-def _transacted(
-    batch: int,
-    count: int,
-    nodelay_count: int,
-    nodelay_targets: Mapping[str, float],
-    targets: Mapping[str, float],
-) -> tuple[Contender, Contender]:
-    documented: Run = partial(raw_stomp.consume_transacted, batch=batch, nodelay=False)
-    nodelay: Run = partial(raw_stomp.consume_transacted, batch=batch, nodelay=True)
-    return (
-        Contender(NODELAY, nodelay, {"fake": nodelay_count, "classic": min(nodelay_count, 10_000)}, nodelay_targets),
-        Contender(RAW, documented, {"fake": count, "classic": count}, targets),
-    )
-
-
-def _java(java: JavaClient | None, verb: str, count: int, **arguments: int) -> tuple[Contender, ...]:
-    if java is None:
-        return ()
-    call = java.send if verb == "send" else java.consume
-
-    def run(_url: str, queue: str, messages: int) -> float:
-        return call(queue, messages, **arguments)
-
-    return (Contender(JAVA, run, {"classic": count}),)
-
-
-def compare(place: Place, case: Case, rounds: int, scale: float) -> Comparison:
-    """Each contender in turn, ``rounds`` times, after one warm-up each; ``scale`` shortens all of them."""
-    there = [contender for contender in case.contenders if place.kind in contender.counts]
-    rates: dict[str, list[float]] = {contender.name: [] for contender in there}
-    for number in range(rounds + 1):
-        for contender in there:
-            full = contender.counts[place.kind] * (scale if number else scale / 10)
-            count = max(1, round(full / case.batch)) * case.batch
-            seconds = once(place, case, contender, count)
+def compare(place: Place, case: Case, rivals: Iterable[Contender], effort: Effort) -> Comparison:
+    """Ours and each rival in turn, round after round, each run about as long as the others."""
+    contenders = (case.contenders[0], *rivals)
+    least = {each.name: each.first * min(1.0, 4 * effort.scale) for each in contenders}
+    counts = {name: whole(case, count) for name, count in least.items()}
+    runs: dict[str, list[tuple[int, Spent]]] = {name: [] for name in counts}
+    fake = place.broker == FAKE
+    for number in range(effort.rounds + 1):
+        for contender in contenders:
+            name = contender.name
+            count = counts[name]
+            spent = once(place, case, contender, count)
+            length = min(MOST[fake], count / spent.seconds * SECONDS[fake]) * effort.scale
+            counts[name] = whole(case, max(length, least[name]))
             if number:
-                rates[contender.name].append(count / seconds)
-    mine, *others = (Timing(name, statistics.median(found), min(found), max(found)) for name, found in rates.items())
-    targets = {contender.name: contender.targets.get(place.kind) for contender in there}
-    return Comparison(place.kind, place.name, case.key, case.title, mine, tuple(others), targets)
+                runs[name].append((count, spent))
+    mine, *others = (timing(name, found) for name, found in runs.items())
+    targets = {contender.name: contender.targets.get(key(place)) for contender in contenders}
+    return Comparison(key(place), place.name, case.key, case.title, mine, tuple(others), targets)
 
 
-def once(place: Place, case: Case, contender: Contender, count: int) -> float:
-    """The seconds of one run, and a look whether it did its work. Raises BenchmarkError."""
+def timing(name: str, runs: list[tuple[int, Spent]]) -> Timing:
+    """Of all rounds."""
+    rates = [count / spent.seconds for count, spent in runs]
+    costs = [spent.cpu / count * 1e6 for count, spent in runs if spent.cpu is not None]
+    return Timing(name, statistics.median(rates), min(rates), max(rates), statistics.median(costs) if costs else None)
+
+
+def whole(case: Case, count: float) -> int:
+    """The nearest number of messages that is a number of batches."""
+    return max(1, round(count / case.batch)) * case.batch
+
+
+def once(place: Place, case: Case, contender: Contender, count: int, profiler: Profile | None = None) -> Spent:
+    """One run, and a look whether it did its work. Raises BenchmarkError."""
     queue = place.prepare(0 if case.sends else count)
     gc.collect()  # nobody pays for the garbage of the one before
-    seconds = contender.run(place.url, queue, count)
+    with profiler or nullcontext():
+        spent = contender.run(place, queue, count)
     if case.sends:
         place.finish(queue, sent=count)
     else:
         place.finish(queue, acked=count if contender.acks else 0)
-    return seconds
+    return spent

@@ -1,4 +1,4 @@
-"""activemq-client over OpenWire, where Java and Maven are there: one JVM for the whole run, so that it is warm."""
+"""activemq-client over OpenWire and qpid-jms over AMQP, where Java and Maven are there: one warm JVM for all."""
 
 from __future__ import annotations
 
@@ -7,35 +7,71 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from benchmarks.places import BenchmarkError, read_line
+from benchmarks.cases import Contender, JavaRun
+from benchmarks.naming import AMQP
+from benchmarks.places import Place, read_line
+from benchmarks.results import BenchmarkError
+from benchmarks.stopwatch import Spent
+from redelivery.testing.real import RealBroker
 
 POM = Path(__file__).with_name("java") / "pom.xml"
 BUILT = Path(__file__).with_name("out") / "java"
 
 
+NO_TRANSACTIONS: Final = frozenset(("rabbitmq",))  # over AMQP
+
+
 class JavaClient:
     """Each call is one run in the JVM; it returns the seconds that the messages took."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self, classpath: str) -> None:
+        self._command = ["java", "-cp", classpath, "Bench"]
+        self._process: subprocess.Popen[bytes] | None = None
 
-    def consume(self, queue: str, count: int, *, mode: int, batch: int = 0) -> float:
-        """``mode``: the number of JMS, 4 for INDIVIDUAL_ACKNOWLEDGE."""
-        return self._run(f"consume {queue} {count} {mode} {batch}")
+    def contender(self, broker: RealBroker, protocol: str, java: JavaRun) -> Contender | None:
+        """The JMS client beside ours: by OpenWire beside STOMP where there is one, else by AMQP; None: by neither."""
+        if java.batch and broker.name in NO_TRANSACTIONS:
+            return None
+        if protocol == "stomp" and "openwire" in broker.urls:
+            name, url, prefix = "Java activemq-client", broker.urls["openwire"], ""
+        elif broker.name in AMQP:
+            names = AMQP[broker.name]
+            prefix = names.prefix if java.window else names.there("")  # a queue to consume is there
+            name, url = "Java qpid-jms", broker.urls["amqp"]
+        else:
+            return None
 
-    def send(self, queue: str, count: int, *, window: int) -> float:
-        """Persistent; one by one, or at most ``window`` unanswered."""
-        return self._run(f"send {queue} {count} {window}")
+        def run(_place: Place, queue: str, count: int) -> Spent:
+            verb = f"send {java.window}" if java.window else f"consume {java.mode} {java.batch}"
+            return Spent(self._run(f"{url} {prefix}{queue} {count} {verb}"), None)
+
+        return Contender(name, run, first=1000)
+
+    def close(self) -> None:
+        """End the JVM; the next run has another one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            with process:  # closes the pipes and waits
+                pass
 
     def _run(self, line: str) -> float:
+        if self._process is None:
+            self._process = subprocess.Popen(  # noqa: S603  a fixed command
+                self._command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
         assert self._process.stdin is not None, "started with a pipe"
         self._process.stdin.write(f"{line}\n".encode())
-        answer = read_line(self._process, "the Java client").strip()
         try:
+            answer = read_line(self._process, "the Java client").strip()
             return float(answer)
         except ValueError:
             raise BenchmarkError(f"the Java client, {line!r}: {answer}") from None
+        except BenchmarkError:
+            self.close()  # it hangs, or has ended
+            raise
 
 
 def missing() -> str | None:
@@ -45,17 +81,18 @@ def missing() -> str | None:
 
 
 @contextmanager
-def java_client(openwire_url: str) -> Iterator[JavaClient]:
-    """Compiled, started, and ended on leaving. Raises BenchmarkError where it does not compile."""
-    maven = ["mvn", "-q", "-B", "-f", str(POM), "compile", "dependency:build-classpath"]
-    maven.append(f"-Dmdep.outputFile={BUILT / 'classpath'}")
-    built = subprocess.run(maven, capture_output=True, text=True, check=False)  # noqa: S603  a fixed command
-    if built.returncode:
-        raise BenchmarkError(f"the Java client does not compile:\n{built.stdout}{built.stderr}")
-    classpath = f"{BUILT / 'classes'}:{(BUILT / 'classpath').read_text(encoding='utf-8').strip()}"
-    command = ["java", "-cp", classpath, "Bench", openwire_url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:  # noqa: S603  a fixed command
-        try:
-            yield JavaClient(process)
-        finally:
-            process.terminate()
+def java_client() -> Iterator[JavaClient]:
+    """Compiled where that is to be done, and ended on leaving. Raises BenchmarkError where it does not compile."""
+    classpath, made = BUILT / "classpath", BUILT / "classes" / "Bench.class"
+    sources = (POM, POM.with_name("Bench.java"))
+    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+        maven = ["mvn", "-q", "-B", "-f", str(POM), "compile", "dependency:build-classpath"]
+        maven.append(f"-Dmdep.outputFile={classpath}")
+        built = subprocess.run(maven, capture_output=True, text=True, check=False)  # noqa: S603  a fixed command
+        if built.returncode:
+            raise BenchmarkError(f"the Java client does not compile:\n{built.stdout}{built.stderr}")
+    client = JavaClient(f"{made.parent}:{classpath.read_text(encoding='utf-8').strip()}")
+    try:
+        yield client
+    finally:
+        client.close()

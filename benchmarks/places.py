@@ -1,27 +1,41 @@
-"""Where a case runs: the fake peer, or an ActiveMQ Classic. Both give a queue with messages and check it afterwards."""
+"""Where a case runs: a fake peer, or a real broker. Both give a queue with messages and check it afterwards."""
 
 from __future__ import annotations
 
 import json
 import select
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedRWPair
 from itertools import count
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
+from benchmarks.naming import AMQP, STOMP
+from benchmarks.plain_amqp import PlainAmqp
+from benchmarks.plain_stomp import PlainStomp
+from benchmarks.results import BenchmarkError
+from redelivery.testing.real import RealBroker
+
 ANSWER_TIMEOUT = 60.0  # seconds
+PATIENCE = 0.2  # seconds in which what was not acknowledged would come again
+FAKE: Final = "fake"
+PAIRS: Final = (
+    ("activemq", ("stomp", "amqp")),
+    ("artemis", ("stomp", "amqp")),
+    ("qpid", ("amqp",)),
+    ("rabbitmq", ("stomp", "amqp")),
+    ("hornetq", ("stomp",)),
+)
+COUNTED: Final = {"stomp": ("SEND", "ACK"), "amqp": ("transfers", "accepted")}  # what a fake peer calls sent, acked
 
 
 class Place(Protocol):
-    """What a contender is let loose on."""
+    """What a contender is let loose on; ``broker`` is `FAKE` or a name of `PAIRS`."""
 
-    kind: str
+    protocol: str
+    broker: str
     name: str
     url: str
 
@@ -32,8 +46,9 @@ class Place(Protocol):
         """After the client has left: check what arrived and leave nothing behind. Raises BenchmarkError."""
 
 
-class BenchmarkError(Exception):
-    """A run that did not do its work: its time means nothing."""
+def key(place: Place) -> str:
+    """As in ``amqp/artemis``."""
+    return f"{place.protocol}/{place.broker}"
 
 
 def read_line(process: subprocess.Popen[bytes], what: str) -> str:
@@ -48,44 +63,46 @@ def read_line(process: subprocess.Popen[bytes], what: str) -> str:
 
 
 class FakePlace:
-    """`benchmarks.fake_peer` in its own process."""
+    """A module of `benchmarks.peers` in its own process."""
 
-    kind = "fake"
-    name = "fake peer"
+    broker = FAKE
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
-        self.url = f"stomp://127.0.0.1:{int(read_line(process, 'the fake peer'))}"
+    def __init__(self, protocol: str, process: subprocess.Popen[bytes]) -> None:
+        self.protocol, self.process = protocol, process
+        self.name = f"{protocol.upper()}, fake peer"
+        self.url = f"{protocol}://127.0.0.1:{int(read_line(process, 'the fake peer'))}"
 
     def prepare(self, messages: int, size: int = 1024, kind: str = "text") -> str:
         return f"bench.{messages}.{size}.{kind}"
 
     def finish(self, queue: str, *, sent: int | None = None, acked: int | None = None) -> None:
         counts: dict[str, Any] = json.loads(read_line(self.process, "the fake peer"))
-        for name, wanted in (("SEND", sent), ("ACK", acked)):
+        for name, wanted in zip(COUNTED[self.protocol], (sent, acked), strict=True):
             if wanted is not None and counts[name] != wanted:
-                raise BenchmarkError(f"{queue}: the peer saw {counts[name]} {name} frames instead of {wanted}")
+                raise BenchmarkError(f"{queue}: the peer counted {name} {counts[name]} times instead of {wanted}")
 
 
 @contextmanager
-def fake_place() -> Iterator[FakePlace]:
-    """The fake peer, started and stopped."""
-    command = [sys.executable, "-m", "benchmarks.fake_peer"]
+def fake_place(protocol: str) -> Iterator[FakePlace]:
+    """A fake peer, started and stopped."""
+    command = [sys.executable, "-m", f"benchmarks.peers.{protocol}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:  # noqa: S603  a fixed command
         try:
-            yield FakePlace(process)
+            yield FakePlace(protocol, process)
         finally:
             process.terminate()
 
 
-class ClassicPlace:
-    """A running ActiveMQ Classic; its queues are filled and drained by plain frames, outside the measured time."""
+class BrokerPlace:
+    """A running broker by one protocol."""
 
-    kind = "classic"
-
-    def __init__(self, name: str, url: str) -> None:
-        self.name = name
-        self.url = url
+    def __init__(self, protocol: str, broker: RealBroker) -> None:
+        self.protocol, self.broker = protocol, broker.name
+        self.name = f"{protocol.upper()}, {broker.title}"
+        self.url = broker.urls[protocol]
+        self._plain: PlainStomp | PlainAmqp = (
+            PlainStomp(self.url, STOMP[broker.name]) if protocol == "stomp" else PlainAmqp(self.url, AMQP[broker.name])
+        )
         self._prefix = f"redelivery.bench.{uuid4().hex[:8]}"
         self._numbers = count()
 
@@ -93,50 +110,11 @@ class ClassicPlace:
         assert kind == "text", "a real broker is given texts only"
         queue = f"{self._prefix}.{next(self._numbers)}"
         if messages:
-            frame = b"SEND\ndestination:/queue/%b\npersistent:false\n%%b\n%b\0" % (queue.encode(), b"x" * size)
-            with _conversation(self.url) as talk:
-                for _ in range(messages - 1):
-                    talk.write(frame % b"")
-                talk.write(frame % b"receipt:all\n")
-                talk.flush()
-                _lines_to(talk, b"receipt-id:all")
+            self._plain.fill(queue, messages, size)
         return queue
 
     def finish(self, queue: str, *, sent: int | None = None, acked: int | None = None) -> None:
-        with _conversation(self.url) as talk:
-            if acked is not None:
-                talk.write(b"SUBSCRIBE\nid:1\ndestination:/queue/%b\nbrowser:true\n\n\0" % queue.encode())
-                talk.flush()
-                left = _lines_to(talk, b"browser:end").count(b"MESSAGE") - 1  # the end mark is one too
-                if left:
-                    raise BenchmarkError(f"{queue}: {left} messages or more were not acknowledged")
-            if sent is not None:
-                talk.write(b"SUBSCRIBE\nid:2\ndestination:/queue/%b\nack:auto\n\n\0" % queue.encode())
-                talk.flush()
-                for _ in range(sent):
-                    _lines_to(talk, b"MESSAGE")
-
-
-@contextmanager
-def _conversation(url: str) -> Iterator[BufferedRWPair]:
-    parts = urlsplit(url)
-    with (
-        socket.create_connection((parts.hostname, parts.port), timeout=ANSWER_TIMEOUT) as connection,
-        connection.makefile("rwb") as talk,
-    ):
-        login = f"login:{parts.username}\npasscode:{parts.password}\n" if parts.username else ""
-        talk.write(f"CONNECT\naccept-version:1.2\nhost:/\n{login}\n\0".encode())
-        talk.flush()
-        _lines_to(talk, b"CONNECTED")
-        yield talk
-
-
-def _lines_to(talk: BufferedRWPair, wanted: bytes) -> list[bytes]:
-    """The lines up to one that is ``wanted``. Raises BenchmarkError for an ERROR or the end of the stream."""
-    lines: list[bytes] = []
-    while not lines or lines[-1] != wanted:
-        line = talk.readline()
-        if not line or line == b"ERROR\n":
-            raise BenchmarkError(f"waiting for {wanted!r}, got {line!r} {talk.readline()!r}")
-        lines.append(line.rstrip(b"\r\n"))
-    return lines
+        if acked is not None and not self._plain.is_empty(queue, PATIENCE):
+            raise BenchmarkError(f"{queue}: messages were not acknowledged")
+        if sent is not None:
+            self._plain.empty(queue, sent)

@@ -1,14 +1,13 @@
 """Raw stomp.py as its documentation shows it: a listener, ``ack`` in ``on_message``; begin, ack, commit.
 
 What waits for the broker (a commit, a window of sends) waits on the main thread, because the listener's thread is the
-one that reads. Every function returns the seconds that the messages took.
+one that reads. Every function returns what the messages took.
 """
 
 from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -16,6 +15,11 @@ from urllib.parse import urlsplit
 
 import stomp
 from stomp.utils import Frame
+
+from benchmarks.naming import STOMP
+from benchmarks.places import Place
+from benchmarks.results import BenchmarkError
+from benchmarks.stopwatch import Spent, Stopwatch
 
 PATIENCE = 120.0  # seconds without an end: the run has failed
 
@@ -43,6 +47,7 @@ class Handing(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has n
     def __init__(self) -> None:
         self.messages: SimpleQueue[Frame] = SimpleQueue()
         self.receipts: SimpleQueue[str] = SimpleQueue()
+        self.read = 0
 
     def on_message(self, frame: Frame) -> None:
         self.messages.put(frame)
@@ -52,9 +57,9 @@ class Handing(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has n
 
 
 @contextmanager
-def connected(url: str) -> Iterator[stomp.Connection12]:
-    parts = urlsplit(url)
-    connection = stomp.Connection12([(parts.hostname, parts.port)])
+def connected(place: Place) -> Iterator[stomp.Connection12]:
+    parts = urlsplit(place.url)
+    connection = stomp.Connection12([(parts.hostname, parts.port)], vhost=STOMP[place.broker].host)
     connection.connect(parts.username, parts.password, wait=True)
     try:
         yield connection
@@ -62,48 +67,56 @@ def connected(url: str) -> Iterator[stomp.Connection12]:
         connection.disconnect(receipt="bye")  # waits, so that no acknowledgement is cut off
 
 
-def consume(url: str, queue: str, count: int, *, ack: str) -> float:
+def subscribe(connection: stomp.Connection12, place: Place, queue: str, ack: str) -> None:
+    names = STOMP[place.broker]
+    connection.subscribe(names.prefix + queue, id="1", ack=ack, headers=dict(names.subscribe))
+
+
+def consume(place: Place, queue: str, count: int, *, ack: str) -> Spent:
     """``ack``: auto, or client-individual with an ACK for each message."""
-    with connected(url) as connection:
+    with connected(place) as connection:
         reading = Reading(connection, count, ack != "auto")
         connection.set_listener("", reading)
-        start = time.perf_counter()
-        connection.subscribe(f"/queue/{queue}", id="1", ack=ack)
-        assert reading.done.wait(PATIENCE), f"{reading.left} of {count} messages did not come"
-        return time.perf_counter() - start
+        watch = Stopwatch()
+        subscribe(connection, place, queue, ack)
+        if not reading.done.wait(PATIENCE):
+            raise BenchmarkError(f"{queue}: {reading.left} of {count} messages did not come")
+        return watch.stop()
 
 
-def consume_transacted(url: str, queue: str, count: int, *, batch: int, nodelay: bool) -> float:
+def consume_transacted(place: Place, queue: str, count: int, *, batch: int, nodelay: bool) -> Spent:
     """``nodelay``: TCP_NODELAY set by hand, which stomp.py never does."""
-    with connected(url) as connection:
+    with connected(place) as connection:
         handing = Handing()
         connection.set_listener("", handing)
         if nodelay:
             connection.transport.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        start = time.perf_counter()
-        connection.subscribe(f"/queue/{queue}", id="1", ack="client-individual")
+        watch = Stopwatch()
+        subscribe(connection, place, queue, "client-individual")
         for number in range(count // batch):
             transaction = connection.begin()
             for _ in range(batch):
                 frame = handing.messages.get(timeout=PATIENCE)
-                assert frame.body, frame.headers["message-id"]
+                handing.read += len(frame.body) + len(frame.headers["message-id"])
                 connection.ack(frame.headers["ack"], transaction=transaction)
             connection.commit(transaction, receipt=str(number))
             handing.receipts.get(timeout=PATIENCE)
-        return time.perf_counter() - start
+        return watch.stop()
 
 
-def send(url: str, queue: str, count: int, *, window: int) -> float:
+def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
     """Persistent, each with a receipt, at most ``window`` of them open."""
     body = "x" * 1024
-    with connected(url) as connection:
+    names = STOMP[place.broker]
+    destination, headers = names.prefix + queue, {"persistent": "true"} | dict(names.send)
+    with connected(place) as connection:
         handing = Handing()
         connection.set_listener("", handing)
-        start = time.perf_counter()
+        watch = Stopwatch()
         for number in range(count):
             if number >= window:
                 handing.receipts.get(timeout=PATIENCE)
-            connection.send(f"/queue/{queue}", body, headers={"persistent": "true"}, receipt=str(number))
+            connection.send(destination, body, headers=dict(headers), receipt=str(number))
         for _ in range(min(window, count)):
             handing.receipts.get(timeout=PATIENCE)
-        return time.perf_counter() - start
+        return watch.stop()

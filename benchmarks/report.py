@@ -1,27 +1,47 @@
-"""The results as a table on the terminal, as JSON, as a page of the documentation and as a plot."""
+"""The results as a table on the terminal, as JSON, and as a page of the documentation."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
-from benchmarks.results import Comparison, Measure, Results
+from benchmarks.results import Comparison, Measure, Profile, Results, Timing
 
-HEADS = ("case", "msg/s", "against", "msg/s", "ratio", "target", "reached")
-INTRODUCTION = """\
+HEADS: Final = ("case", "msg/s", "CPU µs", "against", "msg/s", "CPU µs", "ratio", "target", "reached")
+INTRODUCTION: Final = """\
 # Benchmarks
 
-Written by `make bench`; every number below is from that run. Do not edit.
+Written by `make bench`; every number below is from one run, unless it is said to have been run again. Do not edit.
 
-redelivery is measured through its public API, with the options that it has by default, against raw stomp.py used as
-its documentation shows it, in turn (ours, theirs, ours, …) in the same process on the same peer. The ratio is that of
-the medians. Bodies are texts of 1 KiB, and body and message id of every message are read. The *fake peer* does nothing
-but write messages and answer receipts, faster than any Python client can take them, so it shows what the clients cost;
-on a real broker the broker's own work comes on top. There the messages consumed are non-persistent, those sent are
-persistent. After every run it is checked that each message was acknowledged or had arrived.
+redelivery is measured through its public API, with the options that it has by default, against raw stomp.py and raw
+proton used as their documentation shows them, and beside the Java clients on the same broker in the same mode:
+activemq-client over OpenWire beside STOMP where the broker speaks it, qpid-jms elsewhere. They run in turn (ours,
+theirs, ours, …). The ratio is that of the medians. Bodies are texts of 1 KiB, and body and message id of every message
+are read. A *fake peer* does nothing but write messages and answer, faster than any Python client can take them, so it
+shows what the clients cost; on a real broker the broker's own work comes on top. There the messages consumed are
+non-persistent, those sent are persistent. *CPU µs* is the processor time of this process per message, connecting and
+closing included. After every run it is checked that each message was acknowledged or had arrived.
 """
+BEHIND: Final = """\
+## Behind the Java client: where the time goes
+
+Where a Java client is ahead on a pair, the same case once more under a profiler. *Waiting* is the share of the time,
+without the profiler, in which our process had nothing to do: the broker, or the Java client's processor beside it, sets
+the pace. The functions are those that cost most of the processor time.
+"""
+
+
+SPARK: Final = """\
+The steps of `spark.readStream.format("jms")`, in `local[2]` and into nowhere (the sink `noop`), without its first
+batch. *The same session outside Spark* receives, makes columns and writes durable segments in the same way, with no
+Spark around it; both are measured in turn. *Without a broker* the receiver of executors is given rows that were made
+before, or messages out of nowhere, and does all the rest: segments, log, offsets, and what Spark reads. A source that
+*does nothing* shows what an empty batch costs in Spark itself, with a checkpoint on the same disk.
+"""
+GROUPS: Final = {"Spark source": SPARK}
 
 
 def reached(value: bool | None) -> str:
@@ -29,7 +49,12 @@ def reached(value: bool | None) -> str:
     return "" if value is None else "yes" if value else "**no**"
 
 
-def comparison_rows(comparisons: tuple[Comparison, ...]) -> Iterator[tuple[str, ...]]:
+def cpu(timing: Timing) -> str:
+    """For a reader: nothing where it was not ours to measure."""
+    return "" if timing.cpu is None else f"{timing.cpu:.1f}"
+
+
+def comparison_rows(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, ...]]:
     """A row for each contender."""
     for each in comparisons:
         for other in each.others:
@@ -37,54 +62,88 @@ def comparison_rows(comparisons: tuple[Comparison, ...]) -> Iterator[tuple[str, 
             yield (
                 each.title,
                 f"{each.mine.median:,.0f}",
+                cpu(each.mine),
                 other.name,
                 f"{other.median:,.0f}",
+                cpu(other),
                 f"{each.ratio(other):.2f}",
                 "" if target is None else f"≥ {target:g}",
                 reached(each.reached(other)),
             )
 
 
-def measure_rows(measures: tuple[Measure, ...]) -> Iterator[tuple[str, ...]]:
+def measure_rows(measures: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
     """A row for each number."""
     for each in measures:
         limit = "" if each.limit is None else f"{'≤' if each.at_most else '≥'} {each.limit:g}"
         yield each.title, f"{each.value:,.2f} {each.unit}", limit, reached(each.reached)
 
 
-def tables(results: Results) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
-    """Title, heads and rows of each table."""
-    for place in dict.fromkeys(each.place for each in results.comparisons):
-        yield place, HEADS, list(comparison_rows(tuple(each for each in results.comparisons if each.place == place)))
-    if results.measures:
-        yield "by themselves", ("what", "measured", "limit", "reached"), list(measure_rows(results.measures))
+def profile_rows(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
+    """A row for each case in which somebody is ahead."""
+    for each in profiles:
+        functions = ", ".join(f"{name} {share:.0%}" for name, share in each.functions)
+        yield each.place_name, each.title, each.against, f"{each.ratio:.2f}", f"{each.waiting:.0%}", functions
+
+
+Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+
+
+def tables(results: Results) -> Iterator[Table]:
+    """Title, heads and rows of each table of numbers."""
+    for name in dict.fromkeys(each.place_name for each in results.comparisons):
+        yield name, HEADS, list(comparison_rows([each for each in results.comparisons if each.place_name == name]))
+    for group in dict.fromkeys(each.group for each in results.measures):
+        rows = measure_rows([each for each in results.measures if each.group == group])
+        yield group, ("what", "measured", "limit", "reached"), list(rows)
+
+
+def reasons(results: Results) -> Table:
+    """The same of the profiles."""
+    heads = ("pair", "case", "against", "ratio", "waiting", "functions")
+    return "Behind the Java client", heads, list(profile_rows(results.profiles))
 
 
 def terminal(results: Results) -> str:
     """Aligned columns, without colours."""
     lines = []
-    for title, heads, rows in tables(results):
+    for title, heads, rows in (*tables(results), *([reasons(results)] if results.profiles else [])):
         widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
         lines += ["", title]
         for row in (heads, *rows):
             cells = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
             lines.append("  ".join(cells).replace("**", "").rstrip())
-    return "\n".join([*lines, "", *results.notes])
+    return "\n".join([*lines, "", *results.notes, *results.failures])
 
 
-def markdown(results: Results, plot: str | None) -> str:
-    """The page."""
+def markdown(results: Results, plot: str | None, curves: str | None = None) -> str:
+    """The page; ``plot`` and ``curves``: files of pictures beside it."""
     facts = ", ".join(f"{name} {value}" for name, value in results.machine.items())
-    rounds = f"{results.settings['rounds']:g} rounds."
+    rounds = f"{results.settings['rounds']:g} rounds, fewer where a real broker has no target."
     lines = [INTRODUCTION, f"Machine: {facts}. {rounds}", ""]
+    lines += [*again(results), ""] if results.again else []
     if plot:
-        lines += [f"![ratio to raw stomp.py and to the Java client, by case]({plot})", ""]
+        lines += [f"![ratio to the raw clients and to the Java clients, by case]({plot})", ""]
     for title, heads, rows in tables(results):
-        lines += [f"## {title[0].upper()}{title[1:]}", ""]
-        lines += ["| " + " | ".join(row) + " |" for row in (heads, tuple("---" for _ in heads), *rows)]
-        lines.append("")
-    lines += [f"- {note}" for note in results.notes]
+        lines += [f"## {title}", "", *([GROUPS[title]] if title in GROUPS else []), *_rows(heads, rows), ""]
+        if curves and title in GROUPS:
+            lines += [f"![rows per second by the rows of a batch]({curves})", ""]
+    if results.profiles:
+        _, heads, rows = reasons(results)
+        lines += [BEHIND, *_rows(heads, rows), ""]
+    lines += [f"- {note}" for note in (*results.notes, *results.failures)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def again(results: Results) -> Iterator[str]:
+    """Which cases are not of the run that the rest is of."""
+    for date in sorted(set(results.again.values())):
+        names = ", ".join(name for name, when in results.again.items() if when == date)
+        yield f"Run again later, on {date}, so that these numbers are of another run than the others: {names}."
+
+
+def _rows(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return ["| " + " | ".join(row) + " |" for row in (heads, tuple("---" for _ in heads), *rows)]
 
 
 def write_json(results: Results, path: Path) -> None:
@@ -94,35 +153,3 @@ def write_json(results: Results, path: Path) -> None:
         written["ratios"] = {other.name: round(each.ratio(other), 3) for other in each.others}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def write_plot(results: Results, path: Path) -> bool:
-    """The ratios as bars on a logarithmic scale, targets as marks; False where matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    places = list(dict.fromkeys(each.place for each in results.comparisons))
-    figure = Figure(figsize=(10, 1 + 0.24 * sum(len(each.others) for each in results.comparisons)), layout="tight")
-    heights = [sum(len(each.others) for each in results.comparisons if each.place == place) for place in places]
-    axes = figure.subplots(len(places), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for place, axis in zip(places, axes, strict=True):
-        bars = [(each, other) for each in results.comparisons if each.place == place for other in each.others]
-        bars.reverse()
-        labels = [f"{each.title}: {other.name}" for each, other in bars]
-        values = [each.ratio(other) for each, other in bars]
-        colours = ["#c0504d" if each.reached(other) is False else "#4472c4" for each, other in bars]
-        drawn = axis.barh(range(len(bars)), [value - 1 for value in values], left=1, color=colours)
-        axis.bar_label(drawn, [f"{value:.{2 if value < 10 else 0}f}" for value in values], fontsize=7, padding=3)
-        axis.set_yticks(range(len(bars)), labels, fontsize=7)
-        for at, (each, other) in enumerate(bars):
-            target = each.targets.get(other.name)
-            if target is not None:
-                axis.plot([target, target], [at - 0.45, at + 0.45], color="black")
-        axis.axvline(1, color="grey", linewidth=0.8)
-        axis.set_xscale("log")
-        axis.set_xlim(min(0.5, *values) * 0.7, max(10.0, *values) * 1.5)
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_title(f"{place}: how many times as fast (black: the target)", fontsize=9)
-    figure.savefig(path, dpi=110)
-    return True

@@ -1,27 +1,35 @@
-"""What was measured, as values; report.py writes them."""
+"""What was measured, as values; report.py and plot.py write them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+class BenchmarkError(Exception):
+    """A run that did not do its work: its time means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Messages per second of one contender: the median of the rounds, and the slowest and fastest of them."""
+    """Messages per second of one contender: the median of the rounds, and the slowest and fastest of them.
+
+    ``cpu``: microseconds of this process's processors per message, the median too; None: it ran elsewhere.
+    """
 
     name: str
     median: float
     slowest: float
     fastest: float
+    cpu: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One case on one place; ``targets``: by contender, the ratio to reach, None for "measured only"."""
+    """One case at one place; ``targets``: by contender, the ratio to reach, None for "measured only"."""
 
-    kind: str
     place: str
+    place_name: str
     key: str
     title: str
     mine: Timing
@@ -40,7 +48,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number with a limit of its own; ``at_most`` says on which side of it we want to be."""
+    """A number with a limit of its own; ``at_most`` says on which side of it we want to be.
+
+    ``group``: the title of its table.
+    """
 
     key: str
     title: str
@@ -48,6 +59,7 @@ class Measure:
     unit: str
     limit: float | None
     at_most: bool = True
+    group: str = "By themselves"
 
     @property
     def reached(self) -> bool | None:
@@ -58,11 +70,45 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """Where the time of a case goes in which another client is ahead.
+
+    ``waiting``: the share of the time in which our process had nothing to do. ``functions``: the shares of the
+    processor time, by function, largest first.
+    """
+
+    place_name: str
+    title: str
+    against: str
+    ratio: float
+    waiting: float
+    functions: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How a speed grows with something: (that, rows per second), one line of a plot."""
+
+    key: str
+    title: str
+    points: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
-    """One run of the whole."""
+    """One run of the whole.
+
+    ``failures``: cases that broke off at a real broker; each begins with the name of its case. ``ran``: the names of
+    all that were begun. ``again``: of those that were run again later, and when.
+    """
 
     machine: Mapping[str, str]
     settings: Mapping[str, float]
     comparisons: tuple[Comparison, ...]
     measures: tuple[Measure, ...]
+    profiles: tuple[Profile, ...]
     notes: tuple[str, ...]
+    failures: tuple[str, ...]
+    curves: tuple[Curve, ...] = ()
+    ran: tuple[str, ...] = ()
+    again: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import redelivery
 from benchmarks.ours import PATIENCE, consume
@@ -93,25 +93,24 @@ def memory(place: FakePlace, few: int, many: int) -> Measure:
         queue = place.prepare(count)
         tracemalloc.start()
         try:
-            consume(place.url, queue, count, mode=AckMode.INDIVIDUAL)
+            consume(place, queue, count, mode=AckMode.INDIVIDUAL)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
         place.finish(queue, acked=count)
     grown = (peaks[2] - peaks[1]) / (many - few)
-    return Measure("memory", "memory kept for each message consumed and acknowledged", max(0.0, grown), "bytes", 1)
+    title = f"memory kept for each message consumed and acknowledged, {place.protocol}"
+    return Measure(f"memory-{place.protocol}", title, max(0.0, grown), "bytes", 1)
 
 
-def measure(place: FakePlace, scale: float) -> tuple[Measure, ...]:
+def measure(places: Sequence[FakePlace], scale: float) -> tuple[Measure, ...]:
     """All of the above."""
     seconds = max(1.0, 5 * scale)
-    late = lateness(max(100, int(10_000 * scale)))
-    empty = place.prepare(0)
-    over_stomp = idle(place.url, empty, "stomp", seconds)
-    place.finish(empty)
-    return (
-        late,
-        over_stomp,
-        idle("vm://benchmark-idle", "idle", "vm", seconds),
-        memory(place, max(200, int(5_000 * scale)), max(1_000, int(50_000 * scale))),
-    )
+    found = [lateness(max(100, int(10_000 * scale)))]
+    for place in places:
+        empty = place.prepare(0)
+        found.append(idle(place.url, empty, place.protocol, seconds))
+        place.finish(empty)
+    found.append(idle("vm://benchmark-idle", "idle", "vm", seconds))
+    few, many = max(200, int(5_000 * scale)), max(1_000, int(50_000 * scale))
+    return (*found, *(memory(place, few, many) for place in places))

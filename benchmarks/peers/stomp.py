@@ -1,4 +1,4 @@
-"""A STOMP peer that out-runs any Python client: ``python -m benchmarks.fake_peer [--port 0]``.
+"""A STOMP peer that out-runs any Python client: ``python -m benchmarks.peers.stomp [--port 0]``.
 
 It is no broker. A SUBSCRIBE to ``/queue/bench.<n>.<size>.<kind>`` gets n MESSAGE frames of size bytes, written from a
 block that was encoded once; everything else is read, counted and forgotten, and every receipt is answered. It names
@@ -11,34 +11,17 @@ also inside a transaction. When a connection ends, one line of JSON says what ca
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import select
 import socket
-import threading
-from collections import deque
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
-READ = 1 << 18
+from benchmarks.peers.door import Door, body_of, listen, parse_queue
+
 BLOCK = 50  # frames per block: one write, one step of the window
 LARGE = 1 << 16  # from this size on a frame is written in two parts and its body is never copied
 EPOCH = b"~epoch~~"  # replaced in every block, so that no two messages of a subscription share an id
 HEAD = 400  # a receipt is looked for in so many bytes of a frame, not in its body
 COUNTED = (b"SEND", b"ACK", b"NACK", b"BEGIN", b"COMMIT", b"ABORT")
 CONNECTED = b"CONNECTED\nserver:ActiveMQ/5.18.3\nheart-beat:0,0\nsession:ID\\cbench-1\nversion:1.2\n\n\0\n"
-
-
-@lru_cache(maxsize=4)
-def body_of(size: int, kind: str) -> bytes:
-    """A body of one kind; kept, so that only the first subscription pays for making it."""
-    if kind == "nul":
-        return bytes(size)
-    if kind == "random":
-        chunk = os.urandom(min(size, 1 << 20))
-        return (chunk * (size // max(1, len(chunk)) + 1))[:size]
-    return b"x" * size
 
 
 def head_of(subscription: bytes, number: int, size: int, kind: str) -> bytes:
@@ -54,14 +37,13 @@ class Feed:
     """The messages of one subscription, as far as its window lets them go."""
 
     def __init__(self, headers: Mapping[bytes, bytes], counts: Mapping[bytes, int]) -> None:
-        _, count, size, kind = headers[b"destination"].decode().removeprefix("/queue/").split(".")
-        self.count, self.size, self.kind = int(count), int(size), kind
+        self.count, self.size, self.kind = parse_queue(headers[b"destination"].decode().removeprefix("/queue/"))
         automatic = headers.get(b"ack", b"auto") == b"auto"
         self.window = self.count if automatic else int(headers.get(b"activemq.prefetchSize", 1000))
         self.sent, self.counts, self.acked_before = 0, counts, counts[b"ACK"]
         self.step = 1 if self.size >= LARGE else max(1, min(BLOCK, self.window // 2))
-        self.body = body_of(self.size, kind)
-        self.heads = [head_of(headers[b"id"], number, self.size, kind) for number in range(self.step)]
+        self.body = body_of(self.size, self.kind)
+        self.heads = [head_of(headers[b"id"], number, self.size, self.kind) for number in range(self.step)]
         self.block = b"" if self.size >= LARGE else b"".join(head + self.body + b"\0\n" for head in self.heads)
 
     def next(self) -> Iterable[bytes]:
@@ -80,70 +62,33 @@ class Feed:
         return (block.replace(EPOCH, epoch),)
 
 
-class Door:
-    """One connection, served by one thread that reads and writes in turn."""
+class StompDoor(Door):
+    """One connection."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self.socket = connection
+        super().__init__(connection)
         self.feed: Feed | None = None
-        self.out: deque[memoryview] = deque()
-        self.rest = b""
-        self.over = False
-        self.counts = dict.fromkeys(COUNTED, 0)
+        self.seen = dict.fromkeys(COUNTED, 0)
 
-    def serve(self) -> None:
-        """Until the client is gone."""
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.setblocking(False)
-        poll = select.poll()
-        poll.register(self.socket, select.POLLIN)
-        interest = select.POLLIN
-        with self.socket:
-            try:
-                while not self.over or self.out:
-                    wanted = select.POLLIN | (select.POLLOUT if self.out or self.refill() else 0)
-                    if wanted != interest:
-                        poll.modify(self.socket, wanted)
-                        interest = wanted
-                    ((_, event),) = poll.poll()
-                    if event & ~select.POLLOUT and not self.read():
-                        break
-                    if event & select.POLLOUT:
-                        self.write()
-            except ConnectionError:
-                pass  # a client may leave as it likes; the counts below say how far it came
-        print(json.dumps({name.decode(): count for name, count in self.counts.items()}), flush=True)
+    def counts(self) -> dict[str, int]:
+        """Frames by command."""
+        return {name.decode(): count for name, count in self.seen.items()}
 
     def refill(self) -> bool:
-        """Take the next block of the feed; False when there is none to write."""
+        """The next block of the feed."""
         if self.feed is not None:
             self.out.extend(memoryview(part) for part in self.feed.next())
         return bool(self.out)
 
-    def write(self) -> None:
-        """As much as the socket takes."""
-        try:
-            while self.out:
-                sent = self.socket.send(self.out[0])
-                if sent < len(self.out[0]):
-                    self.out[0] = self.out[0][sent:]
-                    return
-                self.out.popleft()
-        except BlockingIOError:
-            return
-
-    def read(self) -> bool:
-        """Take what came and answer it; False at the end of the stream."""
-        data = self.socket.recv(READ)
-        if not data:
-            return False
+    def take(self, data: bytes) -> None:
+        """Count the frames and answer their receipts."""
         end = data.rfind(b"\0")
         if end < 0:
-            self.rest += data
-            return True
-        whole, self.rest = self.rest + data[:end], data[end + 1 :]
+            self.rest = data
+            return
+        whole, self.rest = data[:end], data[end + 1 :]
         answers: list[bytes] = []
-        counts = self.counts
+        counts = self.seen
         for frame in whole.split(b"\0"):
             if frame[:1] == b"\n":  # ends of line between frames
                 frame = frame.lstrip(b"\n")
@@ -157,31 +102,18 @@ class Door:
                 answers += (b"RECEIPT\nreceipt-id:", frame[at + 9 : frame.find(b"\n", at + 9)], b"\n\n\0\n")
         if answers:
             self.out.append(memoryview(b"".join(answers)))
-            self.write()
-        return True
 
     def control(self, command: bytes, frame: bytes) -> tuple[bytes, ...]:
         """The frames that come once: the newest subscription is the one that is fed."""
         if command in (b"CONNECT", b"STOMP"):
             return (CONNECTED,)
         if command == b"SUBSCRIBE":
-            self.feed = Feed(dict(line.partition(b":")[::2] for line in frame.split(b"\n")[1:]), self.counts)
+            self.feed = Feed(dict(line.partition(b":")[::2] for line in frame.split(b"\n")[1:]), self.seen)
         elif command in (b"UNSUBSCRIBE", b"DISCONNECT"):
             self.feed = None
             self.over = command == b"DISCONNECT"
         return ()
 
 
-def main() -> None:
-    """Listen until killed; the first line written is the port."""
-    parser = argparse.ArgumentParser(description="a STOMP peer that out-runs any Python client")
-    parser.add_argument("--port", type=int, default=0, help="0 (the default): any free one; it is printed")
-    with socket.create_server(("127.0.0.1", parser.parse_args().port)) as server:
-        print(server.getsockname()[1], flush=True)
-        while True:
-            connection, _ = server.accept()
-            threading.Thread(target=Door(connection).serve, daemon=True).start()
-
-
 if __name__ == "__main__":
-    main()
+    listen(StompDoor, "STOMP")

@@ -1,0 +1,91 @@
+"""The transfers of one receiver: canned frames, of which only the numbers change."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from benchmarks.peers.door import body_of
+from benchmarks.peers.values import Encoded, Signed, Small, Symbol, described
+
+BLOCK = 256  # frames that are patched and written at once
+LARGE = 1 << 16  # bytes of a frame: a larger message is split, and its body is never copied
+ID, DIGITS = "ID:bench-3:1:1:1:", b"~digits~"  # the digits, hexadecimal, are the delivery's number
+NUMBER, TAG = b"~id~", b"~tg~"  # the same number in four bytes
+
+
+def frame(body: bytes, channel: int = 0, kind: int = 0) -> bytes:
+    """One frame; ``kind`` is 1 for SASL."""
+    return struct.pack(">IBBH", 8 + len(body), 2, kind, channel) + body
+
+
+def message(size: int, kind: str, *, durable: bool = True, to: str = "bench") -> tuple[bytes, bytes]:
+    """One as ActiveMQ Classic writes it, in two parts: all that stands before the bytes of the body, and they."""
+    text = kind == "text"
+    annotations = {Symbol("x-opt-jms-msg-type"): Signed(5 if text else 3), Symbol("x-opt-jms-dest"): Signed(0)}
+    created = Encoded(b"\x83" + struct.pack(">q", 1_700_000_000_000))
+    head = (
+        described(0x70, [durable, Small(4)])  # and the priority
+        + described(0x72, annotations)
+        + described(0x73, [ID + DIGITS.decode(), None, to, *[None] * 6, created])
+        + (b"\x00\x53\x77\xb1" if text else b"\x00\x53\x75\xb0")
+        + struct.pack(">I", size)
+    )
+    return head, body_of(size, kind)
+
+
+def transfer(handle: int, *, first: bool, more: bool) -> bytes:
+    """The performative, its number and tag still to be filled in."""
+    delivery = [Encoded(b"\x70" + NUMBER), Encoded(b"\xa0\x04" + TAG), 0] if first else [None] * 3
+    return described(0x14, [handle, *delivery, False, more])
+
+
+class Feed:
+    """So many messages, as far as credit and the session's window let them go."""
+
+    def __init__(self, channel: int, handle: int, count: int, size: int, kind: str, largest_frame: int) -> None:
+        self.channel, self.handle, self.left = channel, handle, count
+        self.used = self.limit = 0  # the link's delivery count, and how far the credit lets it grow
+        self.draining = False
+        head, self.body = message(size, kind)
+        self.chunk = min(largest_frame, LARGE) - 8 - len(head) - len(transfer(handle, first=True, more=True))
+        self.large = size > self.chunk
+        self.frames = len(range(0, size, self.chunk)) if self.large else 1  # of one delivery
+        self.step = 1 if self.large else min(BLOCK, max(1, count))
+        start = transfer(handle, first=True, more=self.large) + head
+        self.places = [(start.index(mark) + 8, len(mark)) for mark in (NUMBER, TAG, DIGITS)]
+        self.head = start
+        self.block = bytearray() if self.large else bytearray(frame(start + self.body, channel) * self.step)
+
+    def next(self, number: int, window: int) -> tuple[int, list[memoryview]]:
+        """How many deliveries may go now, and their frames; ``number`` is the first one's, ``window`` in frames."""
+        taken = min(self.step, self.limit - self.used, self.left, window // self.frames)
+        if taken <= 0:
+            return 0, []
+        self.used += taken
+        self.left -= taken
+        if self.large:
+            return 1, list(self.split(number))
+        length = len(self.block) // self.step
+        self.fill(self.block, length, self.step, number)
+        return taken, [memoryview(bytes(memoryview(self.block)[: taken * length]))]
+
+    def fill(self, block: bytearray, length: int, frames: int, number: int) -> None:
+        """Number the deliveries of a block of frames of one length: byte by byte, each in all frames at once."""
+        numbers = struct.pack(f">{frames}I", *range(number, number + frames))
+        for (at, width), digits in zip(self.places, (numbers, numbers, numbers.hex().encode()), strict=True):
+            for byte in range(width):
+                block[at + byte :: length] = digits[byte::width]
+
+    def split(self, number: int) -> Iterable[memoryview]:
+        """One large delivery as frames."""
+        body = memoryview(self.body)
+        for at in range(0, len(body), self.chunk):
+            part = body[at : at + self.chunk]
+            more = at + self.chunk < len(body)
+            head = self.head if not at else transfer(self.handle, first=False, more=more)
+            opening = bytearray(struct.pack(">IBBH", 8 + len(head) + len(part), 2, 0, self.channel) + head)
+            if not at:
+                self.fill(opening, len(opening), 1, number)
+            yield memoryview(opening)
+            yield part

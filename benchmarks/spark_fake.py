@@ -1,0 +1,160 @@
+"""The data source `jms-fake`: the executor's receiver with something out of nowhere in the place of a broker.
+
+All that comes after is the product's: segments, the log, offsets, and what Spark reads; of messages the columns too.
+The source `idle` beside it does nothing at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, Self
+from unittest.mock import patch
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from redelivery import Message, Queue
+from redelivery.model.values import Value
+from redelivery.spark import executor
+from redelivery.spark.columns import Columns
+from redelivery.spark.executor import ExecutorStreamReader, SharePartition
+from redelivery.spark.intake import Fill
+from redelivery.spark.options import SourceOptions
+from redelivery.spark.probe import Probe
+from redelivery.spark.source import DefaultSource
+
+FORMAT, IDLE = "jms-fake", "idle"
+# As many rows as are asked for, made once; as many messages, of which rows are made; and nothing.
+ROWS, MESSAGES, EMPTY = Queue("bench.rows"), Queue("bench.messages"), Queue("bench.empty")
+BODY: Final = "x" * 1024
+PROPERTIES: Final[Mapping[str, Value]] = {"region": "eu", "number": "17"}
+HEADERS: Final = {"destination": MESSAGES, "timestamp": 1_750_000_000_000, "priority": 4, "persistent": True}
+
+
+class FakeSource(DefaultSource):
+    """`jms` with another name and another receiver."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamReader(self, schema: Any) -> FakeReader:
+        del schema
+        return FakeReader(SourceOptions.parse(dict(self.options)))
+
+
+class FakeReader(ExecutorStreamReader):
+    """Has always something to receive."""
+
+    def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, Any]:
+        self._probe = self._probe or Ready(self.options)
+        return super().latestOffset(start, limit)
+
+    def read(self, partition: SharePartition) -> Iterator[Any]:
+        with patch.object(executor, "Intake", FakeIntake):
+            yield from super().read(partition)
+
+
+class IdleSource(DataSource):  # type: ignore[misc]  # pyspark has no types for us
+    """Nothing, again and again: what an empty batch costs without us."""
+
+    @classmethod
+    def name(cls) -> str:
+        return IDLE
+
+    def schema(self) -> str:
+        return "body binary"
+
+    def streamReader(self, schema: Any) -> IdleReader:
+        del schema
+        return IdleReader()
+
+
+class IdleReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
+    """Counts its batches."""
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"seq": 0}
+
+    def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, int]:
+        del limit
+        return {"seq": start["seq"] + 1}
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
+        del start, end
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        del partition
+        yield from ()
+
+
+class Ready(Probe):
+    """Asks nobody."""
+
+    def ready(self, seconds: float, *, quiet: bool) -> bool:
+        del seconds, quiet
+        return True
+
+
+class FakeIntake:
+    """`Intake` without a session."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        in_doubt: Callable[[], frozenset[str]],
+        *,
+        prefetch: int,
+        stopped: threading.Event | None = None,
+    ) -> None:
+        del in_doubt, prefetch, stopped
+        self._destination = options.destination
+
+    def fill(self, rows: int, linger: float, *, longest: float) -> Fill | None:
+        del linger, longest
+        if self._destination == EMPTY:
+            return None
+        return Fill((made if self._destination == ROWS else make)(rows), rows, rows, 0)
+
+    def confirm(self) -> bool:
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+
+class Made:
+    """What one message is read from."""
+
+    __slots__ = ("message_id",)
+
+    def __init__(self, message_id: str) -> None:
+        self.message_id = message_id
+
+    def body(self) -> str:
+        return BODY
+
+    def properties(self) -> Mapping[str, Value]:
+        return PROPERTIES
+
+    def header(self, name: str) -> object:
+        return self.message_id if name == "message_id" else HEADERS.get(name)
+
+    def wire_count(self) -> int:
+        return 1
+
+
+def make(rows: int) -> list[Any]:
+    """Batches of so many messages."""
+    columns = Columns()
+    for number in range(rows):
+        columns.add(Message.received(Made(f"ID:bench-{number}"), 0, None))
+    return columns.batches()
+
+
+made = lru_cache(maxsize=4)(make)  # as long as the worker's process lives, which Spark uses again

@@ -1,0 +1,126 @@
+"""One Spark on this machine, and what the batches of a stream took."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from benchmarks.results import BenchmarkError
+
+ROOT = Path(__file__).parents[1]
+PATIENCE = 120.0  # seconds without an end: the run has failed
+LOOK = 0.05  # seconds between two looks at a stream
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch. Times are seconds since 1970.
+
+    ``known``: when its end was. ``pending``: rows that had been received by then, its own included; 0: none are before
+    they are asked for.
+    """
+
+    rows: int
+    began: float
+    known: float
+    ended: float
+    pending: int
+
+    @property
+    def seconds(self) -> float:
+        """From the look for rows to the commit."""
+        return self.ended - self.began
+
+
+@contextmanager
+def spark_session() -> Iterator[SparkSession]:
+    """``local[2]``, whose workers are this interpreter and can import the benchmarks; its JVM ends on leaving."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("redelivery benchmarks")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    gateway = session.sparkContext._gateway  # Spark leaves its JVM running until Python ends
+    try:
+        yield session
+    finally:
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(PATIENCE)
+
+
+def stream(
+    spark: SparkSession,
+    form: str,
+    options: Mapping[str, str],
+    checkpoint: Path,
+    *,
+    until: Callable[[Sequence[Batch]], bool] | None = None,
+) -> list[Batch]:
+    """The batches of a query into nowhere, which stops by itself (AvailableNow) or when ``until`` says so.
+
+    Raises:
+        BenchmarkError: it failed, or did not end in time.
+    """
+    writer = spark.readStream.format(form).options(**options).load().writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query = (writer if until else writer.trigger(availableNow=True)).start()
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while query.isActive and not (until and until(batches(query))):
+            if time.monotonic() > deadline:
+                raise BenchmarkError(f"the stream has not ended after {PATIENCE:.0f} s: {query.lastProgress}")
+            time.sleep(LOOK)
+    finally:
+        query.stop()
+    if query.exception() is not None:
+        raise BenchmarkError(f"the stream failed: {query.exception()}")
+    return batches(query)
+
+
+def batches(query: Any) -> list[Batch]:
+    """Those of a query that were run so far, empty ones included; not the triggers that found nothing to run."""
+    return [_batch(each) for each in query.recentProgress if "addBatch" in each["durationMs"]]
+
+
+def _batch(progress: Mapping[str, Any]) -> Batch:
+    began = datetime.fromisoformat(progress["timestamp"]).timestamp()
+    (source,) = progress["sources"]
+    latest = source["latestOffset"]
+    took = progress["durationMs"]
+    known, ended = (began + took[phase] / 1000 for phase in ("latestOffset", "triggerExecution"))
+    report = json.loads(latest) if latest else None  # null: the source reports nothing
+    pending = report.get("pendingRows", 0) if report else 0
+    return Batch(progress["numInputRows"], began, known, ended, pending)
+
+
+def steady(found: Sequence[Batch]) -> float:
+    """Rows per second that were received and processed after the first batch. Raises BenchmarkError."""
+    full = [batch for batch in found if batch.rows]
+    if len(full) < 2:
+        raise BenchmarkError(f"a stream had {len(full)} batches with rows, and 2 are needed to see what it does")
+    first = full.pop(0)
+    if first.pending:  # they are received while Spark works
+        return (first.rows + sum(batch.rows for batch in full) - first.pending) / (full[-1].ended - first.known)
+    return sum(batch.rows for batch in full) / (full[-1].ended - first.ended)
