@@ -38,6 +38,13 @@ def courses(scenario: Scenario, target: str) -> tuple[Trace, ...]:
     return tuple(_trace(lines, policy) for lines in named or [lines for _, lines in mine])
 
 
+def stated_courses() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The scenario of each course, and the targets that it names."""
+    for name, stated in _all().items():
+        for targets, _ in stated:
+            yield name, targets
+
+
 def _policy(scenario: Scenario) -> RedeliveryPolicy:
     stated: Mapping[str, Any] = scenario.connection.get("redelivery", {})
     if scenario.client == "qpid":

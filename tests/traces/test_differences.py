@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.traces.courses import courses
+from tests.traces.courses import courses, stated_courses
 from tests.traces.differences import BY_BROKER, DIFFERENCES, FAULTS, REASONS, missing
-from tests.traces.scenario import scenarios
+from tests.traces.scenario import Event, scenarios
 from tests.traces.table import PAGE, page, stated
 from tests.traces.targets import TARGETS
 
@@ -23,6 +23,29 @@ def test_every_entry_names_a_scenario_that_is_played_a_reason_and_a_course() -> 
             for target in entry.targets or TARGETS:
                 if TARGETS[target].plays(scenarios()[name]):
                     assert courses(scenarios()[name], target), f"{name} has no course at {target}"
+
+
+def test_every_course_is_played_at_the_targets_that_it_names() -> None:
+    for name, targets in stated_courses():
+        for target in targets:
+            assert TARGETS[target].plays(scenarios()[name]), f"{name} is not played at {target}"
+
+
+def test_no_first_delivery_is_stated_to_take_longer_than_it_was_recorded_to() -> None:
+    """What comes for the first time waits for no delay of a policy: a time there is a slow run's, and may be less."""
+    for name, scenario in scenarios().items():
+        recorded = {_first(event): event["ms"] for trace in scenario.traces for event in trace.events if _timed(event)}
+        for target in TARGETS:
+            for event in (event for course in courses(scenario, target) for event in course.events if _timed(event)):
+                assert event["ms"] <= recorded.get(_first(event), 0), f"{name} at {target}: {event}"
+
+
+def _timed(event: Event) -> bool:
+    return event["op"] in ("receive", "deliver") and event.get("count") == 1 and "ms" in event
+
+
+def _first(event: Event) -> tuple[object, object]:
+    return event.get("step"), event["body"]
 
 
 def test_the_options_that_scenarios_are_played_without_are_refused_by_name() -> None:
