@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
@@ -77,6 +77,21 @@ class Stage:
                 _ = message.body
                 found.append(message)
         return found
+
+
+def in_time(expected: Sequence[float], took: Callable[[], Sequence[float]], early: float, late: float) -> None:
+    """Each of the times that ``took`` measures is the expected one, in seconds.
+
+    None is ever ``early`` seconds less. One may be ``late`` seconds more where a machine or a broker was held up, so
+    all are then measured again, twice.
+    """
+    for _ in range(3):
+        times = took()
+        assert len(times) == len(expected)
+        assert all(time > wanted - early for time, wanted in zip(times, expected, strict=True)), f"too early: {times}"
+        if all(time < wanted + late for time, wanted in zip(times, expected, strict=True)):
+            return
+    raise AssertionError(f"late each time: {times} for {expected}")
 
 
 def receive(consumer: Consumer) -> Message:

@@ -13,7 +13,7 @@ def test_r3_auto_acknowledges_when_receive_returns(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.AUTO)
     assert receive(consumer).body == "a"
     session.close()
-    assert stage.left_bodies() == ["b"]
+    assert stage.left_bodies(at_least=1) == ["b"]
 
 
 def test_r3_auto_acknowledges_a_list_before_it_is_handed_over(stage: Stage) -> None:
@@ -21,13 +21,13 @@ def test_r3_auto_acknowledges_a_list_before_it_is_handed_over(stage: Stage) -> N
     session, consumer = stage.consuming(AckMode.AUTO)
     assert bodies(consumer.receive_many(3, timeout=SOON)) == numbered(3)
     session.close()
-    assert stage.left_bodies() == numbered(5)[3:]
+    assert stage.left_bodies(at_least=2) == numbered(5)[3:]
 
 
 def test_receive_many_returns_what_has_come_when_the_time_is_over(stage: Stage) -> None:
     stage.send("a", "b")
     _, consumer = stage.consuming(AckMode.AUTO)
-    assert bodies(consumer.receive_many(3, timeout=NOTHING)) == ["a", "b"]
+    assert bodies(consumer.receive_many(3, timeout=5 * NOTHING)) == ["a", "b"]
     assert consumer.receive_many(3, timeout=0) == []
 
 
@@ -44,7 +44,7 @@ def test_r4_dups_ok_acknowledges_late_but_before_close(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.DUPS_OK)
     assert bodies(receive_all(consumer, 149)) == numbered(149)
     session.close()
-    assert stage.left_bodies() == numbered(150)[149:]
+    assert stage.left_bodies(at_least=1) == numbered(150)[149:]
 
 
 def test_r5_client_acknowledges_all_that_the_session_has_delivered(stage: Stage) -> None:
@@ -57,8 +57,8 @@ def test_r5_client_acknowledges_all_that_the_session_has_delivered(stage: Stage)
     assert bodies([receive(consumer), receive(second)]) == ["b", "x"]
     first.acknowledge()
     session.close()
-    assert stage.left_bodies() == ["c"]
-    assert stage.left_bodies(other) == ["y"]
+    assert stage.left_bodies(at_least=1) == ["c"]
+    assert stage.left_bodies(other, at_least=1) == ["y"]
 
 
 def test_r5_session_acknowledge_is_the_same(stage: Stage) -> None:
@@ -67,7 +67,7 @@ def test_r5_session_acknowledge_is_the_same(stage: Stage) -> None:
     receive_all(consumer, 2)
     session.acknowledge()
     session.close()
-    assert stage.left_bodies() == ["c"]
+    assert stage.left_bodies(at_least=1) == ["c"]
 
 
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK])
@@ -91,7 +91,7 @@ def test_individual_acknowledges_that_message_only(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.INDIVIDUAL)
     receive_all(consumer, 3)[1].acknowledge()
     session.close()
-    assert stage.left_bodies() == ["a", "c"]
+    assert stage.left_bodies(at_least=2) == ["a", "c"]
 
 
 def test_individual_acknowledged_twice_is_harmless(stage: Stage) -> None:
@@ -102,7 +102,7 @@ def test_individual_acknowledged_twice_is_harmless(stage: Stage) -> None:
     message.acknowledge()
     assert receive(consumer).body == "b"
     session.close()
-    assert stage.left_bodies() == ["b"]
+    assert stage.left_bodies(at_least=1) == ["b"]
 
 
 @pytest.mark.parametrize("mode", AckMode)

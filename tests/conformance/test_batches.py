@@ -26,7 +26,7 @@ def test_batch_commits_as_one(stage: Stage, size: int) -> None:
     session.commit()
     assert receive(consumer).body == "next"
     session.close()
-    assert stage.left_bodies() == ["next"]
+    assert stage.left_bodies(at_least=1) == ["next"]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -60,7 +60,7 @@ def test_batch_acknowledged_in_client_mode(stage: Stage, size: int) -> None:
     assert bodies(messages) == numbered(size)
     messages[0].acknowledge()
     session.close()
-    assert stage.left_bodies() == ["next"]
+    assert stage.left_bodies(at_least=1) == ["next"]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -112,7 +112,7 @@ def test_batch_with_sends_is_one_transaction(stage: Stage) -> None:
         end()
     session.close()
     assert stage.left() == []
-    assert stage.left_bodies(target) == numbered(401)
+    assert stage.left_bodies(target, at_least=401) == numbered(401)
 
 
 def test_many_small_transactions_on_a_backlog(stage: Stage) -> None:

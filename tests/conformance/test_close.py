@@ -14,7 +14,7 @@ def test_r10_closing_a_transacted_session_rolls_back(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     session.producer(target).send(receive(consumer).body)
     session.close()
-    assert stage.left_bodies() == ["a"]
+    assert stage.left_bodies(at_least=1) == ["a"]
     assert stage.left(target) == []
 
 
@@ -24,7 +24,7 @@ def test_r10_closing_a_session_acknowledges_nothing(stage: Stage, mode: AckMode)
     session, consumer = stage.consuming(mode)
     receive_all(consumer, 2)
     session.close()
-    assert stage.left_bodies() == ["a", "b"]
+    assert stage.left_bodies(at_least=2) == ["a", "b"]
 
 
 def test_r10_closing_the_connection_rolls_back_its_sessions(stage: Stage) -> None:
@@ -35,7 +35,7 @@ def test_r10_closing_the_connection_rolls_back_its_sessions(stage: Stage) -> Non
     consumers = [connection.session(AckMode.TRANSACTED).consumer(queue) for queue in queues]
     assert bodies([receive(consumer) for consumer in consumers]) == ["a", "b"]
     connection.close()
-    assert [stage.left_bodies(queue) for queue in queues] == [["a"], ["b"]]
+    assert [stage.left_bodies(queue, at_least=1) for queue in queues] == [["a"], ["b"]]
 
 
 def test_deferred_close_a_commit_after_it_takes_what_the_consumer_delivered(stage: Stage) -> None:
@@ -45,7 +45,7 @@ def test_deferred_close_a_commit_after_it_takes_what_the_consumer_delivered(stag
     consumer.close()
     session.commit()
     session.close()
-    assert stage.left_bodies() == numbered(10)[4:]
+    assert stage.left_bodies(at_least=6) == numbered(10)[4:]
 
 
 def test_deferred_close_an_acknowledge_after_it_takes_what_the_consumer_delivered(stage: Stage) -> None:
@@ -55,7 +55,7 @@ def test_deferred_close_an_acknowledge_after_it_takes_what_the_consumer_delivere
     consumer.close()
     message.acknowledge()
     session.close()
-    assert stage.left_bodies() == numbered(10)[4:]
+    assert stage.left_bodies(at_least=6) == numbered(10)[4:]
 
 
 def test_individual_acknowledge_after_the_consumer_was_closed_is_refused(stage: Stage) -> None:
@@ -68,7 +68,7 @@ def test_individual_acknowledge_after_the_consumer_was_closed_is_refused(stage: 
     with pytest.raises(IllegalStateError, match="closed"):
         first.acknowledge()
     session.close()
-    assert stage.left_bodies() == ["a", "c"]
+    assert stage.left_bodies(at_least=2) == ["a", "c"]
 
 
 def test_deferred_close_a_rollback_after_it_gives_the_messages_back(stage: Stage) -> None:
@@ -107,7 +107,7 @@ def test_deferred_close_many_consumers_in_one_transaction(stage: Stage) -> None:
         consumer.close()
     session.commit()
     session.close()
-    assert sorted(taken + stage.left_bodies()) == numbered(12)
+    assert sorted(taken + stage.left_bodies(at_least=8)) == numbered(12)
 
 
 def test_a_consumer_closed_with_nothing_pending_gives_back_its_prefetch(stage: Stage) -> None:

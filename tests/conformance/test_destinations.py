@@ -37,7 +37,7 @@ def test_topic_and_queue_of_one_name_are_two(stage: Stage) -> None:
     consumer = stage.session(AckMode.AUTO).consumer(Topic(stage.queue))
     stage.send("to the queue")
     assert nothing_comes(consumer)
-    assert stage.left_bodies() == ["to the queue"]
+    assert stage.left_bodies(at_least=1) == ["to the queue"]
 
 
 @pytest.mark.needs("queue patterns", refused=UnsupportedError)
@@ -87,7 +87,7 @@ def test_selector_takes_what_it_wants_and_leaves_the_rest(stage: Stage) -> None:
     assert consumer.selector == "colour = 'red'"
     assert bodies(receive_all(consumer, 2)) == ["red", "red"]
     session.close()
-    assert stage.left_bodies() == ["blue"]
+    assert stage.left_bodies(at_least=1) == ["blue"]
 
 
 @pytest.mark.parametrize("name", ["", " ", "ftp://x"])

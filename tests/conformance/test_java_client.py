@@ -253,7 +253,7 @@ def test_a_dead_letter_of_ours_tells_java_why(meeting: Meeting) -> None:
     assert letter.properties["originalDestination"] == f"queue://{meeting.queue}"
 
 
-@pytest.mark.parametrize("meeting", [SIDES["amqp-rabbitmq-qpid"]], ids=["rabbitmq"], indirect=True)
+@pytest.mark.parametrize("meeting", [SIDES["amqp-rabbitmq-qpid"]], ids=["amqp-rabbitmq"], indirect=True)
 def test_qpid_jms_cannot_attach_to_a_queue_of_ours_on_rabbitmq_by_its_plain_name(meeting: Meeting) -> None:
     meeting.we_send(Message("a"))
     bounded = f"{meeting.java_url}?jms.requestTimeout=1000&jms.closeTimeout=1000"  # it would wait for ever

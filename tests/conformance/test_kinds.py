@@ -122,7 +122,7 @@ def test_message_id_stays_the_same_over_redeliveries(stage: Stage) -> None:
     session.rollback()
     assert receive(consumer).message_id == first
     session.close()
-    assert [message.message_id for message in stage.left()] == [first]
+    assert [message.message_id for message in stage.left(at_least=1)] == [first]
 
 
 def test_non_persistent_is_told(stage: Stage) -> None:
@@ -152,7 +152,7 @@ def test_forwarded_message_is_a_new_one(stage: Stage) -> None:
     message = receive(consumer)
     session.producer(target).send(message.copy())
     session.commit()
-    (forwarded,) = stage.left(target)
+    (forwarded,) = stage.left(target, at_least=1)
     assert (forwarded.body, forwarded.correlation_id, forwarded.destination) == ("a", "c", Queue(target))
     assert forwarded.message_id != message.message_id
     assert forwarded.delivery_count == 1
@@ -179,9 +179,9 @@ def test_text_with_a_nul_is_refused_where_it_cannot_be_carried(stage: Stage) -> 
     producer = stage.session(AckMode.AUTO).producer(stage.queue)
     if stage.pair.can("NUL in a text"):
         producer.send("a\0b")
-        assert stage.left_bodies() == ["a\0b"]
+        assert stage.left_bodies(at_least=1) == ["a\0b"]
         return
     with pytest.raises(MessageFormatError, match="NUL"):
         producer.send("a\0b")
     producer.send(b"a\0b")
-    assert stage.left_bodies() == [b"a\0b"]
+    assert stage.left_bodies(at_least=1) == [b"a\0b"]

@@ -18,7 +18,7 @@ def delayed(seconds: float) -> RedeliveryPolicy:
 
 def test_blocking_nothing_overtakes_a_delayed_message(stage: Stage) -> None:
     stage.send("a", "b", "c")
-    session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=delayed(NOTHING + 0.3))
+    session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=delayed(NOTHING + 1.0))
     receive_all(consumer, 2)
     session.rollback()
     assert nothing_comes(consumer)
@@ -58,7 +58,7 @@ def test_non_blocking_others_pass_a_delayed_message(stage: Stage) -> None:
 def test_non_blocking_acknowledges_the_right_messages_in_client_mode(stage: Stage) -> None:
     """The Java client loses acknowledgements there: its ranges assume the broker's order."""
     stage.send("a", "b", "c")
-    session, consumer = stage.consuming(AckMode.CLIENT, redelivery_policy=delayed(0.3), non_blocking_redelivery=True)
+    session, consumer = stage.consuming(AckMode.CLIENT, redelivery_policy=delayed(1.0), non_blocking_redelivery=True)
     assert receive(consumer).body == "a"
     session.recover()
     second, third, first = receive_all(consumer, 3)
@@ -80,14 +80,18 @@ def test_parking_delayed_messages_do_not_fill_the_window(stage: Stage, count: in
     assert receive(consumer).body == "last"
     session.commit()
     session.close()
-    assert sorted(stage.left_bodies()) == numbered(count)
+    assert sorted(stage.left_bodies(at_least=count)) == numbered(count)
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(300, marks=beyond_the_window)])
 def test_parking_each_comes_again_once_with_its_count(stage: Stage, count: int) -> None:
     stage.send(*numbered(count))
+    all_are_rolled_back = 1.5 + count / 50  # seconds, on a busy machine
     session, consumer = stage.consuming(
-        AckMode.TRANSACTED, redelivery_policy=delayed(3.0), non_blocking_redelivery=True, prefetch=100
+        AckMode.TRANSACTED,
+        redelivery_policy=delayed(all_are_rolled_back),
+        non_blocking_redelivery=True,
+        prefetch=100,
     )
     for body in numbered(count):
         assert receive(consumer).body == body

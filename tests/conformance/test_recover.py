@@ -52,7 +52,7 @@ def test_r6_recover_of_a_transacted_session_is_refused(stage: Stage) -> None:
 
 def test_r6_recover_waits_the_redelivery_delay(stage: Stage) -> None:
     stage.send("a")
-    policy = RedeliveryPolicy(initial_redelivery_delay=0.6, redelivery_delay=0.6)
+    policy = RedeliveryPolicy(initial_redelivery_delay=1.0, redelivery_delay=1.0)
     session, consumer = stage.consuming(AckMode.CLIENT, redelivery_policy=policy)
     receive(consumer)
     session.recover()
@@ -68,4 +68,4 @@ def test_acknowledge_of_an_object_from_before_recover_does_not_acknowledge(stage
     stale.acknowledge()
     assert receive(consumer).delivery_count == 2
     session.close()
-    assert stage.left_bodies() == ["a"]
+    assert stage.left_bodies(at_least=1) == ["a"]

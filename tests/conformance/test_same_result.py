@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from tests.conformance.stage import Stage, receive
+from tests.conformance.stage import Stage, in_time, receive
 
 from redelivery import AckMode, Message, RedeliveryPolicy, SharedDeadLetterStrategy
 
@@ -16,7 +16,7 @@ POLICY = RedeliveryPolicy(
     back_off_multiplier=2.0,
 )
 DELAYS = (0.1, 0.2, 0.4)
-EARLY, LATE = 0.03, 0.5  # seconds that a delay may be off, on a busy machine
+EARLY, LATE = 0.03, 0.5  # seconds that a delay may be off
 
 DELIVERIES = [("bad", 1, False), ("bad", 2, True), ("bad", 3, True), ("bad", 4, True), ("good", 1, False)]
 LETTER = {
@@ -36,6 +36,11 @@ def test_rollback_to_exhaustion_and_dead_letter_are_the_same_on_all_pairs(stage:
 
     Where there are no transactions the application recovers instead of rolling back.
     """
+    in_time(DELAYS, lambda: exhausted(stage), EARLY, LATE)
+
+
+def exhausted(stage: Stage) -> list[float]:
+    """All that is said above but for the delays, which are measured; in seconds."""
     stage.send("bad", properties={"colour": "red", "number": 7}, type="order", correlation_id="c-1")
     stage.send("good")
     mode = AckMode.TRANSACTED if stage.pair.can("transactions") else AckMode.CLIENT
@@ -54,8 +59,6 @@ def test_rollback_to_exhaustion_and_dead_letter_are_the_same_on_all_pairs(stage:
     session.close()
 
     assert deliveries == DELIVERIES
-    for delay, expected in zip(delays, DELAYS, strict=True):
-        assert expected - EARLY < delay < expected + LATE
     (letter,) = stage.dead_letters(at_least=1)
     assert described(letter) == {**LETTER, "originalDestination": f"queue://{stage.queue}"}
     cause_told = str(letter.properties["dlqDeliveryFailureCause"])
@@ -63,6 +66,7 @@ def test_rollback_to_exhaustion_and_dead_letter_are_the_same_on_all_pairs(stage:
     assert "cause:" in cause_told
     assert "no such account" in cause_told
     assert (stage.left(), stage.dead_letters()) == ([], [])
+    return delays
 
 
 def seen(message: Message) -> tuple[str, int, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from time import monotonic
 
 import pytest
 from tests.conformance.stage import SOON, Stage, bodies, numbered, receive, receive_all
@@ -79,15 +80,17 @@ def test_two_sessions_of_one_connection_work_side_by_side(stage: Stage) -> None:
     stage.send(*numbered(400))
     connection = stage.connect()
     taken: list[list[str]] = [[], []]
+    end = monotonic() + 40
     both_consume = threading.Barrier(2, timeout=SOON)  # or the first may have taken all before the second is there
 
     def work(mine: list[str]) -> None:
         with connection.session(AckMode.TRANSACTED) as session:
             consumer = session.consumer(stage.queue, prefetch=10)
             both_consume.wait()
-            while (message := consumer.receive(timeout=1)) is not None:
-                mine.append(message.body)
-                session.commit()
+            while sum(map(len, taken)) < 400 and monotonic() < end:
+                if (message := consumer.receive(timeout=0.2)) is not None:
+                    mine.append(message.body)
+                    session.commit()
 
     threads = [threading.Thread(target=work, args=(mine,)) for mine in taken]
     for thread in threads:

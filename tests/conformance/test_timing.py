@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from time import monotonic
 
 import pytest
+from tests.conformance.pairs import DEAD_LETTERS
 from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, receive
 
 from redelivery import AckMode, RedeliveryPolicy, UnsupportedError
 
 
-def test_expired_message_is_not_delivered(stage: Stage) -> None:
-    stage.send("gone", ttl=0.05)
-    stage.send("here")
+@pytest.fixture
+def expiring(stage: Stage) -> Iterator[Stage]:
+    """What Classic dead-letters of AMQP is taken away: it would cut off the next test that looks there over STOMP."""
+    yield stage
+    if stage.pair.kind.name == "amqp-activemq":
+        from tests.traces import amqp_reader  # needs proton, as the pair does
+
+        amqp_reader.empty(stage.pair.url, DEAD_LETTERS)
+
+
+def test_expired_message_is_not_delivered(expiring: Stage) -> None:
+    expiring.send("gone", ttl=0.05)
+    expiring.send("here")
     threading.Event().wait(0.2)
-    _, consumer = stage.consuming(AckMode.AUTO)
+    _, consumer = expiring.consuming(AckMode.AUTO)
     assert receive(consumer).body == "here"
     assert nothing_comes(consumer)
 
 
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.CLIENT, AckMode.TRANSACTED])
-def test_message_that_expires_in_the_prefetch_is_not_delivered(stage: Stage, mode: AckMode) -> None:
-    stage.send("first")
-    session, consumer = stage.consuming(mode)
+def test_message_that_expires_in_the_prefetch_is_not_delivered(expiring: Stage, mode: AckMode) -> None:
+    expiring.send("first")
+    session, consumer = expiring.consuming(mode)
     receive(consumer).acknowledge()
-    stage.send("gone", ttl=0.3)
-    stage.send("here")
+    expiring.send("gone", ttl=0.3)
+    expiring.send("here")
     threading.Event().wait(0.6)
     message = receive(consumer)
     assert message.body == "here"
@@ -35,32 +47,32 @@ def test_message_that_expires_in_the_prefetch_is_not_delivered(stage: Stage, mod
     if session.transacted:
         session.commit()
     session.close()
-    assert stage.left() == []
+    assert expiring.left() == []
 
 
-def test_message_that_expires_during_the_redelivery_delay_is_not_delivered(stage: Stage) -> None:
-    stage.send("gone", ttl=0.5)
-    stage.send("here")
-    policy = RedeliveryPolicy(initial_redelivery_delay=0.8, redelivery_delay=0.8)
-    session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=policy)
+def test_message_that_expires_during_the_redelivery_delay_is_not_delivered(expiring: Stage) -> None:
+    policy = RedeliveryPolicy(initial_redelivery_delay=1.3, redelivery_delay=1.3)
+    session, consumer = expiring.consuming(AckMode.TRANSACTED, redelivery_policy=policy)
+    expiring.send("gone", ttl=1.0)
     assert receive(consumer).body == "gone"
+    expiring.send("here")
     session.rollback()
     assert receive(consumer).body == "here"
     session.commit()
     session.close()
-    assert stage.left() == []
+    assert expiring.left() == []
 
 
 @pytest.mark.needs("delayed delivery", refused=UnsupportedError)
 def test_message_is_not_delivered_before_its_delivery_time(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     began = monotonic()
-    stage.send("late", delivery_delay=timedelta(seconds=1))
+    stage.send("late", delivery_delay=timedelta(seconds=2))
     stage.send("now")
     assert receive(consumer).body == "now"
     assert consumer.receive(timeout=0.3) is None
     assert receive(consumer).body == "late"
-    assert monotonic() - began > 0.9
+    assert monotonic() - began > 1.9
 
 
 def test_nothing_is_delivered_by_a_stopped_connection(stage: Stage) -> None:
@@ -78,7 +90,7 @@ def test_nothing_is_delivered_by_a_stopped_connection(stage: Stage) -> None:
 
 def test_a_stopped_connection_can_send(stage: Stage) -> None:
     stage.connect(start=False).session().producer(stage.queue).send("a")
-    assert stage.left_bodies() == ["a"]
+    assert stage.left_bodies(at_least=1) == ["a"]
 
 
 def test_stop_waits_for_the_running_listener(stage: Stage) -> None:

@@ -29,7 +29,7 @@ def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
     session.commit()
     session.close()
     assert stage.left() == []
-    assert sorted(body for target in targets for body in stage.left_bodies(target)) == numbered(18)
+    assert sorted(body for target in targets for body in stage.left_bodies(target, at_least=6)) == numbered(18)
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(60, marks=beyond_the_window)])
@@ -67,8 +67,8 @@ def test_two_sessions_of_one_connection_do_not_mix_their_transactions(stage: Sta
     sessions[0].commit()
     sessions[1].close()
     consumers[0].close()
-    assert stage.left_bodies(target) == taken[:1]
-    assert [stage.left_bodies(queue) for queue in queues] == [[], ["b"]]
+    assert stage.left_bodies(target, at_least=1) == taken[:1]
+    assert (stage.left_bodies(queues[0]), stage.left_bodies(queues[1], at_least=1)) == ([], ["b"])
 
 
 @LIVES
@@ -80,7 +80,7 @@ def test_a_refused_send_outside_a_transaction_raises_and_the_connection_lives(st
         producer.send("a", f"denied.{stage.queue}")
     producer.send("b", f"allowed.{stage.queue}")
     session.close()
-    assert stage.left_bodies(f"allowed.{stage.queue}") == ["b"]
+    assert stage.left_bodies(f"allowed.{stage.queue}", at_least=1) == ["b"]
 
 
 @LIVES
@@ -100,8 +100,8 @@ def test_a_send_to_a_full_queue_raises_and_the_connection_lives(stage: Stage) ->
     with pytest.raises(ResourceAllocationError):
         fill()
     producer.send("b", stage.queue)
-    assert stage.left_bodies() == ["b"]
-    assert len(stage.left(full)) == sent
+    assert stage.left_bodies(at_least=1) == ["b"]
+    assert len(stage.left(full, at_least=sent)) == sent
 
 
 @pytest.mark.needs("refusals")
@@ -120,7 +120,7 @@ def test_a_refused_send_commits_nothing_whatever_becomes_of_the_connection(stage
     with pytest.raises(JMSError):
         send_and_commit()
     session.close()
-    assert sorted(stage.left_bodies()) == ["a", "b"]
+    assert sorted(stage.left_bodies(at_least=2)) == ["a", "b"]
     assert stage.left(allowed) == []
 
 
@@ -148,7 +148,7 @@ def test_a_refused_send_rolls_the_whole_transaction_back(stage: Stage, refused_a
     session.commit()
     session.close()
     assert stage.left() == []
-    assert stage.left_bodies(allowed) == ["copy"]
+    assert stage.left_bodies(allowed, at_least=1) == ["copy"]
 
 
 @LIVES

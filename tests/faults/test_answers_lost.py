@@ -65,7 +65,7 @@ def test_r12_commit_executed_and_its_answer_lost_is_in_doubt(stage: Stage, fault
     assert bodies(raised.value.sent) == ["c"]
     assert raised.value.transaction_id
     assert stage.left() == []
-    assert stage.left_bodies("target") == ["c"]
+    assert stage.left_bodies("target", at_least=1) == ["c"]
 
 
 def test_r12_commit_lost_on_the_way_is_in_doubt_and_all_comes_again(stage: Stage, faults: Faults) -> None:
@@ -77,7 +77,7 @@ def test_r12_commit_lost_on_the_way_is_in_doubt_and_all_comes_again(stage: Stage
     with pytest.raises(InDoubtError):
         session.commit()
     session.close()
-    assert stage.left_bodies() == ["a", "b"]
+    assert stage.left_bodies(at_least=2) == ["a", "b"]
     assert stage.left("target") == []
 
 
@@ -99,7 +99,7 @@ def test_r12_persistent_send_whose_answer_is_lost_is_in_doubt(stage: Stage, faul
     with pytest.raises(InDoubtError) as raised:
         producer.send("a")
     assert bodies(raised.value.sent) == ["a"]
-    assert stage.left_bodies() == ["a"]
+    assert stage.left_bodies(at_least=1) == ["a"]
 
 
 def test_r12_acknowledge_in_client_mode_whose_answer_is_lost_is_in_doubt(stomp: Stage, faults: Faults) -> None:
@@ -164,7 +164,7 @@ def test_refused_send_outside_a_transaction_raises_and_the_connection_lives(stag
     with pytest.raises(JMSError, match="no room"):
         producer.send("a")
     producer.send("b")
-    assert stage.left_bodies() == ["b"]
+    assert stage.left_bodies(at_least=1) == ["b"]
 
 
 def test_refused_poison_loses_nothing(stage: Stage, faults: Faults) -> None:
@@ -227,7 +227,7 @@ def test_connection_lost_during_a_redelivery_delay_poisons_nothing(stage: Stage,
     with pytest.raises(ConnectionLostError):
         consumer.receive(timeout=SOON)
     session.close()
-    assert stage.left_bodies() == ["a"]
+    assert stage.left_bodies(at_least=1) == ["a"]
     assert stage.dead_letters() == []
 
 
@@ -241,7 +241,7 @@ def test_late_acknowledge_on_a_lost_connection_is_an_error(stage: Stage, faults:
         session.consumer("other")
     with pytest.raises(JMSError):
         message.acknowledge()
-    assert stage.left_bodies() == ["a"]
+    assert stage.left_bodies(at_least=1) == ["a"]
 
 
 def test_one_refused_consumer_leaves_the_others_alone(stage: Stage, faults: Faults) -> None:

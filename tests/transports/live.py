@@ -69,13 +69,16 @@ class Place:
         (delivery,) = held(session, 1)
         return client, session, delivery
 
-    def left(self, queue: str | None = None, wait: float = 0.5, **options: Any) -> list[Any]:
-        """What another consumer gets of a queue, in order; it is acknowledged. A broker may need a moment before."""
+    def left(self, queue: str | None = None, *, wait: float = 0.5, at_least: int = 0, **options: Any) -> list[Any]:
+        """What another consumer gets of a queue, in order; it is acknowledged.
+
+        ``at_least``: so many must be there, and are waited for longer than the moment that a broker may need.
+        """
         client = self.client()
         session = client.session()
         session.attach(queue or self.queue, **options)
-        found = []
-        while (delivery := session.receive(wait)) is not None:
+        found: list[Any] = []
+        while (delivery := session.receive(TIMEOUT if len(found) < at_least else wait)) is not None:
             session.channel.accept([delivery], lazy=False)
             found.append(delivery)
         session.do(session.channel.close())

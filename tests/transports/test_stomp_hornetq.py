@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from tests.transports.live import Place, bodies, held
-from tests.transports.scripted import text
+from tests.transports.scripted import TIMEOUT, text
 
 from redelivery import AckMode
 from redelivery.model.destinations import Topic
@@ -38,8 +39,8 @@ def test_the_window_is_the_brokers_own(place: Place) -> None:
     place.fill(*["x" * 1000] * 30)
     session = place.client().session()
     session.attach(place.queue, prefetch=1)
-    taken = []
-    while (delivery := session.receive(0.5)) is not None:
+    taken: list[Any] = []
+    while (delivery := session.receive(TIMEOUT if len(taken) < 9 else 0.5)) is not None:
         taken.append(delivery)
     assert len(taken) == 9
 
@@ -93,7 +94,7 @@ def test_a_refused_send_commits_nothing(place: Place) -> None:
         session.do(session.channel.commit([delivery]))
     session.do(session.channel.close())
     assert client.lost == []
-    assert (place.left(out), bodies(place.left())) == ([], ["in"])
+    assert (place.left(out), bodies(place.left(at_least=1))) == ([], ["in"])
 
 
 @pytest.mark.parametrize("body", ["x" * 50_001, "é" * 50_001, b"x" * 100_001])
@@ -102,14 +103,14 @@ def test_a_body_that_it_would_confirm_and_lose_is_refused(place: Place, body: st
     with pytest.raises(UnsupportedError, match="would confirm a body"):
         session.send(text(body, place.queue))
     assert session.send(text(body[:-1], place.queue)) is None
-    assert bodies(place.left()) == [body[:-1]]
+    assert bodies(place.left(at_least=1)) == [body[:-1]]
 
 
 def test_what_is_not_persistent_is_told_by_a_property_of_ours(place: Place) -> None:
     """The broker does not say: what is not known to be otherwise is dead-lettered, and not dropped."""
     place.fill("kept")
     place.fill("not kept", persistent=False)
-    assert [each.header("persistent") for each in place.left()] == [True, False]
+    assert [each.header("persistent") for each in place.left(at_least=2)] == [True, False]
     client = place.client()
     session = client.session()
     session.attach(place.queue)
@@ -132,4 +133,4 @@ def test_a_selector_compares_texts_and_knows_jms_names(place: Place) -> None:
     assert session.receive(0.2) is None
     session.channel.accept([wanted], lazy=False)
     session.do(session.channel.close())
-    assert len(place.left()) == 2
+    assert len(place.left(at_least=2)) == 2
