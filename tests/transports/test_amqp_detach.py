@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
@@ -34,6 +35,8 @@ def test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_
                 link = next(each for each in end.taken if each.name == "attach")
                 end.message(link, 4)  # was on its way
                 end.drained(link, 100)
+            elif frame.name == "detach" and product == "RabbitMQ":
+                _was_on_its_way_and_detached(end)
             frame = end.take("disposition", "flow", "detach", "end")
         end.agree_to_end(frame)
 
@@ -50,6 +53,31 @@ def test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_
         "some other": ["released"] * 3,
     }.get(product, ["modified failed", *["released"] * 3])
     assert given == [f"{number} {outcome}" for number, outcome in enumerate(outcomes)]
+
+
+def _was_on_its_way_and_detached(end: PeerEnd) -> None:
+    """What RabbitMQ does; it calls no detach closed."""
+    link = next(each for each in end.taken if each.name == "attach")
+    for number in range(4, 10):
+        end.message(link, number)
+    end.detach(link, closed=False)
+
+
+def test_rabbitmqs_session_is_ended_when_the_broker_has_written_all_of_it() -> None:
+    """It stops the session's writer at the end; what is not written then is lost, the answer to the end, too."""
+
+    def then(end: PeerEnd) -> None:
+        end.take("detach")
+        end.nothing()
+        _was_on_its_way_and_detached(end)
+        end.agree_to_end(end.take("end"))
+
+    with ScriptedPeer(with_messages(3, then, "RabbitMQ")) as peer, Client(peer.port) as client:
+        session = client.session()
+        link = session.attach()
+        session.do(session.channel.detach(link))
+        transport: Any = client.transport
+        assert list(transport._connection.endpoints.values()) == []
 
 
 @pytest.mark.parametrize("product", [ARTEMIS, "RabbitMQ", "ActiveMQ"])

@@ -222,6 +222,40 @@ def test_credit_lets_the_application_go_on() -> None:
         assert all(answers.get(timeout=TIMEOUT).error is None for _ in range(number))
 
 
+def test_a_close_waits_for_the_answers_that_nobody_waits_for() -> None:
+    """The end would leave them unanswered: messages that arrived were reported as failed, refused ones not as such."""
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        transfers = [end.take("transfer") for _ in range(3)]
+        end.nothing()
+        for frame, state in zip(transfers, (ACCEPTED, rejected("amqp:not-allowed", "no"), ACCEPTED), strict=True):
+            end.settle(frame, state)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        for _ in range(3):
+            session.channel.send(text(), transacted=False, pending=None)
+        session.do(session.channel.close())
+        assert ["no" in str(each) for each in client.errors] == [True]
+
+
+def test_a_close_waits_no_longer_than_it_may() -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.take("transfer")
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        session.channel.send(text(), transacted=False, pending=None)
+        session.do(session.channel.close(), timeout=0.3)
+        assert [str(each) for each in client.errors] == ["the session is closed"]
+
+
 def test_an_interrupted_send_leaves_the_link_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     def script(end: PeerEnd) -> None:
         end.log_in()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Final, cast
 
@@ -251,6 +252,8 @@ class AmqpChannel(Channel):
             receivers = list(self._receivers.values())
             self._receivers.clear()
             yield from detach(self._talk, receivers)
+            with suppress(RequestTimeoutError):  # then their end tells it
+                yield from self._answers()
             ended = []
             with self._talk.writing():
                 for session in self._talk.sessions:
@@ -262,6 +265,16 @@ class AmqpChannel(Channel):
             return  # then everything is the broker's again
         except JMSError as error:
             self._report(error)
+
+    def _answers(self) -> Flow[None]:
+        """All that was sent is answered, also what nobody waited for: the end of its session leaves it unanswered."""
+        waiter = self._talk.events.waiter
+        with self._connection.lock:
+            asked = [each for sender in self._senders.values() for each in sender.unanswered.values()]
+        for each in asked:
+            each.waiter = waiter
+            if not each.done:
+                yield each
 
     def _sender(self, destination: Destination) -> Sender:
         """The link to a destination; inside `writing`."""

@@ -23,10 +23,13 @@ def detach(talk: Conversation, receivers: Sequence[Receiver]) -> Flow[None]:
         with talk.writing():
             for receiver in receivers:
                 receiver.withdraw()
+    if talk.dialect.end_drops_answers:
+        with suppress(RequestTimeoutError):  # as above
+            yield from _stop(talk, receivers)
     asked = []
     with talk.writing():
         for receiver in receivers:
-            if receiver.ended is None:
+            if receiver.ended is None or receiver.stopped:
                 asked.append(talk.ask())
                 _close(talk, receiver, asked[-1])
     for each in asked:
@@ -73,6 +76,19 @@ def echo(talk: Conversation) -> Flow[None]:
     yield from talk.answer(asked)
     with talk.writing():
         session.close(None)
+
+
+def _stop(talk: Conversation, receivers: Sequence[Receiver]) -> Flow[None]:
+    """The broker writes nothing more for them when this ends, and so has written everything."""
+    asked: list[Pending] = []
+    with talk.writing():
+        for receiver in receivers:
+            if receiver.ended is None:
+                asked.append(talk.ask())
+                receiver.stop(asked[-1])
+    for each in asked:
+        if not each.done:
+            yield each  # an error is that the session has ended, which is what is wanted
 
 
 def _close(talk: Conversation, receiver: Receiver, asked: Pending) -> None:

@@ -58,6 +58,7 @@ class Receiver(Endpoint):
         "seen",
         "session",
         "step",
+        "stopped",
         "unsettled",
         "wanted",
         "window",
@@ -82,6 +83,7 @@ class Receiver(Endpoint):
         self.unsettled: dict[AmqpDelivery, None] = {}  # in the peer's order
         self.drained: Pending | None = None
         self.wanted = True  # more is wanted; not while the link is being closed
+        self.stopped = False  # detached; what came is given back by the end of the session
         self._describe()
         session.links.add(self)
 
@@ -121,10 +123,16 @@ class Receiver(Endpoint):
                 self.connection.tidings.links.append((self.events, self.link, error))
         self.unsettled.clear()
 
+    def stop(self, pending: Pending) -> None:
+        """Detach it, and leave what came to the end of its session, which gives it back at once and in order."""
+        self.stopped = True
+        self.close(pending)
+
     def forget(self) -> None:
-        """See `Endpoint.forget`."""
-        self.session.links.discard(self)
-        super().forget()
+        """See `Endpoint.forget`; freed, a link that is stopped would settle what came without an outcome."""
+        if not self.stopped:
+            self.session.links.discard(self)
+            super().forget()
 
     def on_delivery(self, handle: Any) -> None:
         """A transfer, or a part of one; or the peer has changed its mind about a delivery."""
@@ -146,8 +154,9 @@ class Receiver(Endpoint):
             lib.pn_link_recv(self.raw, ffi.from_buffer(raw), size)
         lib.pn_link_advance(self.raw)
         if self.ended is not None:  # closed meanwhile
-            lib.pn_delivery_update(handle, RELEASED)
-            lib.pn_delivery_settle(handle)
+            if not self.stopped:
+                lib.pn_delivery_update(handle, RELEASED)
+                lib.pn_delivery_settle(handle)
             return
         delivery = AmqpDelivery(raw, self, handle)
         self.unsettled[delivery] = None

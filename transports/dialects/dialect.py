@@ -210,6 +210,7 @@ class AmqpDialect:
         session_per_link: a refused link ends its whole session, so that each needs one of its own.
         session_end_counts: a delivery is counted as failed only where its whole session ends (then all of the session
             are), so that a consumer's needs one of its own.
+        end_drops_answers: with the end of a session goes what the broker has not written of it, the answer too.
         delay_annotation: of a message, when it may be delivered; None: not supported.
         delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
         depth: how the depth of a queue is asked for; None: the broker cannot tell, or not surely.
@@ -236,6 +237,7 @@ class AmqpDialect:
     redelivered_by_first_acquirer: bool = False
     session_per_link: bool = False
     session_end_counts: bool = False
+    end_drops_answers: bool = False
     delay_annotation: str | None = None
     delay_is_time: bool = False
     depth: DepthQuestion | None = None

@@ -68,6 +68,7 @@ AMQP: Final = AmqpDialect(
     drain=False,  # ends the session
     redelivered_by_first_acquirer=True,
     session_per_link=True,
+    end_drops_answers=True,  # it stops the session's writer, which may have much to write
 )
 
 DIALECT: Final = Dialect(
