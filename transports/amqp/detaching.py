@@ -44,9 +44,7 @@ def drain(talk: Conversation, receivers: Sequence[Receiver]) -> Flow[None]:
             if receiver.ended is None and receiver.opened:
                 asked.append(Drain(talk, receiver))
                 receiver.drain(asked[-1])
-    for each in asked:
-        if not each.done:
-            yield each  # an error is that the link has ended, which is told elsewhere
+    yield from _over(asked)
 
 
 class Drain(Pending):
@@ -86,15 +84,20 @@ def _stop(talk: Conversation, receivers: Sequence[Receiver]) -> Flow[None]:
             if receiver.ended is None:
                 asked.append(talk.ask())
                 receiver.stop(asked[-1])
+    yield from _over(asked)
+
+
+def _over(asked: Sequence[Pending]) -> Flow[None]:
+    """Until they are done; an error is that the link has ended, which is told elsewhere."""
     for each in asked:
         if not each.done:
-            yield each  # an error is that the session has ended, which is what is wanted
+            yield each
 
 
 def _close(talk: Conversation, receiver: Receiver, asked: Pending) -> None:
     """End the link, and its session where that is its own; inside `writing`."""
     dialect = talk.dialect
-    if dialect.session_per_link and dialect.redelivered_by_first_acquirer:
+    if receiver.stopped:
         # At once and in order: there is no count to save, and no way to keep it from coming to this link again.
         receiver.session.close(asked)
         return
