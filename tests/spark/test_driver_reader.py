@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
-from tests.spark.place import Place, texts
+from pyspark.sql.streaming.datasource import ReadMaxRows
+from tests.spark.place import Place
+from tests.spark.streams import ALL, drained, readers, rows
 
 from redelivery import ConfigError, ConnectError, JMSError
 from redelivery.spark.batches import BatchFailedError
@@ -19,37 +18,12 @@ from redelivery.spark.reader import DataLossError
 from redelivery.spark.wal import FencedError
 
 Made = Callable[..., DriverStreamReader]
-ALL = ReadAllAvailable()
 
 
 @pytest.fixture
 def reader(place: Place) -> Iterator[Made]:
-    """Makes readers; each is stopped at the end, as the runner does."""
-    with ExitStack() as opened:
-
-        def make(**options: object) -> DriverStreamReader:
-            made = DriverStreamReader(place.options(**options))
-            opened.callback(made.stop)
-            return made
-
-        yield make
-
-
-def rows(reader: DriverStreamReader, start: Any, end: Any) -> list[str]:
-    """As Spark reads a batch: each partition with a pickled copy of the reader."""
-    copy: DriverStreamReader = pickle.loads(pickle.dumps(reader))  # noqa: S301  # our own
-    return [text for partition in reader.partitions(start, end) for text in texts(copy.read(partition))]
-
-
-def drained(reader: DriverStreamReader, start: Any, limit: object = ALL) -> tuple[list[str], Any]:
-    """Everything until AvailableNow ends: the rows, and the last offset."""
-    reader.prepareForTriggerAvailableNow()
-    found: list[str] = []
-    while (end := reader.latestOffset(start, limit)) != start:
-        found += rows(reader, start, end)
-        reader.commit(end)
-        start = end
-    return found, start
+    with readers(DriverStreamReader, place) as made:
+        yield made
 
 
 def test_a_batch_is_received_read_and_committed(place: Place, reader: Made) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadMaxRows
 from tests.spark.place import QUEUE, Place, texts
+from tests.spark.streams import ALL, drained, pickled, readers, rows
 
 import redelivery
 from redelivery import ConfigError, ConnectError
@@ -20,41 +19,12 @@ from redelivery.spark.store import Tombstone
 from redelivery.spark.wal import FencedError, Wal
 
 Made = Callable[..., ExecutorStreamReader]
-ALL = ReadAllAvailable()
 
 
 @pytest.fixture
 def reader(place: Place) -> Iterator[Made]:
-    """Makes readers; each is stopped at the end, as the runner does."""
-    with ExitStack() as opened:
-
-        def make(**options: object) -> ExecutorStreamReader:
-            made = ExecutorStreamReader(place.options(receiver="executor", **options))
-            opened.callback(made.stop)
-            return made
-
-        yield make
-
-
-def pickled(reader: ExecutorStreamReader) -> ExecutorStreamReader:
-    copy: ExecutorStreamReader = pickle.loads(pickle.dumps(reader))  # noqa: S301  # our own
-    return copy
-
-
-def rows(reader: ExecutorStreamReader, start: Any, end: Any) -> list[str]:
-    """As Spark reads a batch: each partition with a pickled copy of the reader."""
-    return [text for partition in reader.partitions(start, end) for text in texts(pickled(reader).read(partition))]
-
-
-def drained(reader: ExecutorStreamReader, start: Any, limit: object = ALL) -> tuple[list[str], Any]:
-    """Everything until AvailableNow ends: the rows, and the last offset."""
-    reader.prepareForTriggerAvailableNow()
-    found: list[str] = []
-    while (end := reader.latestOffset(start, limit)) != start:
-        found += rows(reader, start, end)
-        reader.commit(end)
-        start = end
-    return found, start
+    with readers(ExecutorStreamReader, place, receiver="executor") as made:
+        yield made
 
 
 def test_a_batch_is_received_where_it_is_read(place: Place, reader: Made) -> None:
