@@ -129,10 +129,9 @@ class Receiver(Endpoint):
         self.close(pending)
 
     def forget(self) -> None:
-        """See `Endpoint.forget`; freed, a link that is stopped would settle what came without an outcome."""
-        if not self.stopped:
-            self.session.links.discard(self)
-            super().forget()
+        """See `Endpoint.forget`."""
+        self.session.links.discard(self)
+        super().forget()
 
     def on_delivery(self, handle: Any) -> None:
         """A transfer, or a part of one; or the peer has changed its mind about a delivery."""
