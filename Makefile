@@ -9,9 +9,9 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 comma  := ,
 READY  := $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),dev$(comma)amqp))
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-all nightly matrix check bench clean
 help:            ## this list
-	@sed -nE 's/^([a-z]+):.*## */\1\t/p' $(MAKEFILE_LIST)
+	@sed -nE 's/^([a-z-]+):.*## */\1\t/p' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "redelivery needs Python 3.11 or newer, this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 $(MAKECMDGOALS)" or 0)'
@@ -19,7 +19,6 @@ $(BIN)/python:
 	@$(PIP) install --upgrade pip
 
 $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
-	@test -d src/redelivery/client/. || { echo "src/redelivery/client is not a link. Clone with: git clone -c core.symlinks=true"; exit 1; }
 	@echo "setting up $(VENV) with [$(subst +,$(comma),$*)], once"
 	@$(PIP) install --editable '.[$(subst +,$(comma),$*)]' 2>$(VENV)/pip.log || { \
 	  case "$$CI+$*" in +*+amqp*) ;; *) cat $(VENV)/pip.log; exit 1;; esac; \
@@ -30,10 +29,24 @@ $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),cli))  ## what redelivery does, live, in 20 s
 	@$(BIN)/redelivery demo $(if $(findstring spark,$(EXTRAS)),--spark) $(ARGS)
 
-test: $(READY)   ## all tests; the real brokers join where Java and Maven, or Docker, are there (Spark: EXTRAS=dev,amqp,spark)
-	@$(BIN)/python -m pytest $(ARGS)
+# Tests start many Python processes, each of which would compile every module anew.
+test test-all nightly: export PYTHONDONTWRITEBYTECODE =
+
+test: $(READY)   ## the short form; the real brokers join where Java and Maven, or Docker, are there (Spark: EXTRAS=dev,amqp,spark)
+	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-all: $(READY)  ## every test
+	@REDELIVERY_FORM=$${REDELIVERY_FORM:-all} $(BIN)/python -m pytest -n auto $(ARGS)
+
+nightly:         ## everything at length; writes the pages of docs/ that are made of runs; takes hours
+	@$(MAKE) --no-print-directory $(VENV)/.ready-dev+amqp+spark+s3-test
+	@VENV=$(VENV) scripts/nightly
+
+matrix: $(READY)  ## the tests without real brokers on every Python, with the oldest and the newest dependencies
+	@$(BIN)/python scripts/matrix $(ARGS)
 
 check: $(READY)  ## lint, format, types, import contracts
+	@test -d src/redelivery/client/. || { echo "make check looks at the sources through src/redelivery/client, which is not a link here. Clone with: git clone -c core.symlinks=true"; exit 1; }
 	@$(BIN)/ruff check --no-cache .   # its cache does not see that an imported file has come
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

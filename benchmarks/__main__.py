@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import plot, profiling, report, runner, update
+from benchmarks import plot, profiling, quiet, report, runner, update
 from benchmarks.plan import Plan, names
 from benchmarks.results import BenchmarkError, Results
 
@@ -46,6 +46,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--profile", metavar="CASE", help="profile our side of one case, as in amqp/fake/auto or stomp/auto, and stop"
     )
+    parser.add_argument("--busy", action="store_true", help="run though other programs use the processors")
     return parser.parse_args()
 
 
@@ -60,6 +61,8 @@ def main() -> None:
         if options.profile:
             print(profiling.listing(options.profile, scale, OUT))
             return
+        if not options.busy:
+            quiet.check()
         earlier = complete_run(file, plan) if options.update else None
         results = runner.run(plan)
     except BenchmarkError as error:

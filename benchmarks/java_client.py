@@ -14,7 +14,7 @@ from benchmarks.naming import AMQP
 from benchmarks.places import Place, read_line
 from benchmarks.results import BenchmarkError
 from benchmarks.stopwatch import Spent
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 POM = Path(__file__).with_name("java") / "pom.xml"
 BUILT = Path(__file__).with_name("out") / "java"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import time
+from collections import deque
 from collections.abc import Mapping
 
 from benchmarks.results import Measure
 from redelivery import AckMode, Queue, RedeliveryPolicy
-from redelivery.client.ledger import Ledger, Station
+from redelivery.client.ledger import ConsumerState, Ledger
 from redelivery.transports.base import Delivery, Link
 
 BATCH = 100
@@ -42,16 +43,16 @@ def microseconds(mode: AckMode, batches: int) -> float:
     dispatch = ledger.take if mode is AckMode.AUTO else ledger.dispatch  # AUTO: taken and acknowledged in one
     link = Link(Queue("bench"))
     policy = RedeliveryPolicy()
-    station = Station(link, lambda _: policy, name="bench")
-    ledger.attach(station)
+    consumer = ConsumerState(link, lambda _: policy, name="bench")
+    ledger.attach(consumer)
     spent = 0.0
     gc.collect()
     for _ in range(batches):
-        arriving = [Plain(link) for _ in range(BATCH)]
+        arriving: deque[Delivery] = deque(Plain(link) for _ in range(BATCH))
         start = time.perf_counter()
         ledger.arrived(arriving)
-        for _ in arriving:
-            delivery = dispatch(station, 0.0)
+        for _ in range(BATCH):
+            delivery = dispatch(consumer, 0.0)
             assert delivery is not None
             if mode is AckMode.INDIVIDUAL:
                 ledger.acknowledge(delivery, 0)

@@ -16,7 +16,7 @@ from benchmarks.naming import AMQP, STOMP
 from benchmarks.plain_amqp import PlainAmqp
 from benchmarks.plain_stomp import PlainStomp
 from benchmarks.results import BenchmarkError
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 ANSWER_TIMEOUT = 60.0  # seconds
 PATIENCE = 0.2  # seconds in which what was not acknowledged would come again

@@ -13,7 +13,7 @@ from benchmarks.cases import Case, once, whole
 from benchmarks.places import FAKE, BrokerPlace, Place, fake_place
 from benchmarks.plan import CASES
 from benchmarks.results import BenchmarkError, Profile
-from redelivery.testing.real import UnavailableError, running
+from redelivery.testing.brokers.real import UnavailableError, running
 
 ROWS: Final = 5  # functions of a summary
 LISTED: Final = 40

@@ -14,7 +14,8 @@ HEADS: Final = ("case", "msg/s", "CPU µs", "against", "msg/s", "CPU µs", "rati
 INTRODUCTION: Final = """\
 # Benchmarks
 
-Written by `make bench`; every number below is from one run, unless it is said to have been run again. Do not edit.
+Written by `make bench`, which `make nightly` runs; every number is from one run, unless it is said to have been run
+again. Do not edit.
 
 redelivery is measured through its public API, with the options that it has by default, against raw stomp.py and raw
 proton used as their documentation shows them, and beside the Java clients on the same broker in the same mode:

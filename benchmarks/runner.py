@@ -21,7 +21,7 @@ from benchmarks.places import PAIRS, BrokerPlace, Place, fake_place, key
 from benchmarks.plan import CASES, Found, Plan
 from benchmarks.results import BenchmarkError, Measure, Results
 from redelivery.model.errors import JMSError
-from redelivery.testing.real import RealBroker, UnavailableError, running
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, running
 
 WITHOUT_TARGET: Final = 3  # rounds at most, at a real broker
 # What a real broker may do to one case, and the others go on: what the four libraries raise.

@@ -18,7 +18,7 @@ from benchmarks.results import BenchmarkError, Curve, Measure
 from benchmarks.spark_fake import EMPTY, FORMAT, IDLE, MESSAGES, ROWS, FakeSource, IdleSource
 from benchmarks.spark_outside import outside
 from benchmarks.spark_session import PATIENCE, Batch, steady, stream
-from redelivery.spark.options import SourceOptions
+from redelivery.spark.options.query import SourceOptions
 
 GROUP: Final = "Spark source"
 BATCH: Final = 30_000  # rows

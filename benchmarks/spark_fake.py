@@ -6,22 +6,26 @@ The source `idle` beside it does nothing at all.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Self
 from unittest.mock import patch
+from uuid import uuid4
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from redelivery import Message, Queue
 from redelivery.model.values import Value
-from redelivery.spark import executor
-from redelivery.spark.columns import Columns
-from redelivery.spark.executor import ExecutorStreamReader, SharePartition
-from redelivery.spark.intake import Fill
-from redelivery.spark.options import SourceOptions
-from redelivery.spark.probe import Probe
+from redelivery.spark.log.segments import SegmentWriter
+from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read import executor
+from redelivery.spark.read.executor import ExecutorStreamReader, SharePartition
+from redelivery.spark.read.inspect.probe import Probe
+from redelivery.spark.read.receiving.duplicates import SegmentsInDoubt
+from redelivery.spark.read.receiving.received_batch import Pace, ReceivedBatch
+from redelivery.spark.rows.columns import Columns
+from redelivery.spark.rows.digests import Key
+from redelivery.spark.rows.schema import arrow_schema
 from redelivery.spark.source import DefaultSource
 
 FORMAT, IDLE = "jms-fake", "idle"
@@ -52,7 +56,7 @@ class FakeReader(ExecutorStreamReader):
         return super().latestOffset(start, limit)
 
     def read(self, partition: SharePartition) -> Iterator[Any]:
-        with patch.object(executor, "Intake", FakeIntake):
+        with patch.object(executor, "BatchReceiver", FakeReceiver):
             yield from super().read(partition)
 
 
@@ -98,25 +102,18 @@ class Ready(Probe):
         return True
 
 
-class FakeIntake:
-    """`Intake` without a session."""
+class FakeReceiver:
+    """`BatchReceiver` without a session."""
 
-    def __init__(
-        self,
-        options: SourceOptions,
-        in_doubt: Callable[[], frozenset[str]],
-        *,
-        prefetch: int,
-        stopped: threading.Event | None = None,
-    ) -> None:
-        del in_doubt, prefetch, stopped
+    def __init__(self, options: SourceOptions, in_doubt: SegmentsInDoubt, *, prefetch: int) -> None:
+        del in_doubt, prefetch
         self._destination = options.destination
 
-    def fill(self, rows: int, linger: float, *, longest: float) -> Fill | None:
-        del linger, longest
+    def receive(self, rows: int, size: int, pace: Pace, *, first: float) -> ReceivedBatch | None:
+        del size, pace, first
         if self._destination == EMPTY:
             return None
-        return Fill((made if self._destination == ROWS else make)(rows), rows, rows, 0)
+        return (made if self._destination == ROWS else make)(rows)
 
     def confirm(self) -> bool:
         return True
@@ -149,12 +146,33 @@ class Made:
         return 1
 
 
-def make(rows: int) -> list[Any]:
-    """Batches of so many messages."""
+def make(rows: int) -> ReceivedBatch:
+    """A batch of so many messages."""
+    return _encoded(_columns(rows))
+
+
+def made(rows: int) -> ReceivedBatch:
+    """The same of rows that were made before."""
+    return _encoded(_premade(rows))
+
+
+def _columns(rows: int) -> Sequence[tuple[Any, Sequence[Key]]]:
     columns = Columns()
     for number in range(rows):
         columns.add(Message.received(Made(f"ID:bench-{number}"), 0, None))
-    return columns.batches()
+    batches, found, begin = columns.batches(), [], 0
+    for batch in batches:
+        found.append((batch, columns.keys[begin : begin + batch.num_rows]))
+        begin += batch.num_rows
+    return found
 
 
-made = lru_cache(maxsize=4)(make)  # as long as the worker's process lives, which Spark uses again
+_premade = lru_cache(maxsize=4)(_columns)  # as long as the worker's process lives, which Spark uses again
+
+
+def _encoded(batches: Sequence[tuple[Any, Sequence[Key]]]) -> ReceivedBatch:
+    attempt = uuid4().hex
+    writer = SegmentWriter(arrow_schema(), "zstd", attempt)
+    for batch, keys in batches:
+        writer.add(batch, keys, batch.nbytes)
+    return ReceivedBatch(writer.finish(), attempt, writer.rows, writer.size, writer.keys, writer.rows, 0)

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from uuid import uuid4
+from typing import Final
 
 from benchmarks.results import BenchmarkError
-from redelivery.spark.intake import Intake
-from redelivery.spark.options import SourceOptions
-from redelivery.spark.rows import arrow_schema
-from redelivery.spark.segments import encode
-from redelivery.spark.store import open_store
+from redelivery.spark.log.store.opening import open_store
+from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
+from redelivery.spark.read.receiving.received_batch import Pause
+from redelivery.spark.rows.digests import Key
+
+_EMPTY: Final = 0.1  # seconds without a message
+
+
+class _Nothing:
+    """In doubt."""
+
+    def in_doubt(self) -> Mapping[str, Sequence[Key]]:
+        return {}
+
+    def confirmed(self, name: str) -> bool:
+        raise AssertionError(name)
 
 
 def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> float:
     """Rows per second into durable segments of so many rows, from the end of the first to that of the last."""
     store = open_store(str(folder))
-    schema = arrow_schema(options.properties_type)
     done, ends = 0, [(0, 0.0)]
-    with Intake(options, frozenset, prefetch=options.prefetch) as intake:
+    with BatchReceiver(options, _Nothing(), prefetch=options.prefetch) as receiver:
         while done < count:
-            fill = intake.fill(rows, options.linger)
-            if fill is None:
+            batch = receiver.receive(rows, options.segment_bytes, lambda: Pause(_EMPTY))
+            if batch is None:
                 raise BenchmarkError(f"{options.destination}: {count - done} of {count} messages did not come")
-            data = encode(fill.batches, schema, options.compression, rows=fill.rows, attempt=uuid4().hex)
-            store.put_if_absent(f"{len(ends):08d}.arrow", data)
-            intake.confirm()
-            done += fill.received
+            store.put_if_absent(f"{len(ends):08d}.arrow", batch.data)
+            receiver.confirm()
+            done += batch.received
             ends.append((done, time.perf_counter()))
     (first, began), (last, ended) = ends[1], ends[-1]
     return (last - first) / (ended - began)

@@ -9,7 +9,7 @@ from benchmarks.places import BrokerPlace
 from benchmarks.plan import Found, Plan
 from benchmarks.results import BenchmarkError
 from redelivery.model.errors import JMSError
-from redelivery.testing.real import RealBroker, UnavailableError, running
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, running
 
 if TYPE_CHECKING:
     from benchmarks.spark_cases import Extent

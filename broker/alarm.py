@@ -1,4 +1,4 @@
-"""One thread that calls when something is due, and only lives while something is."""
+"""One thread that calls when something is due, and that lives only while something will be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from redelivery.transports.wire.clock import epoch_ms
 
-_LOOK_AGAIN = 60.0  # seconds: the wall clock may have been set meanwhile
+_LONGEST_WAIT = 60.0  # seconds: the wall clock may have been set meanwhile
 
 
 class Alarm:
@@ -36,7 +36,7 @@ class Alarm:
                 self._thread.start()
 
     def close(self, timeout: float) -> None:
-        """End the thread, waiting for it up to ``timeout`` seconds. Harmless twice."""
+        """End the thread, waiting for it up to ``timeout`` seconds. Idempotent."""
         with self._changed:
             self._closed = True
             self._deadline = None
@@ -53,7 +53,7 @@ class Alarm:
                     return
                 left = (self._deadline - epoch_ms()) / 1000
                 if left > 0:
-                    self._changed.wait(min(left, _LOOK_AGAIN))
+                    self._changed.wait(min(left, _LONGEST_WAIT))
                     continue
                 self._deadline = None
             self._ring()

@@ -12,7 +12,7 @@ from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.faults import Faults
 from redelivery.model.errors import IllegalStateError, InvalidClientIDError
-from redelivery.transports.wire.clock import epoch_ms
+from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 T = TypeVar("T")
 
@@ -22,14 +22,14 @@ class BrokerClosedError(IllegalStateError):
 
 
 class Connection(Protocol):
-    """One client of the broker, through whichever door."""
+    """One client of the broker, by any protocol."""
 
     def broker_closed(self, reason: str) -> None:
         """The broker has ended; nothing of this connection is known there any more."""
 
 
 class Core:
-    """What the doors share. Their calls go through `call`; nothing is called up while the lock is held."""
+    """What the servers and ``vm://`` share. They use `call`; it calls nothing back while it holds the lock."""
 
     def __init__(self, name: str, config: BrokerConfig) -> None:
         self.name = name
@@ -38,13 +38,15 @@ class Core:
         self.started_at = epoch_ms()
         self._engine = Engine(config)
         self._lock = threading.Lock()
-        self._alarm = Alarm(f"redelivery-broker-{name}-timer", self._ring)
+        self._changed = threading.Condition(self._lock)
+        self._watchers = 0  # who waits for it
+        self._alarm = Alarm(f"redelivery-broker-{name}-timer", self._tick)
         self._closed: str | None = None
         self._connections: dict[Connection, str | None] = {}  # with their client ids
         self._numbers = count(1)
 
     def call(self, function: Callable[[Engine, int], T]) -> T:
-        """Run ``function(engine, now)`` alone, then tell the consumers that were given something.
+        """Run ``function(engine, now)`` alone, then wake the consumers that were given something.
 
         Raises:
             BrokerClosedError: the broker is closed.
@@ -53,18 +55,40 @@ class Core:
         try:
             with self._lock:
                 if self._closed is not None:
-                    raise self._ended(self._closed)
+                    raise self._closed_error(self._closed)
                 try:
                     return function(self._engine, epoch_ms())
                 finally:
+                    if self._watchers:
+                        self._changed.notify_all()
                     touched = self._engine.take_touched()
                     self._alarm.set(self._engine.next_deadline())
         finally:
             for subscription in touched:
                 subscription.outbox.wake()
 
+    def wait_until(self, holds: Callable[[Engine], bool], timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds until ``holds``, which is asked after every change; whether it does.
+
+        Raises:
+            BrokerClosedError: the broker is closed.
+        """
+        deadline = monotonic() + timeout
+        with self._lock:
+            self._watchers += 1
+            try:
+                while self._closed is None and not holds(self._engine):
+                    if (left := deadline - monotonic()) <= 0:
+                        return False
+                    self._changed.wait(left)
+                if self._closed is not None:
+                    raise self._closed_error(self._closed)
+                return True
+            finally:
+                self._watchers -= 1
+
     def new_id(self) -> str:
-        """A message id that no other broker or run has given."""
+        """A message id that no other broker or run has used."""
         return f"ID:{self.name}-{self.started_at}-1:{next(self._numbers)}"
 
     def connect(self, connection: Connection, client_id: str | None) -> None:
@@ -76,13 +100,13 @@ class Core:
         """
         with self._lock:
             if self._closed is not None:
-                raise self._ended(self._closed)
+                raise self._closed_error(self._closed)
             if client_id is not None and client_id in self._connections.values():
                 raise InvalidClientIDError(f"client id {client_id!r} is already connected to broker {self.name!r}")
             self._connections[connection] = client_id
 
     def disconnect(self, connection: Connection) -> None:
-        """Forget a connection; its subscriptions and transactions are its own affair. Harmless twice."""
+        """Forget a connection; it ends its subscriptions and transactions itself. Idempotent."""
         with self._lock:
             self._connections.pop(connection, None)
 
@@ -92,22 +116,23 @@ class Core:
         return len(self._connections)
 
     def close(self, reason: str, timeout: float) -> None:
-        """End: no call works from now on, every connection is told. Harmless twice."""
+        """End: every call raises from now on, and every connection is told. Idempotent."""
         with self._lock:
             if self._closed is not None:
                 return
             self._closed = reason
+            self._changed.notify_all()
             connections = list(self._connections)
             self._connections.clear()
         self._alarm.close(timeout)
         for connection in connections:
             connection.broker_closed(reason)
 
-    def _ring(self) -> None:
+    def _tick(self) -> None:
         try:
             self.call(lambda engine, now: engine.tick(now))
         except BrokerClosedError:
             return  # meanwhile
 
-    def _ended(self, reason: str) -> BrokerClosedError:
+    def _closed_error(self, reason: str) -> BrokerClosedError:
         return BrokerClosedError(f"the embedded broker {self.name!r} is closed: {reason}")

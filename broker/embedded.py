@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import Final, Unpack
 
 from redelivery.broker import registry
 from redelivery.broker.core import Core
-from redelivery.broker.door import HOST, Door, Welcome
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
-from redelivery.broker.engine.holding import TEMPORARY
+from redelivery.broker.engine.state import TEMPORARY
+from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.faults import Faults
-from redelivery.broker.stomp_socket import StompSocket
+from redelivery.broker.servers.listener import HOST, ClientFactory, Listener
+from redelivery.broker.servers.stomp.socket import StompSocket
 from redelivery.broker.views import StoredSource
-from redelivery.model.destinations import Topic, destination
-from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
+from redelivery.model.destinations import Destination, Topic
+from redelivery.model.destinations import destination as parse
+from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError, RequestTimeoutError
 from redelivery.model.messages import Message
+from redelivery.model.sending import SYNONYMS, SendKeywords
+from redelivery.model.suggestions import suggesting
+from redelivery.policies.checks import check_flag, check_seconds, check_whole, to_ms
+from redelivery.transports.wire.clock import epoch_ms
 
 _END: Final = 5.0  # seconds that a thread of ours is waited for at close
+_HEADERS: Final = ("correlation_id", "reply_to", "type", "group_id")
 
 
 class EmbeddedBroker:
@@ -44,20 +52,25 @@ class EmbeddedBroker:
         config: BrokerConfig | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("/?#: "):
-            raise ConfigError(f"name={name!r} is no broker's name: it must fit into a URL like vm://orders")
+            raise ConfigError(f"name={name!r} is not a broker's name: it must fit into a URL like vm://orders")
         self.name = name
         self.core = Core(name, config or BrokerConfig())
-        self._doors: dict[str, Callable[[], Door]] = {}
+        self._listeners: dict[str, Callable[[], Listener]] = {}
         if stomp_port is not None:
-            self._doors["stomp"] = partial(Door, self.core, "stomp", _port("stomp_port", stomp_port), 2, StompSocket)
+            self._listeners["stomp"] = partial(
+                Listener, self.core, "stomp", _port("stomp_port", stomp_port), 2, StompSocket
+            )
         if amqp_port is not None:
-            self._doors["amqp"] = partial(Door, self.core, "amqp", _port("amqp_port", amqp_port), 3, _amqp_socket())
-        self._open: dict[str, Door] = {}
+            self._listeners["amqp"] = partial(
+                Listener, self.core, "amqp", _port("amqp_port", amqp_port), 3, _amqp_socket()
+            )
+        self.core.faults.sockets = bool(self._listeners)
+        self._open: dict[str, Listener] = {}
         self._state = "not started yet"
 
     @property
     def faults(self) -> Faults:
-        """Faults that this broker makes on purpose."""
+        """The planned faults of this broker."""
         return self.core.faults
 
     def start(self) -> EmbeddedBroker:
@@ -71,8 +84,8 @@ class EmbeddedBroker:
             raise IllegalStateError(f"the embedded broker {self.name!r} cannot be started: it is {self._state}")
         registry.register(self)
         try:
-            for protocol, door in self._doors.items():
-                self._open[protocol] = door()
+            for protocol, listen in self._listeners.items():
+                self._open[protocol] = listen()
         except ConfigError:
             registry.unregister(self)
             self._shut()
@@ -81,7 +94,7 @@ class EmbeddedBroker:
         return self
 
     def close(self) -> None:
-        """End the broker and every connection to it. Harmless twice."""
+        """End the broker and every connection to it. Idempotent."""
         if self._state == "closed":
             return
         self._state = "closed"
@@ -122,7 +135,7 @@ class EmbeddedBroker:
         """
         return self._url("amqp")
 
-    def queue_depth(self, name: str) -> int:
+    def queue_depth(self, name: Destination | str) -> int:
         """How many messages a queue holds: waiting or unacknowledged; delayed ones not yet.
 
         Raises:
@@ -131,7 +144,7 @@ class EmbeddedBroker:
         queue = _queue_name(name)
         return self.core.call(lambda engine, _now: engine.depth(queue))
 
-    def messages(self, name: str) -> list[Message]:
+    def messages(self, name: Destination | str) -> list[Message]:
         """What `queue_depth` counts, in order; nothing is taken. Each shows the count of its next delivery.
 
         Raises:
@@ -139,19 +152,82 @@ class EmbeddedBroker:
         """
         queue = _queue_name(name)
 
-        def look(engine: Engine, _now: int) -> list[Message]:
+        def snapshot(engine: Engine, _now: int) -> list[Message]:
             return [
                 Message.received(StoredSource(entry.message, entry.redeliveries + 1), 0, None)
                 for entry in engine.entries(queue)
             ]
 
-        return self.core.call(look)
+        return self.core.call(snapshot)
+
+    @suggesting(SYNONYMS)
+    def send(
+        self,
+        destination: Destination | str,
+        body_or_message: object,
+        **options: Unpack[SendKeywords],
+    ) -> Message:
+        """Put a message there, as a producer would; for tests, which need no connection for it.
+
+        Args:
+            destination: a Queue, a Topic or a str.
+            body_or_message: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message, which is copied.
+            options: ``persistent`` (True), ``priority`` (4), ``ttl``, …: see `redelivery.model.sending.SendKeywords`.
+                The broker keeps a message until it ends, persistent or not.
+
+        Returns:
+            The message with its headers as sent.
+
+        Raises:
+            InvalidDestinationError, MessageFormatError, ConfigError: an argument does not fit; the text names it.
+            ResourceAllocationError: the broker is full.
+        """
+        message = body_or_message.copy() if isinstance(body_or_message, Message) else Message(body_or_message)
+        if properties := options.get("properties"):
+            message.properties = {**message.properties, **properties}
+        headers: dict[str, object] = {name: options.get(name) for name in _HEADERS}
+        for name, value in headers.items():
+            if value is not None:
+                setattr(message, name, value)
+        now, delay = epoch_ms(), _milliseconds("delivery_delay", options.get("delivery_delay"))
+        lifetime = _milliseconds("ttl", options.get("ttl"))
+        message.stamp(
+            destination=parse(destination),
+            persistent=check_flag("persistent", options.get("persistent", True)),
+            priority=check_whole("priority", options.get("priority", 4), 0, 9),
+            timestamp=now,
+            expiration=now + delay + lifetime if lifetime else None,
+            delivery_time=now + delay if delay else None,
+            message_id=self.core.new_id(),
+        )
+        stored = StoredMessage.of(message, str(message.message_id), now=now)
+        self.core.call(lambda engine, now: engine.send(stored, now))
+        return message
+
+    def wait_for(self, destination: Destination | str, depth: int = 0, timeout: float | timedelta = 2) -> None:
+        """Wait until a queue holds ``depth`` messages, as `queue_depth` counts them; returns as soon as it does.
+
+        Args:
+            destination: a Queue or its name.
+            depth: how many messages; 0: until everything is consumed and acknowledged.
+            timeout: seconds.
+
+        Raises:
+            RequestTimeoutError: it does not; the text says how many there are instead.
+        """
+        queue = _queue_name(destination)
+        wanted, seconds = check_whole("depth", depth, 0), check_seconds("timeout", timeout)
+        if not self.core.wait_until(lambda engine: engine.depth(queue) == wanted, seconds):
+            seen = self.queue_depth(destination)
+            raise RequestTimeoutError(
+                f"queue://{queue} holds {seen} message{'' if seen == 1 else 's'} after {seconds:g} s, not {wanted}"
+            )
 
     def _url(self, protocol: str) -> str:
-        if protocol not in self._doors:
+        if protocol not in self._listeners:
             raise IllegalStateError(
                 f"the embedded broker {self.name!r} does not listen for {protocol.upper()}: it was made without"
-                f" {protocol}_port; give {protocol}_port=0 for a free port"
+                f" {protocol}_port; pass {protocol}_port=0 for a free port"
             )
         if self._state != "running":
             raise IllegalStateError(
@@ -160,36 +236,40 @@ class EmbeddedBroker:
         return f"{protocol}://{HOST}:{self._open[protocol].port}"
 
     def _shut(self) -> None:
-        for door in self._open.values():
-            door.close(_END)
+        for listener in self._open.values():
+            listener.close(_END)
 
     def __repr__(self) -> str:
         return f"<EmbeddedBroker {self.name!r} {self._state}>"
 
 
-def _queue_name(name: str) -> str:
-    if name.startswith(TEMPORARY):
+def _queue_name(name: Destination | str) -> str:
+    if isinstance(name, str) and name.startswith(TEMPORARY):
         return name
-    wanted = destination(name)
+    wanted = parse(name)
     if isinstance(wanted, Topic):
-        raise InvalidDestinationError(f"{wanted}: a topic holds no messages; name a queue")
+        raise InvalidDestinationError(f"{wanted}: a topic holds no messages; pass a queue")
     return wanted.name
+
+
+def _milliseconds(name: str, value: float | timedelta | None) -> int:
+    return 0 if value is None else to_ms(check_seconds(name, value))
 
 
 def _port(name: str, port: object) -> int:
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
-        raise ConfigError(f"{name}={port!r} is no port; give 0 to 65535, or None to open none")
+        raise ConfigError(f"{name}={port!r} is not a port: pass 0 to 65535, or None to open none")
     return port
 
 
-def _amqp_socket() -> Welcome:
+def _amqp_socket() -> ClientFactory:
     try:
-        from redelivery.broker.amqp_socket import AmqpSocket
+        from redelivery.broker.servers.amqp.socket import AmqpSocket
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("proton", "cproton", "cproton_ffi"):
             raise
         raise ConfigError(
             "amqp_port: the embedded broker speaks AMQP by python-qpid-proton, which is not installed;"
-            " pip install 'redelivery[amqp]'"
+            " from the clone: pip install '.[amqp]' (needs gcc, python3-dev, pkg-config)"
         ) from error
     return AmqpSocket

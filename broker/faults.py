@@ -1,12 +1,13 @@
-"""Faults on purpose: an embedded broker that cuts the line, is late, or refuses, at the frame a test chooses.
+"""Planned faults: an embedded broker that cuts the connection, delays or refuses, at the frame that a test chooses.
 
     fault = broker.faults.drop_after("COMMIT", nth=2)
     ...                                  # the second COMMIT is executed, its answer never comes
     assert fault.wait(5)                 # it has happened
 
 Commands are STOMP's: CONNECT, SUBSCRIBE, UNSUBSCRIBE, SEND, ACK, NACK, BEGIN, COMMIT, ABORT, DISCONNECT. Over
-``vm://`` an acknowledgement is an ACK, a poison a NACK, a rollback an ABORT; there `delay`, `swallow` and `silence`
-have no effect, as a call within the process has no answer that could be late or missing.
+``vm://`` an acknowledgement is an ACK, a poison a NACK, a rollback an ABORT. There a call has its answer when it
+returns, so what leaves an answer out, `swallow` and `silence`, needs a socket: UnsupportedError where the broker has
+none, and where a swallowed frame comes over ``vm://``.
 
 Over AMQP each is what does the same:
 
@@ -24,9 +25,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
-from redelivery.model.errors import ConfigError
+from redelivery.model.errors import ConfigError, JMSError, UnsupportedError
 
 COMMANDS: Final = frozenset(
     ("CONNECT", "SUBSCRIBE", "UNSUBSCRIBE", "SEND", "ACK", "NACK", "BEGIN", "COMMIT", "ABORT", "DISCONNECT")
@@ -41,6 +42,28 @@ class Action(Enum):
     SWALLOW = "the frame is neither executed nor answered, the connection stays"
     DELAY = "the frame, and those behind it on its connection, wait"
     ERROR = "the frame is answered with an error and not executed"
+
+
+class Step(Protocol):
+    """One thing that a client asks for, and what a fault may do to it; each server and ``vm://`` has its own."""
+
+    def execute_step(self) -> None:
+        """Do it, and answer."""
+
+    def refuse_step(self, error: JMSError) -> None:
+        """Answer with an error, and do not execute it."""
+
+    def skip_step(self) -> None:
+        """Neither execute nor answer it."""
+
+    def delay_step(self, seconds: float) -> None:
+        """Execute it so much later, and what is behind it on its connection after it."""
+
+    def write_answers(self) -> bool:
+        """Write what was answered before; whether the connection still exists."""
+
+    def cut(self, *, executed: bool) -> None:
+        """Cut the connection; ``executed`` tells whether the step was executed."""
 
 
 class Fault:
@@ -60,19 +83,33 @@ class Fault:
         """Wait up to ``timeout`` seconds until it has happened; whether it has."""
         return self._happened.wait(timeout)
 
-    def meets(self) -> bool:
-        """Whether a frame of its command, which has just come, is a chosen one."""
+    @property
+    def struck(self) -> bool:
+        """Whether it has happened at all."""
+        return self._happened.is_set()
+
+    def meets(self, *, sockets: bool) -> bool:
+        """Whether a frame of its command, which has just come, is a chosen one.
+
+        Raises:
+            UnsupportedError: it is, but came over no socket, and the fault needs one.
+        """
         if self._before:
             self._before -= 1
             return False
         if self._times is not None and self.hits >= self._times:
             return False
+        if not sockets and self.action is Action.SWALLOW:
+            raise _no_sockets("swallow")
         self.hits += 1
         self._happened.set()
         return True
 
     def __repr__(self) -> str:
         return f"<Fault {self.command}: {self.action.value}; {self.hits} hits>"
+
+    def __str__(self) -> str:
+        return f"{self.action.name.lower()} {self.command}"
 
 
 class Faults:
@@ -87,6 +124,7 @@ class Faults:
         self._planned: list[Fault] = []
         self._silent = False
         self._listeners: list[Callable[[], None]] = []
+        self.sockets = True  # whether the broker listens on any
 
     def drop(self, command: str, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Cut the connection when the frame comes; it is not executed."""
@@ -97,13 +135,18 @@ class Faults:
         return self._plan(Action.DROP_AFTER, command, nth, times)
 
     def swallow(self, command: str, *, nth: int = 1, times: int | None = 1) -> Fault:
-        """Neither execute nor answer the frame; the connection stays open."""
+        """Neither execute nor answer the frame; the connection stays open.
+
+        Raises:
+            UnsupportedError: the broker has only its ``vm://``; likewise a call over that which meets the fault.
+        """
+        self._need_sockets("swallow")
         return self._plan(Action.SWALLOW, command, nth, times)
 
     def delay(self, command: str, seconds: float, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Let the frame, and all behind it on its connection, wait for so many seconds."""
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
-            raise ConfigError(f"seconds={seconds!r} is no delay; give a number from 0")
+            raise ConfigError(f"seconds={seconds!r} is not a delay: pass a number ≥ 0")
         return self._plan(Action.DELAY, command, nth, times, seconds=seconds)
 
     def error(self, command: str, text: str, *, nth: int = 1, times: int | None = 1) -> Fault:
@@ -111,12 +154,17 @@ class Faults:
         return self._plan(Action.ERROR, command, nth, times, text=text)
 
     def silence(self) -> None:
-        """Say nothing more on any socket, not even a heart-beat, until `clear`; what was to be said is kept."""
+        """Write nothing more to any socket, not even a heart-beat, until `clear`; what is to be written is kept.
+
+        Raises:
+            UnsupportedError: the broker has only its ``vm://``.
+        """
+        self._need_sockets("silence")
         self._silent = True
         self._changed()
 
     def clear(self) -> None:
-        """Forget all faults and speak again."""
+        """Remove all faults and write again."""
         with self._lock:
             self._planned.clear()
             self._silent = False
@@ -127,31 +175,68 @@ class Faults:
         """Whether `silence` is on."""
         return self._silent
 
-    def tell(self, listener: Callable[[], None]) -> None:
-        """For the doors: call this when silence has begun or ended."""
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """For the servers: call this when silence has begun or ended."""
         self._listeners.append(listener)
 
-    def strike(self, command: str) -> Fault | None:
-        """For the doors: the fault that applies to a frame which has just come, None for none."""
-        if not self._planned:
-            return None
+    @property
+    def never_struck(self) -> tuple[Fault, ...]:
+        """The planned faults that have not happened, without those that were cleared."""
+        with self._lock:
+            return tuple(fault for fault in self._planned if not fault.struck)
+
+    def run(self, command: str | None, step: Step, *, sockets: bool = True) -> None:
+        """For the servers: execute a step that has just come, under the fault that applies to it, if any.
+
+        Args:
+            command: what the step is; None for one that no fault can strike.
+            step: how it is treated.
+            sockets: whether it came over a socket.
+
+        Raises:
+            UnsupportedError: the fault needs a socket.
+        """
+        fault = self._strike(command, sockets=sockets) if self._planned and command is not None else None
+        if fault is None:
+            step.execute_step()
+            return
+        match fault.action:
+            case Action.DELAY:
+                step.delay_step(fault.seconds)
+            case Action.SWALLOW:
+                step.skip_step()
+            case Action.ERROR:
+                step.refuse_step(JMSError(fault.text))
+            case Action.DROP:
+                step.write_answers()
+                step.cut(executed=False)
+            case Action.DROP_AFTER:
+                if step.write_answers():
+                    step.execute_step()
+                    step.cut(executed=True)
+
+    def _strike(self, command: str, *, sockets: bool) -> Fault | None:
         struck: Fault | None = None
         with self._lock:
             for fault in self._planned:
-                if fault.command == command and struck is None and fault.meets():
+                if fault.command == command and struck is None and fault.meets(sockets=sockets):
                     struck = fault
         return struck
+
+    def _need_sockets(self, name: str) -> None:
+        if not self.sockets:
+            raise _no_sockets(name)
 
     def _plan(
         self, action: Action, command: str, nth: int, times: int | None, seconds: float = 0.0, text: str = ""
     ) -> Fault:
         if command not in COMMANDS:
             raise ConfigError(
-                f"command={command!r} is none that a client sends; choose of {', '.join(sorted(COMMANDS))}"
+                f"command={command!r} is not one that a client sends: pass one of {', '.join(sorted(COMMANDS))}"
             )
         for name, value in (("nth", nth), ("times", times)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ConfigError(f"{name}={value!r} is no count; give a whole number from 1")
+                raise ConfigError(f"{name}={value!r} is not a count: pass an int ≥ 1")
         fault = Fault(action, command, nth, times, seconds, text)
         with self._lock:
             self._planned.append(fault)
@@ -160,3 +245,10 @@ class Faults:
     def _changed(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def _no_sockets(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"faults.{name} needs a socket: use broker.stomp_url or broker.amqp_url (made with stomp_port=0, amqp_port=0); "
+        "a call over vm:// has its answer when it returns"
+    )

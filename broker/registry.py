@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from redelivery.broker.core import Connection
+from redelivery.broker.core import Connection, Core
 from redelivery.model.errors import ConnectError, IllegalStateError
 
-if TYPE_CHECKING:
-    from redelivery.broker.embedded import EmbeddedBroker
+
+class RunningBroker(Protocol):
+    """An embedded broker that was started."""
+
+    name: str
+    core: Core
+
+    def close(self) -> None:
+        """End it. Idempotent."""
+
 
 _lock = threading.RLock()  # it is held while a broker is started, which registers itself
-_running: dict[str, EmbeddedBroker] = {}
-_started_by_us: set[EmbeddedBroker] = set()
+_running: dict[str, RunningBroker] = {}
+_started_by_us: set[RunningBroker] = set()
 
 
-def register(broker: EmbeddedBroker) -> None:
+def register(broker: RunningBroker) -> None:
     """Make a started broker known.
 
     Raises:
@@ -34,8 +42,8 @@ def register(broker: EmbeddedBroker) -> None:
         _running[broker.name] = broker
 
 
-def unregister(broker: EmbeddedBroker) -> None:
-    """Forget a broker. Harmless twice."""
+def unregister(broker: RunningBroker) -> None:
+    """Forget a broker. Idempotent."""
     with _lock:
         _started_by_us.discard(broker)
         if _running.get(broker.name) is broker:
@@ -43,12 +51,12 @@ def unregister(broker: EmbeddedBroker) -> None:
 
 
 def join(
-    name: str, connection: Connection, client_id: str | None, start: Callable[[], EmbeddedBroker] | None
-) -> EmbeddedBroker:
+    name: str, connection: Connection, client_id: str | None, start: Callable[[], RunningBroker] | None
+) -> RunningBroker:
     """Connect to the broker of that name; if there is none, to the one that ``start`` makes.
 
     Raises:
-        ConnectError: there is none, and nobody to start it.
+        ConnectError: there is none, and ``start`` is None.
         InvalidClientIDError: another connection holds the client id.
     """
     with _lock:
@@ -64,7 +72,7 @@ def join(
         return broker
 
 
-def leave(broker: EmbeddedBroker, connection: Connection) -> None:
+def leave(broker: RunningBroker, connection: Connection) -> None:
     """Disconnect; a broker that was started by a connection ends with the last one, as ActiveMQ's does."""
     with _lock:
         broker.core.disconnect(connection)

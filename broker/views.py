@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from redelivery.broker.engine.stored import StoredMessage, detached
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
+# A property that a server adds where a message could not be translated whole, as ActiveMQ Classic does over STOMP.
+TRANSFORMATION_ERROR: Final = "transformation-error"
 _TIMES = frozenset(("timestamp", "expiration", "delivery_time"))
 
 
@@ -35,7 +38,7 @@ class StoredSource:
         return header_of(self._stored, name)
 
     def wire_count(self) -> int:
-        """The count given."""
+        """The count of this delivery."""
         return self._count
 
 

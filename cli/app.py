@@ -15,12 +15,23 @@ from redelivery.cli.demo_spark import SparkJob, missing
 from redelivery.cli.lines import JsonView, LineView
 from redelivery.cli.view import LiveView
 from redelivery.model.errors import JMSError
+from redelivery.model.version import version
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"redelivery {version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def redelivery() -> None:
+def redelivery(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
     """JMS-style messaging: what fails is redelivered, what keeps failing is dead-lettered."""
 
 
@@ -35,7 +46,7 @@ def demo(
         bool, typer.Option("--spark", help="End with a Spark stream that reads the dead letters into a table.")
     ] = False,
 ) -> None:
-    """Send orders of which some fail, and watch them come again or become dead letters. Takes less than 20 s.
+    """Send orders of which some fail, and watch them being redelivered or dead-lettered. Takes less than 20 s.
 
     With --url it works in two queues of its own, whose names no other run uses, and leaves them empty.
     """

@@ -16,6 +16,7 @@ from redelivery.broker import EmbeddedBroker
 from redelivery.cli.demo_spark import SparkError
 from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, SparkTable, Started, Summary
 from redelivery.cli.tally import Tally
+from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 
 ALWAYS: Final = 1_000_000
 
@@ -64,7 +65,7 @@ class Demo:
         self._spark = spark
         self._script = script or Script()
         self._tally = Tally()
-        self._queue, self._dead_letter_queue = "orders", "ActiveMQ.DLQ"
+        self._queue, self._dead_letter_queue = "orders", DEFAULT_DEAD_LETTER_QUEUE
         self._broker = ""
         self._began = 0.0
         self._attempts: Counter[str] = Counter()
@@ -137,7 +138,7 @@ class Demo:
         with connection.session("transacted") as session, connection.session("client") as reader:
             self._consume(session, reader)
             if self._spark is None:
-                reader.acknowledge()  # else they are given back
+                reader.acknowledge()  # else they are released
 
     def _consume(self, session: Session, reader: Session) -> None:
         consumer = session.consumer(self._queue)

@@ -61,7 +61,7 @@ class SparkJob:
     """The process. A context manager; entering starts the JVM, which takes some seconds.
 
     Args:
-        report: told what it does.
+        report: notified of what it does.
     """
 
     def __init__(self, report: Callable[[Event], None]) -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 
+from redelivery.model.version import version
+
 
 def main() -> None:
     """Run the command line; ends the process with its exit code."""
+    if sys.argv[1:] == ["--version"]:  # it works without the extra, too
+        print(f"redelivery {version()}")
+        return
     try:
         from redelivery.cli.app import app
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in {"typer", "rich"}:
             raise
-        sys.exit(f"redelivery: the command line needs {error.name}: pip install 'redelivery[cli]'")
+        sys.exit(f"redelivery: the command line needs {error.name}; from the clone: pip install '.[cli]'")
     app()

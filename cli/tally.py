@@ -96,7 +96,7 @@ class Tally:
             ),
             (counts == list(range(1, len(counts) + 1)), f"its deliveries were counted {counts}"),
             (all(each.redelivered == (each.delivery > 1) for each in deliveries), "a redelivered flag is wrong"),
-            (not early, f"redelivered before the policy's delay was over: {early}"),
+            (not early, f"redelivered before the policy's delay had passed: {early}"),
         )
         found = [problem for good, problem in checks if not good]
         for letter in letters:

@@ -48,7 +48,7 @@ class LiveView:
         self._letters: list[DeadLettered] = []
         self._summary: Summary | None = None
         self._spark: SparkReads | SparkTable | None = None
-        self._over = False
+        self._ended = False
         self._live = Live(console=console, get_renderable=self._picture, refresh_per_second=12)
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class LiveView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over = True
+        self._ended = True
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
@@ -88,7 +88,7 @@ class LiveView:
                 self._current = None
                 self._print(Text(f" {order:<7}").append(_poisoned(event)), "red")
             case Summary():
-                self._summary, self._over = event, True
+                self._summary, self._ended = event, True
             case SparkReads() | SparkTable():
                 self._spark = event
         self._live.refresh()
@@ -109,7 +109,7 @@ class LiveView:
         if self._started is None:
             return Text()
         parts: list[RenderableType] = [Text()]
-        if not self._over:
+        if not self._ended:
             parts += [self._board(), self._now(), Text()]
         parts.append(dead_letters(self._started, self._letters))
         if self._summary is not None:
@@ -138,7 +138,7 @@ class LiveView:
         gone = min(monotonic() - since, delay)
         row = Table.grid(padding=(0, 1))
         row.add_row(
-            Text(f" {at.order} comes again in {delay - gone:.1f} s", "yellow", no_wrap=True),
+            Text(f" {at.order} is redelivered in {delay - gone:.1f} s", "yellow", no_wrap=True),
             ProgressBar(total=delay, completed=gone, width=16, complete_style="yellow", finished_style="yellow"),
             Text("the next ones wait: order kept", "dim", no_wrap=True),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from redelivery.client.ledger import Poison
+from redelivery.client.log_lines import dead_lettered, dropped, shown_destination
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
@@ -51,16 +52,14 @@ class DeadLetters:
         )
         match decision:
             case Native():
-                log.warning("%s: left to the broker's dead-letter queue: %s", origin, order.cause)
+                dead_lettered(order, "the broker's dead-letter queue")
                 return Verdict()
             case Drop(reason, discarded, interval):
                 self._dropped(discarded, interval)
-                log.log(
-                    logging.INFO if discarded else logging.WARNING, "%s: dropped, %s: %s", origin, reason, order.cause
-                )
+                dropped(order, logging.INFO if discarded else logging.WARNING, reason)
                 return Verdict(drop=True)
             case CopyTo():
-                log.warning("%s: dead-lettered to %s: %s", origin, decision.destination, order.cause)
+                dead_lettered(order, shown_destination(decision.destination))
                 return Verdict(copy=_copy(delivery, order.cause, decision))
 
     def _dropped(self, discarded: bool, interval: int) -> None:
@@ -83,8 +82,9 @@ def _copy(delivery: Delivery, cause: str, decision: CopyTo) -> Message:
             cause,
             delivery.header("destination"),
             delivery.expires_at(),
-            # the failed delivery has been counted already, as the redelivery that will not be
-            max(1, original.delivery_count - 1 if delivery.redeliveries else original.delivery_count),
+            # of its last delivery: a failed one has been counted as the redelivery that will not be, and one that is
+            # refused before it is shown (expired, or over its limit) is not a delivery; 0 where it had none
+            original.delivery_count - 1,
             persistent=original.persistent,
         ),
     )

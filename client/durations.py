@@ -24,7 +24,7 @@ def seconds(name: str, value: float | timedelta) -> float:
     elif isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _NO_DURATION:
-        raise ConfigError(f"{name}={repr(value)[:40]} is no duration: give seconds from 0 or a timedelta")
+        raise ConfigError(f"{name}={repr(value)[:40]} is not a duration: pass seconds ≥ 0 or a timedelta")
     return min(float(value), _LONGEST)
 
 

@@ -1,73 +1,108 @@
-"""The legal states of connection, session and consumer: one table; what is not in it is the error.
+"""The lives of a connection and of a session: a table each; what is not in it is the error.
 
-    NEW ──start──▶ STARTED ◀──start/stop──▶ STOPPED         every one of them ──close──▶ CLOSED
-                                                           every one of them ──lose──▶ FAILED ──close──▶ CLOSED
+Connection   CONNECTING ──open──▶ STOPPED ◀──start/stop──▶ RUNNING      all ──lose──▶ FAILED
+                                  any of them ──close──▶ CLOSING ──end──▶ CLOSED
+Session      OPEN ◀──listen/unlisten──▶ LISTENING                       all ──lose──▶ LOST ──end──▶ CLOSED
+                                  any of them ──close──▶ CLOSING ──end──▶ CLOSED
 
-A connection is created in NEW, which behaves as STOPPED. Sessions and consumers follow their connection for start
-and stop, and have a life of their own for close.
+The connection steps its own. A session's are taken by the holder of the session, but for ``close``, which may come
+from any thread. The life of a consumer is `client.ledger.stages`.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping, Set
+from datetime import datetime
 from enum import Enum
+from typing import Final, Generic, TypeVar
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.transports.wire.clock import utc_now
 
 
-class Stage(Enum):
-    """Where an object is in its life."""
+class ConnectionStage(Enum):
+    """Where a connection is in its life."""
 
-    NEW = "new"
-    STARTED = "started"
+    CONNECTING = "connecting"
     STOPPED = "stopped"
-    FAILED = "lost"
+    RUNNING = "started"
+    CLOSING = "being closed"
     CLOSED = "closed"
+    FAILED = "lost"
 
 
-TRANSITIONS: dict[Stage, dict[str, Stage]] = {
-    Stage.NEW: {"start": Stage.STARTED, "stop": Stage.STOPPED, "lose": Stage.FAILED, "close": Stage.CLOSED},
-    Stage.STARTED: {"start": Stage.STARTED, "stop": Stage.STOPPED, "lose": Stage.FAILED, "close": Stage.CLOSED},
-    Stage.STOPPED: {"start": Stage.STARTED, "stop": Stage.STOPPED, "lose": Stage.FAILED, "close": Stage.CLOSED},
-    Stage.FAILED: {"lose": Stage.FAILED, "close": Stage.CLOSED},
-    Stage.CLOSED: {"lose": Stage.CLOSED, "close": Stage.CLOSED},
+class SessionStage(Enum):
+    """Where a session is in its life."""
+
+    OPEN = "open"
+    LISTENING = "listening"
+    CLOSING = "being closed"
+    CLOSED = "closed"
+    LOST = "lost"
+
+
+Stage = TypeVar("Stage", bound=Enum)
+C, S = ConnectionStage, SessionStage
+CONNECTION: Final[Mapping[ConnectionStage, Mapping[str, ConnectionStage]]] = {
+    C.CONNECTING: {"open": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
+    C.STOPPED: {"start": C.RUNNING, "stop": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
+    C.RUNNING: {"start": C.RUNNING, "stop": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
+    C.FAILED: {"open": C.FAILED, "lose": C.FAILED, "close": C.CLOSING},
+    C.CLOSING: {"lose": C.CLOSING, "close": C.CLOSING, "end": C.CLOSED},
+    C.CLOSED: {"lose": C.CLOSED, "close": C.CLOSED, "end": C.CLOSED},
 }
+SESSION: Final[Mapping[SessionStage, Mapping[str, SessionStage]]] = {
+    S.OPEN: {"listen": S.LISTENING, "unlisten": S.OPEN, "lose": S.LOST, "close": S.CLOSING},
+    S.LISTENING: {"listen": S.LISTENING, "unlisten": S.OPEN, "lose": S.LOST, "close": S.CLOSING},
+    S.CLOSING: {"unlisten": S.CLOSING, "lose": S.LOST, "close": S.CLOSING, "end": S.CLOSED},
+    S.LOST: {"unlisten": S.LOST, "lose": S.LOST, "close": S.LOST, "end": S.CLOSED},
+    S.CLOSED: {"unlisten": S.CLOSED, "lose": S.CLOSED, "close": S.CLOSED, "end": S.CLOSED},
+}
+_ENDS: Final[Set[Enum]] = {C.CLOSING, C.CLOSED, C.FAILED, S.CLOSING, S.CLOSED, S.LOST}
+_LOSSES: Final[Set[Enum]] = {C.FAILED, S.LOST}
 
 
-class Lifecycle:
-    """The stage of one object, and since when and why it is over."""
+class Lifecycle(Generic[Stage]):
+    """The stage of one object, and since when and why it is over.
 
-    def __init__(self, what: str) -> None:
+    ``error`` is the loss of the connection, also when it is closed after it.
+    """
+
+    def __init__(self, what: str, table: Mapping[Stage, Mapping[str, Stage]], stage: Stage) -> None:
         self.what = what
-        self.stage = Stage.NEW
+        self.stage: Stage = stage
         self.error: JMSError | None = None
+        self._table = table
         self._why = ""
+        self._lock = threading.Lock()  # one step at a time
 
-    def step(self, event: str, why: str = "", error: JMSError | None = None) -> bool:
-        """Do ``start``, ``stop``, ``lose`` or ``close``; True where it changed the stage.
+    def step(self, event: str, why: str = "", error: JMSError | None = None, at: datetime | None = None) -> bool:
+        """Take one step of the table, now or as of ``at``; True where it changed the stage.
 
         Raises:
             IllegalStateError: the table has no such step; the text says when and why the object ended.
         """
-        target = TRANSITIONS[self.stage].get(event)
-        if target is None:
-            raise self.problem(event)
-        changed = target is not self.stage
-        if changed and target in (Stage.FAILED, Stage.CLOSED):
-            if self.error is None:
-                self.error = error
-            self._why = f"{why} at {utc_now():%Y-%m-%d %H:%M:%S} UTC"
-        self.stage = target
-        return changed
+        with self._lock:
+            target = self._table[self.stage].get(event)
+            if target is None:
+                raise self.problem(event)
+            changed = target is not self.stage
+            self.error = self.error or error
+            if changed and why:
+                noticed = ", noticed" if event == "lose" else ""  # the broker may have been gone for a while
+                self._why = f"{why}{noticed} at {at or utc_now():%Y-%m-%d %H:%M:%S} UTC"
+            self.stage = target
+            return changed
 
     @property
-    def over(self) -> bool:
-        """Closed or failed."""
-        return self.stage is Stage.CLOSED or self.stage is Stage.FAILED
+    def ended(self) -> bool:
+        """Closed, being closed, or lost."""
+        return self.stage in _ENDS
 
     def problem(self, action: str) -> JMSError:
         """The error that says that ``action`` is not possible any more."""
         text = f"{action}: the {self.what} is {self.stage.value} ({self._why})"
-        problem: JMSError = ConnectionLostError(text) if self.stage is Stage.FAILED else IllegalStateError(text)
+        problem: JMSError = ConnectionLostError(text) if self.stage in _LOSSES else IllegalStateError(text)
         problem.__cause__ = self.error
         return problem

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from ssl import SSLContext
+from typing import Final, TypedDict, Unpack
 
 from redelivery.client.durations import seconds
 from redelivery.model.errors import ConfigError, JMSError
@@ -17,11 +18,58 @@ from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 from redelivery.transports.base import TransportOptions
 from redelivery.transports.dialects.detect import check_name
 
+_ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}  # scheme -> the same over TLS
+
 ExceptionListener = Callable[[JMSError], None]
 
 
+class ConnectionKeywords(TypedDict, total=False):
+    """What `connect` and ConnectionFactory take beside the URL; what is left out is as the URL says, or as here.
+
+    username, password: the login; ``user:password@host`` in the URL works too.
+    client_id: the JMS client id.
+    redelivery_policy: one policy for all destinations.
+    redelivery_policies: or a policy by destination: a RedeliveryPolicyMap, or a dict of patterns and policies.
+    non_blocking_redelivery: other messages overtake those that wait for their redelivery.
+    prefetch: how many unacknowledged messages the broker may push, one number or a PrefetchPolicy.
+    dead_letter_strategy: what becomes of poisoned and expired messages.
+    dialect: whose meaning of the protocol to speak; ``"auto"``, which is the default, finds out.
+    tls: an SSLContext instead of the system's, which verifies; refused where the scheme is not encrypted.
+    connect_timeout, request_timeout, close_timeout: seconds (15, 30, 15), the bounds of connecting, of every answer,
+        of closing.
+    heartbeat: seconds (10) between signs of life; 0 for none.
+    exception_listener: called with a JMSError that no call waits for.
+    """
+
+    username: str | None
+    password: str | None
+    client_id: str | None
+    redelivery_policy: RedeliveryPolicy | None
+    redelivery_policies: RedeliveryPolicyMap | Mapping[str, RedeliveryPolicy] | None
+    non_blocking_redelivery: bool | None
+    prefetch: int | PrefetchPolicy | None
+    dead_letter_strategy: DeadLetterStrategy | None
+    dialect: str
+    tls: SSLContext | None
+    connect_timeout: float | timedelta
+    request_timeout: float | timedelta
+    close_timeout: float | timedelta
+    heartbeat: float | timedelta
+    exception_listener: ExceptionListener | None
+
+
+# What is not None where it is left out.
+CONNECTION_DEFAULTS: Final[ConnectionKeywords] = {
+    "dialect": "auto",
+    "connect_timeout": 15.0,
+    "request_timeout": 30.0,
+    "close_timeout": 15.0,
+    "heartbeat": 10.0,
+}
+
+
 @dataclass(frozen=True, slots=True)
-class Options:
+class ConnectionOptions:
     """Everything that a connection was asked for; the password is in no repr."""
 
     url: ConnectionURL
@@ -35,51 +83,43 @@ class Options:
     close_timeout: float = field(default=15.0)
 
 
-def merge_options(
-    url: str,
-    *,
-    username: str | None,
-    password: str | None,
-    client_id: str | None,
-    redelivery_policy: RedeliveryPolicy | None,
-    redelivery_policies: RedeliveryPolicyMap | None,
-    non_blocking_redelivery: bool | None,
-    prefetch: int | PrefetchPolicy | None,
-    dead_letter_strategy: DeadLetterStrategy | None,
-    dialect: str,
-    tls: SSLContext | None,
-    connect_timeout: float | timedelta,
-    request_timeout: float | timedelta,
-    close_timeout: float | timedelta,
-    heartbeat: float | timedelta,
-    exception_listener: ExceptionListener | None,
-) -> Options:
+def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOptions:
     """What the URL says, overridden by what the keywords say.
 
     Raises:
         ConfigError: an option is unknown, malformed, or contradicts another; the text names it.
     """
     parsed = parse_connection_url(url)
+    given = {**CONNECTION_DEFAULTS, **given}
+    redelivery_policy, redelivery_policies = given.get("redelivery_policy"), given.get("redelivery_policies")
+    username, password, client_id = given.get("username"), given.get("password"), given.get("client_id")
+    dialect, tls, prefetch = given["dialect"], given.get("tls"), given.get("prefetch")
+    dead_letter_strategy, exception_listener = given.get("dead_letter_strategy"), given.get("exception_listener")
+    non_blocking_redelivery = given.get("non_blocking_redelivery")
+    if isinstance(redelivery_policies, Mapping):
+        redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
     if redelivery_policy is not None and redelivery_policies is not None:
         raise ConfigError("give redelivery_policy (for all destinations) or redelivery_policies (a map), not both")
     _check("redelivery_policy", redelivery_policy, RedeliveryPolicy)
     _check("redelivery_policies", redelivery_policies, RedeliveryPolicyMap)
     _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
+    if tls is not None:
+        _check_encrypted(parsed.scheme)
     check_name(dialect)
     for name, text in (("username", username), ("password", password), ("client_id", client_id), ("dialect", dialect)):
         if text is not None and not isinstance(text, str):
-            raise ConfigError(f"{name} must be a text, not a {type(text).__name__}")
+            raise ConfigError(f"{name} must be a str, not a {type(text).__name__}")
     if non_blocking_redelivery is not None and not isinstance(non_blocking_redelivery, bool):
         raise ConfigError(f"non_blocking_redelivery={non_blocking_redelivery!r} is neither True nor False")
     if exception_listener is not None and not callable(exception_listener):
         raise ConfigError("exception_listener must be callable: it is called with a JMSError")
-    wait = seconds("request_timeout", request_timeout)
-    goodbye = seconds("close_timeout", close_timeout)
+    wait = seconds("request_timeout", given["request_timeout"])
+    goodbye = seconds("close_timeout", given["close_timeout"])
     policies = redelivery_policies or RedeliveryPolicyMap(
         {}, default=redelivery_policy or parsed.redelivery_policy or RedeliveryPolicy()
     )
-    return Options(
+    return ConnectionOptions(
         url=parsed,
         transport=TransportOptions(
             scheme=parsed.scheme,
@@ -90,10 +130,10 @@ def merge_options(
             client_id=parsed.client_id if client_id is None else client_id,
             dialect=dialect,
             tls=tls,
-            connect_timeout=seconds("connect_timeout", connect_timeout),
+            connect_timeout=_more_than_0("connect_timeout", given["connect_timeout"]),
             request_timeout=wait,
             close_timeout=goodbye,
-            heartbeat=seconds("heartbeat", heartbeat),
+            heartbeat=seconds("heartbeat", given["heartbeat"]),
             params=parsed.params,
         ),
         redelivery_policies=policies,
@@ -106,6 +146,21 @@ def merge_options(
         request_timeout=wait,
         close_timeout=goodbye,
     )
+
+
+def _check_encrypted(scheme: str) -> None:
+    """Raise where an SSLContext would be ignored, and a password sent in the clear."""
+    if scheme in _ENCRYPTED:
+        raise ConfigError(f"tls= was given, but {scheme}:// is not encrypted: write {_ENCRYPTED[scheme]}://")
+    if scheme == "vm":
+        raise ConfigError("tls= was given, but vm:// does not leave this process: leave tls out")
+
+
+def _more_than_0(name: str, value: float | timedelta) -> float:
+    found = seconds(name, value)
+    if not found:
+        raise ConfigError(f"{name}=0 leaves no time at all: pass seconds > 0 or a timedelta")
+    return found
 
 
 def _check(name: str, value: object, kind: type) -> None:

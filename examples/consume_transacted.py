@@ -1,4 +1,4 @@
-"""Take orders and write invoices, each pair as one transaction; what fails comes again, what keeps failing is parked.
+"""Take orders and write invoices, each pair in one transaction; redeliver what fails, dead-letter what keeps failing.
 
 python consume_transacted.py                                      # a broker in this process
 python consume_transacted.py stomp://user:password@localhost:61613
@@ -18,7 +18,7 @@ def write_invoice(session: Session, order: Message) -> None:
     if order.body == "the moon":
         raise LookupError("no such article")
     if order.body == "a table" and not order.redelivered:
-        raise TimeoutError("the bank was silent")
+        raise TimeoutError("the bank did not answer")
     session.producer("example.invoices").send(f"invoice for {order.body}", correlation_id=order.message_id)
 
 
@@ -36,7 +36,7 @@ def main(url: str) -> None:
                 try:
                     write_invoice(session, order)
                 except (LookupError, TimeoutError) as error:
-                    session.rollback(cause=error)  # the order comes again after the policy's delay
+                    session.rollback(cause=error)  # redelivered after the policy's delay
                     print(f"{order.body}, delivery {order.delivery_count}: {error}")
                 else:
                     session.commit()  # the order is consumed and the invoice is sent, or neither

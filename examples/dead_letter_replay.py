@@ -1,4 +1,4 @@
-"""Send dead letters back to where they came from, each in one transaction: it is in one queue or in the other.
+"""Send dead letters back to where they came from, each in one transaction, so that it is always in exactly one queue.
 
 python dead_letter_replay.py stomp://user:password@localhost:61613 [dead-letter queue]
 """
@@ -7,17 +7,17 @@ import sys
 
 import redelivery
 from redelivery import JMSError
-from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION, application_properties
+from redelivery.policies.dead_letter_headers import application_properties
 
 
 def replay(url: str, dead_letter_queue: str = "ActiveMQ.DLQ") -> int:
-    """How many were sent back. It stops at one that does not say where it came from."""
+    """Return how many were sent back. Stop at a message that does not say where it came from."""
     count = 0
     with redelivery.connect(url) as connection, connection.session("transacted") as session:
         consumer, producer = session.consumer(dead_letter_queue), session.producer()
         while letter := consumer.receive(timeout=1):
-            origin = letter.properties.get(ORIGINAL_DESTINATION)
-            if not isinstance(origin, str):
+            origin = letter.dead_letter.origin if letter.dead_letter else None
+            if origin is None:
                 session.rollback()
                 print(f"{letter.body!r} does not say where it came from", file=sys.stderr)
                 break

@@ -1,4 +1,4 @@
-"""Handle messages on two sessions at once, each with a listener that acknowledges what it is done with.
+"""Handle messages on two sessions at once, each with a listener that acknowledges each message when it is done.
 
 python listener_individual.py                                      # a broker in this process
 python listener_individual.py stomp://user:password@localhost:61613
@@ -15,7 +15,7 @@ PARCELS = tuple(f"parcel {number}" for number in range(1, 9))
 
 
 class Depot:
-    """The handler; called by two sessions, so it takes care of its own state."""
+    """The handler. Two sessions call it, so it protects its own state."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ def main(url: str) -> None:
         with connection.session() as session:
             for parcel in PARCELS:
                 session.producer("example.parcels").send(parcel)
-        for _ in range(2):  # a session is served by one thread; two sessions work side by side
+        for _ in range(2):  # a session calls from one thread; two sessions work in parallel
             connection.session("individual").consumer("example.parcels").listen(depot.handle)
         if not depot.complete.wait(timeout=10):
             sys.exit("not every parcel was delivered within 10 s")

@@ -1,4 +1,4 @@
-"""Why are they dead? Count a dead-letter queue by origin and cause, with Spark. Nothing is taken from the queue.
+"""Count the messages of a dead-letter queue by origin and cause, with Spark. Nothing is taken from the queue.
 
 python spark_dead_letters.py                                     # a broker in this process
 python spark_dead_letters.py amqp://user:password@localhost:5672 [dead-letter queue]
@@ -20,12 +20,12 @@ LETTERS = "ActiveMQ.DLQ"
 FAILURES = (
     ("orders", LookupError("no such article"), 3),
     ("orders", ValueError("price is negative"), 1),
-    ("payments", TimeoutError("the bank was silent"), 2),
+    ("payments", TimeoutError("the bank did not answer"), 2),
 )
 
 
-def kill_some(url: str) -> None:
-    """Handlers that fail, so that there is something to count."""
+def make_dead_letters(url: str) -> None:
+    """Fail on some messages, so that there is something to count."""
     with (
         redelivery.connect(
             url,
@@ -70,6 +70,6 @@ if __name__ == "__main__":
         main(*sys.argv[1:3])
     else:
         with EmbeddedBroker("example", stomp_port=0) as broker:
-            kill_some(broker.stomp_url)
+            make_dead_letters(broker.stomp_url)
             main(broker.stomp_url)
             print(f"{broker.queue_depth(LETTERS)} dead letters are still there")

@@ -1,4 +1,4 @@
-"""Orders from a queue into a table, each exactly once, although the job fails half-way and is started again.
+"""Write orders from a queue into a table, each exactly once, although the job fails half-way and is started again.
 
 python spark_exactly_once.py
 
@@ -20,19 +20,19 @@ ORDERS = 1000
 
 
 def job(spark: SparkSession, url: str, folder: str, *, breaks: bool) -> None:
-    """What a scheduler starts, again and again: it takes what is there and ends."""
+    """The job that a scheduler starts: it takes what is in the queue and ends."""
 
     def write(orders: DataFrame, batch: int) -> None:
-        # A batch that is tried again has the same number and the same rows: it takes the place of what is there.
-        # In a database or a lake table the number is a column to delete by, or a key, within one transaction.
+        # A batch that is repeated has the same number and the same rows, so it overwrites what was written before.
+        # In a database or a lake table, delete the rows of this number, or use it as a key, in the same transaction.
         orders.write.mode("overwrite").parquet(f"{folder}/table/batch={batch}")
         if breaks and batch == 1:
-            raise OSError("the power failed")  # it is written, and Spark does not know
+            raise OSError("the power failed")  # the batch is written, but Spark does not know it
 
     query = (
         spark.readStream.format("jms")
         .option("url", url)
-        .option("walLocation", f"{folder}/segments")  # as precious as the checkpoint: keep both on a real disk
+        .option("walLocation", f"{folder}/segments")  # as durable as the checkpoint: see docs/spark.md
         .option("maxMessagesPerBatch", 300)
         .load("orders")
         .select("message_id", F.expr("CAST(body AS STRING)").alias("order"), "timestamp")

@@ -1,10 +1,11 @@
-"""Send dead letters back to where they came from, as a Spark job: thousands at a time, and selected as you like.
+"""Send dead letters back to where they came from, as a Spark job: thousands at a time, with any filter.
 
 python spark_replay.py                                           # a broker in this process
 python spark_replay.py amqp://user:password@localhost:5672 /folder/of/the/job [dead-letter queue]
 
-Needs Java 17 and the extra: pip install 'redelivery[spark]'. The folder holds what is on its way, and where the job
-was; start a job that failed again with the same one. At least once: each copy has a property `redelivery_dedupe_id`.
+Needs Java 17 and the extra: pip install 'redelivery[spark]'. The folder holds the messages in transit and the
+progress of the job; restart a failed job with the same folder. Delivery is at least once: each copy has a property
+`redelivery_dedupe_id`.
 """
 
 import os
@@ -25,7 +26,7 @@ REASONS = (
 
 
 def returned(letters: DataFrame, parked: str) -> DataFrame:
-    """Each letter as the message that it was, to the queue that it came from; one that names none is parked."""
+    """Each dead letter as the original message, to the queue that it came from; without an origin, to ``parked``."""
     origin = F.variant_get(F.col("properties")["originalDestination"], "$", "string")
     return (
         letters.withColumn("destination", F.coalesce(origin, F.lit(parked)))
@@ -42,8 +43,8 @@ def main(url: str, folder: str, queue: str = "ActiveMQ.DLQ") -> None:
         spark.readStream.format("jms")
         .option("url", url)
         .option("walLocation", f"{folder}/segments")
-        .option("propertiesType", "variant")  # an int stays an int, where the protocol can say so
-        .option("deadLetterQueue", f"{queue}.parked")  # what is no row, so cannot be returned
+        .option("propertiesType", "variant")  # an int stays an int, if the protocol has types
+        .option("deadLetterQueue", f"{queue}.parked")  # messages that cannot become rows
         .load(queue)
     )
     query = (
@@ -59,8 +60,8 @@ def main(url: str, folder: str, queue: str = "ActiveMQ.DLQ") -> None:
     spark.stop()
 
 
-def kill_some(url: str) -> None:
-    """Handlers that fail, so that there is something to send back."""
+def make_dead_letters(url: str) -> None:
+    """Fail on some messages, so that there is something to send back."""
     with (
         redelivery.connect(
             url,
@@ -76,7 +77,7 @@ def kill_some(url: str) -> None:
                 session.commit()
                 for _ in range(count):
                     consumer.receive(timeout=10)
-                    session.rollback(cause=TimeoutError("the bank was silent"))
+                    session.rollback(cause=TimeoutError("the bank did not answer"))
 
 
 if __name__ == "__main__":
@@ -86,7 +87,7 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     else:
         with EmbeddedBroker("example", stomp_port=0) as broker, TemporaryDirectory() as place:
-            kill_some(broker.stomp_url)
+            make_dead_letters(broker.stomp_url)
             print(f"{broker.queue_depth('ActiveMQ.DLQ')} dead letters")
             main(broker.stomp_url, place)
             for name in ("orders", "payments", "ActiveMQ.DLQ"):

@@ -1,8 +1,8 @@
-"""Test your own handler: against a broker in the test's process, which also breaks when you want it to.
+"""Test your own handler against a broker in the test's process, which also fails when the test plans it.
 
     pytest test_your_handler.py
 
-The fixture `redelivery_broker` comes with redelivery; nothing has to be imported or started for it.
+The fixture `redelivery_broker` comes with redelivery; there is nothing to import or to start.
 """
 
 from contextlib import suppress
@@ -17,7 +17,7 @@ AT_ONCE = RedeliveryPolicy(maximum_redeliveries=2, initial_redelivery_delay=0, r
 
 
 def ship_one(session: Session, orders: Consumer) -> None:
-    """The code under test: it ships the next order, or fails with it."""
+    """The code under test: ships the next order, or fails."""
     with session.transaction():
         order = orders.receive(timeout=1)
         if order is None:
@@ -28,21 +28,20 @@ def ship_one(session: Session, orders: Consumer) -> None:
 
 
 def ship(broker: EmbeddedBroker, times: int = 1) -> None:
-    """A worker as it will run: it connects, and goes on after a failure."""
+    """A worker as it will run: it connects, and continues after a failure."""
     with (
         redelivery.connect(broker.vm_url, redelivery_policy=AT_ONCE) as connection,
         connection.session("transacted") as session,
     ):
-        orders = session.consumer("orders")  # made once: messages that come again wait with it
+        orders = session.consumer("orders")  # made once: messages to be redelivered wait with it
         for _ in range(times):
             with suppress(LookupError):
                 ship_one(session, orders)
 
 
 def given(broker: EmbeddedBroker, *orders: str) -> None:
-    with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
-        for order in orders:
-            session.producer("orders").send(order)
+    for order in orders:
+        broker.send("orders", order)
 
 
 def bodies(broker: EmbeddedBroker, queue: str) -> list[str]:
@@ -56,26 +55,27 @@ def test_an_order_becomes_a_parcel(redelivery_broker: EmbeddedBroker) -> None:
     assert bodies(redelivery_broker, "orders") == []
 
 
-def test_what_cannot_be_shipped_is_tried_three_times_and_then_parked(redelivery_broker: EmbeddedBroker) -> None:
+def test_an_order_that_always_fails_is_dead_lettered_after_three_tries(redelivery_broker: EmbeddedBroker) -> None:
     given(redelivery_broker, "the moon", "a chair")
     ship(redelivery_broker, times=4)
     assert bodies(redelivery_broker, "parcels") == ["parcel with a chair"]
     (letter,) = redelivery_broker.messages("ActiveMQ.DLQ")
-    assert str(letter.properties["dlqDeliveryFailureCause"]).endswith("cause:LookupError: no such article")
+    assert letter.dead_letter is not None
+    assert letter.dead_letter.exception == "LookupError: no such article"
 
 
 def test_a_lost_connection_loses_no_order(redelivery_broker: EmbeddedBroker) -> None:
     given(redelivery_broker, "a chair")
-    redelivery_broker.faults.drop("COMMIT")  # the line is cut when the COMMIT comes
+    redelivery_broker.faults.drop("COMMIT")  # the connection is cut when the COMMIT arrives
     with pytest.raises(InDoubtError):
         ship(redelivery_broker)
-    assert bodies(redelivery_broker, "orders") == ["a chair"]  # for the next one who connects
+    assert bodies(redelivery_broker, "orders") == ["a chair"]  # for the next consumer
     assert bodies(redelivery_broker, "parcels") == []
 
 
 def test_a_lost_answer_is_in_doubt_and_not_repeated(redelivery_broker: EmbeddedBroker) -> None:
     given(redelivery_broker, "a chair")
-    redelivery_broker.faults.drop_after("COMMIT")  # it is executed, and nobody hears of it
+    redelivery_broker.faults.drop_after("COMMIT")  # it is executed, and its answer is lost
     with pytest.raises(InDoubtError) as caught:
         ship(redelivery_broker)
     assert [message.body for message in caught.value.sent] == ["parcel with a chair"]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Facts about one (protocol, broker) pair; each is settled on the real broker (DESIGN.md, "Dialects").
+    """Facts about one (protocol, broker) pair; each is settled on the real broker (docs/brokers).
 
     ``transactions``: sends and acknowledgements can be one unit of work.
-    ``native_poison``: a poisoned message can be handed to the broker, which surely has a dead-letter queue.
+    ``native_poison``: a poisoned message can be handed to the broker, which is known to have a dead-letter queue.
     ``poison_by_broker``: it can be handed one at all, which it dead-letters if it is set up to.
     ``poison_carries_cause``: the broker's own dead letter says why.
     ``exact_counts``: the wire carries a delivery count (otherwise only a redelivered flag: base 1 or 2).
-    ``counts_prefetched``: a lost connection raises the count of messages that nobody saw.
+    ``counts_prefetched``: a lost connection raises the count of messages that no application has seen.
     ``selectors``, ``browse``, ``delayed_delivery``, ``no_local``: the broker does them.
     ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
     ``message_ids``: the broker tells the id of a sent message.

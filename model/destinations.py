@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from redelivery.model.errors import InvalidDestinationError
+from redelivery.model.parts.errors import InvalidDestinationError
 
 WILDCARDS = frozenset(("*", ">", "#"))
+# How other clients write a destination into a STOMP header -> the scheme here.
+_STOMP_PREFIXES: Final = {"/queue/": "queue", "/topic/": "topic", "/dsub/": "topic"}
+# Of HornetQ and Artemis 1; a name may begin so, but rarely does.
+_JMS_PREFIXES: Final = {"jms.queue.": "queue", "jms.topic.": "topic"}
+_SHOWN: Final = 40  # characters of what is refused: it may be a whole body
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +25,22 @@ class Destination:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or self.name != self.name.strip():
-            raise InvalidDestinationError(f"{self.name!r} is no name of a destination: it is empty or has outer spaces")
+            raise InvalidDestinationError(
+                f"{self.name!r} is not a name of a destination: it is empty or has outer spaces"
+            )
         if "\0" in self.name:
             raise InvalidDestinationError(f"{self.name!r} has a NUL, which no broker accepts in a name")
+        if self.name.startswith("/"):
+            _refuse_prefix(self.name, _STOMP_PREFIXES, "")
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # which a str keeps: destinations are looked up at every send
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.name}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
 
     @property
     def is_pattern(self) -> bool:
@@ -78,24 +94,55 @@ def _temporary_text(temporary: Destination) -> str:
 
 
 def destination(value: Destination | str) -> Destination:
-    """A destination from itself or from its text; a text without a scheme is a queue.
+    """A destination from itself or from an application's str; one without a scheme is a queue.
+
+    Stricter than ``Queue(name)`` and ``Topic(name)``, which take any name that a broker could have.
 
     Raises:
-        InvalidDestinationError: the text is empty, or its scheme is neither ``queue`` nor ``topic``.
+        InvalidDestinationError: the str is empty, has a space or a line end, begins as other clients write it
+            (``/queue/x``, ``jms.queue.x``), or its scheme is neither ``queue`` nor ``topic``.
     """
     if isinstance(value, Destination):
         return value
     if not isinstance(value, str):
         raise InvalidDestinationError(
-            f"{value!r} is no destination: give a Queue, a Topic or a text like 'queue://orders'"
+            f"{value!r} is not a destination: give a Queue, a Topic or a str like 'queue://orders'"
         )
-    scheme, separator, name = value.partition("://")
+    parsed = read_destination(value)
+    if " " in parsed.name or not parsed.name.isprintable():
+        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+        kind = type(parsed).__name__
+        raise InvalidDestinationError(
+            f"{shown!r} has a space or a control character, so it is hardly a destination: "
+            f"is it a body, in the wrong place? If it is the name, pass {kind}(…)"
+        )
+    _refuse_prefix(parsed.name, _JMS_PREFIXES, "; if the name really begins so, pass {kind}({name!r})")
+    return parsed
+
+
+def read_destination(text: str) -> Destination:
+    """A destination from what `str` made of one, as it travels in a header; a str without a scheme is a queue.
+
+    Raises:
+        InvalidDestinationError: the str is empty, or its scheme is neither ``queue`` nor ``topic``.
+    """
+    scheme, separator, name = text.partition("://")
     if not separator:
-        return Queue(value)
+        return Queue(text)
     if scheme == "queue":
         return Queue(name)
     if scheme == "topic":
         return Topic(name)
     raise InvalidDestinationError(
-        f"{value!r}: a destination begins with 'queue://' or 'topic://', not {scheme + '://'!r}"
+        f"{text!r}: a destination begins with 'queue://' or 'topic://', not {scheme + '://'!r}"
     )
+
+
+def _refuse_prefix(name: str, prefixes: Mapping[str, str], unless: str) -> None:
+    for prefix, scheme in prefixes.items():
+        if name.startswith(prefix):
+            rest = name.removeprefix(prefix)
+            spellings = [f"{rest!r} or "] if scheme == "queue" else []
+            spelling = "".join([*spellings, repr(f"{scheme}://{rest}")])
+            kind = "Queue" if scheme == "queue" else "Topic"
+            raise InvalidDestinationError(f"{name!r}: write {spelling}{unless.format(kind=kind, name=name)}")

@@ -9,12 +9,12 @@
     ├── MessageNotWriteableError       a received message is read-only; its copy() is not
     ├── ResourceAllocationError        the broker is full or has reached a limit
     ├── SecurityError                  login refused, or no permission
-    ├── TransactionRolledBackError     commit() ended in a rollback; the deliveries come again
+    ├── TransactionRolledBackError     commit() ended in a rollback; the messages are redelivered
     ├── InDoubtError                   the answer to a commit or send was lost
     ├── UnsupportedError               this broker or protocol cannot do it
     ├── ConfigError                    also ValueError: a bad option, URL or argument value
     ├── ProtocolError                  the peer does not speak the protocol, or broke it
-    ├── RequestTimeoutError            also TimeoutError: a named time-out ran out
+    ├── RequestTimeoutError            also TimeoutError: a named time-out has passed
     ├── ConnectError                   also ConnectionError: no connection could be made
     └── ConnectionLostError            also ConnectionError: it was there and is gone
 
@@ -23,10 +23,14 @@ The cause, where there is one, is always ``__cause__``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from redelivery.model.messages import Message
+from redelivery.model.messages import Message
+from redelivery.model.parts.errors import (
+    IllegalStateError,
+    InvalidDestinationError,
+    JMSError,
+    MessageFormatError,
+    MessageNotWriteableError,
+)
 
 __all__ = [
     "ConfigError",
@@ -49,32 +53,12 @@ __all__ = [
 ]
 
 
-class JMSError(Exception):
-    """The root of all errors of this library."""
-
-
-class IllegalStateError(JMSError):
-    """The call does not fit the state of the object; the text says when and why it came into that state."""
-
-
-class InvalidDestinationError(JMSError, ValueError):
-    """The name is no destination, or the broker does not accept it."""
-
-
 class InvalidSelectorError(JMSError, ValueError):
     """The selector is not valid."""
 
 
 class InvalidClientIDError(JMSError):
     """The client id is refused, as a rule because another connection holds it."""
-
-
-class MessageFormatError(JMSError, TypeError):
-    """The message type or the protocol cannot carry a body or property, or a body is of another kind than asked for."""
-
-
-class MessageNotWriteableError(JMSError):
-    """A received message is read-only."""
 
 
 class ResourceAllocationError(JMSError):
@@ -86,17 +70,17 @@ class SecurityError(JMSError):
 
 
 class TransactionRolledBackError(JMSError):
-    """The transaction was rolled back instead of committed: nothing was sent, every delivery comes again.
+    """The transaction was rolled back instead of committed: nothing was sent, and the messages are redelivered.
 
     ``redelivered_by_broker``: the deliveries were the broker's to decide (AMQP), so it redelivers them, at once and
-    with its own count. Otherwise they come again by the redelivery policy.
+    with its own count. Otherwise they are redelivered by the redelivery policy.
     """
 
     redelivered_by_broker = False
 
 
 class InDoubtError(JMSError):
-    """The answer to a commit or to a confirmed send did not come: it happened or it did not.
+    """The answer to a commit or to a confirmed send did not arrive: it may or may not have happened.
 
     ``transaction_id`` is the broker's or our name of the transaction, None for a plain send;
     ``sent`` and ``received`` are the messages concerned.
@@ -137,4 +121,4 @@ class ConnectError(JMSError, ConnectionError):
 
 
 class ConnectionLostError(JMSError, ConnectionError):
-    """The connection was lost; unacknowledged messages are the broker's again."""
+    """The connection was lost; the broker redelivers unacknowledged messages."""

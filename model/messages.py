@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from redelivery.model.destinations import Destination, destination
-from redelivery.model.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.parts.dead_letters import DeadLetter, read_dead_letter
+from redelivery.model.parts.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.parts.shown import shown
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value, body_kind, check_body, check_properties
 
@@ -108,10 +110,14 @@ class Message:
     def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Message:
         """A read-only message over its source; ``redeliveries`` are those that the wire's count does not know."""
         message = cls.__new__(cls)
-        message._source = source
-        message._receipt = receipt
-        message._redeliveries = redeliveries
-        message._fields = {}
+        message._source, message._receipt, message._redeliveries, message._fields = source, receipt, redeliveries, {}
+        return message
+
+    @classmethod
+    def outgoing(cls, fields: dict[str, Any]) -> Message:
+        """A writable message of fields that were checked before; for the library's own use."""
+        message = cls.__new__(cls)
+        message._source, message._receipt, message._redeliveries, message._fields = None, None, 0, fields
         return message
 
     @property
@@ -139,7 +145,7 @@ class Message:
     def properties(self, value: Mapping[str, object]) -> None:
         own = check_properties(value)
         self._write("properties", own)
-        if any(name.startswith("JMSX") for name in own):
+        if "JMSX" in "".join(own) and any(name.startswith("JMSX") for name in own):
             # JMS keeps these names: the group's are headers here, the others are the provider's to set
             self._fields["properties"] = check_properties({name: own[name] for name in own if name not in _PROVIDERS})
             if "JMSXGroupID" in own:
@@ -241,6 +247,13 @@ class Message:
         return self.delivery_count > 1
 
     @property
+    def dead_letter(self) -> DeadLetter | None:
+        """What a dead letter says of its origin, cause and count, whichever broker or client made it; else None."""
+        if self._source is None:
+            return None
+        return read_dead_letter(self.properties, self._source, self.destination)
+
+    @property
     def source(self) -> MessageSource | None:
         """What a received message is read from; for the library's own use."""
         return self._source
@@ -287,9 +300,7 @@ class Message:
         return self._fields
 
     def __repr__(self) -> str:
-        kind = body_kind(self._fields["body"]) if "body" in self._fields else "unread"
-        known = [f"{name}={self._fields[name]!r}" for name in ("message_id", "destination") if name in self._fields]
-        return f"<Message {' '.join([kind, *known])}>"
+        return f"<Message {shown(self)}>"
 
     def _read(self, name: str) -> Any:
         value = self._fields.get(name, _UNREAD)
@@ -317,7 +328,7 @@ def convert_body(message: Message, kind: type) -> Any:
         MessageFormatError: the body is of another kind.
     """
     if kind not in _KINDS:
-        raise MessageFormatError(f"{kind!r} is no kind of body; ask for str, bytes, dict or list")
+        raise MessageFormatError(f"{kind!r} is not a kind of body; ask for str, bytes, dict or list")
     body = message.body
     if isinstance(body, kind):
         return body
@@ -335,4 +346,4 @@ def _checked(name: str, value: object) -> object:
         raise MessageFormatError(f"group_sequence={value!r} is not a whole number from 0")
     if isinstance(value, str) or (name == "correlation_id" and isinstance(value, bytes)):
         return value
-    raise MessageFormatError(f"{name}={value!r} is not a text")
+    raise MessageFormatError(f"{name}={value!r} is not a str")

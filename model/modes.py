@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 
 from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import did_you_mean
+
+_SYNONYMS = {"transaction": "TRANSACTED", "tx": "TRANSACTED", "manual": "CLIENT", "client-individual": "INDIVIDUAL"}
 
 
 class AckMode(IntEnum):
@@ -42,4 +45,5 @@ class AckMode(IntEnum):
             except ValueError:
                 pass
         names = ", ".join(mode.name for mode in cls)
-        raise ConfigError(f"ack_mode={value!r} is no acknowledgement mode; it is one of {names}")
+        hint = did_you_mean(value, cls.__members__, _SYNONYMS)
+        raise ConfigError(f"ack_mode={value!r} is not an acknowledgement mode; it is one of {names}{hint}")

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TypeAlias
+from types import MappingProxyType, NoneType
+from typing import Final, TypeAlias
 
-from redelivery.model.errors import MessageFormatError
+from redelivery.model.parts.errors import MessageFormatError
 
 Value: TypeAlias = bool | int | float | str | bytes | None
 Body: TypeAlias = str | bytes | dict[str, Value] | list[Value] | None
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
+_SURE: Final = frozenset((str, bool, float, NoneType))  # every value of these is one of JMS
 
 
 class _Whole(int):
@@ -35,7 +36,7 @@ class _Whole(int):
     def __new__(cls, value: int) -> _Whole:
         limit = 1 << (cls.bits - 1)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise MessageFormatError(f"{value!r} is no whole number, which a JMS {cls.__name__.lower()} must be")
+            raise MessageFormatError(f"{value!r} is not a whole number, as a JMS {cls.__name__.lower()} must be")
         if not -limit <= value < limit:
             raise MessageFormatError(f"{value} does not fit a JMS {cls.__name__.lower()} ({cls.bits} bits)")
         return super().__new__(cls, value)
@@ -62,7 +63,7 @@ class Float(float):
 
     def __init__(self, value: float) -> None:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise MessageFormatError(f"{value!r} is no number, which a JMS float must be")
+            raise MessageFormatError(f"{value!r} is not a number, as a JMS float must be")
         try:
             struct.pack("<f", value)
         except OverflowError:
@@ -84,13 +85,13 @@ def check_value(name: str, value: object, *, bytes_allowed: bool) -> Value:
     if bytes_allowed and isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     kinds = "bool, int, float, str, None" + (", bytes" if bytes_allowed else "")
-    raise MessageFormatError(f"{name}: a value of type {type(value).__name__} is no JMS value; use {kinds}")
+    raise MessageFormatError(f"{name}: a value of type {type(value).__name__} is not a JMS value; use {kinds}")
 
 
 def check_name(name: object) -> str:
     """The name of a property, if it is one. Which names a protocol can carry is the protocol's own affair."""
     if not isinstance(name, str) or not name:
-        raise MessageFormatError(f"{name!r} is no name of a property: it must be a text that is not empty")
+        raise MessageFormatError(f"{name!r} is not the name of a property: it must be a str that is not empty")
     return name
 
 
@@ -98,12 +99,15 @@ def check_properties(properties: Mapping[str, object] | None) -> Mapping[str, Va
     """A read-only copy of the properties with every name and value checked."""
     if not properties:
         return MappingProxyType({})
-    return MappingProxyType(
-        {
-            check_name(name): check_value(f"property {name!r}", value, bytes_allowed=False)
-            for name, value in properties.items()
-        }
-    )
+    checked: dict[str, Value] = {}
+    for name, value in properties.items():
+        if not name or name.__class__ is not str:
+            check_name(name)
+        kind = value.__class__  # the usual ones in fewer steps: this is done at every send
+        if kind not in _SURE and (kind is not int or not LONG_MIN <= value <= LONG_MAX):  # type: ignore[operator]
+            value = check_value(f"property {name!r}", value, bytes_allowed=False)
+        checked[name] = value  # type: ignore[assignment]  # of one of these types
+    return MappingProxyType(checked)
 
 
 def check_body(body: object) -> Body:
@@ -124,7 +128,7 @@ def check_body(body: object) -> Body:
     if isinstance(body, Sequence):
         return [check_value(f"stream item {at}", value, bytes_allowed=True) for at, value in enumerate(body)]
     raise MessageFormatError(
-        f"a value of type {type(body).__name__} is no body; use str (text), bytes, dict (map), list (stream) or None"
+        f"a value of type {type(body).__name__} is not a body; use str (text), bytes, dict (map), list (stream) or None"
     )
 
 

@@ -1,15 +1,12 @@
-"""ActiveMQ's spelling of a redelivery policy: bean names, milliseconds, and the text of Java's toString."""
+"""ActiveMQ's spelling of a redelivery policy: bean names, milliseconds, and numbers as Java writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from redelivery.policies.checks import LONG_MAX, check_known, read_flag, read_number, read_whole, to_ms
-
-if TYPE_CHECKING:
-    from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.checks import LONG_MAX, check_known, read_flag, read_number, read_whole
 
 _INT_MAX: Final = (1 << 31) - 1
 
@@ -47,33 +44,22 @@ _BEAN: Final[Mapping[str, tuple[str, Callable[[str, object], object]]]] = {
     "preDispatchCheck": ("pre_dispatch_check", read_flag),
 }
 
+_SYNONYMS: Final[Mapping[str, str]] = {
+    "maxRedeliveries": "maximumRedeliveries",
+    "maxRedeliveryDelay": "maximumRedeliveryDelay",
+    "multiplier": "backOffMultiplier",
+    "collisionAvoidanceFactor": "collisionAvoidancePercent",
+}
+
 
 def read_policy(options: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Keyword arguments of a RedeliveryPolicy. Raises ConfigError that names the option, ``prefix`` included."""
-    check_known(_BEAN, options, prefix)
+    check_known(_BEAN, options, prefix, _SYNONYMS)
     arguments = {}
     for name, value in options.items():
         keyword, read = _BEAN[name]
         arguments[keyword] = read(prefix + name, value)
     return arguments
-
-
-def describe_policy(policy: RedeliveryPolicy) -> str:
-    """``RedeliveryPolicy {destination = null, …}`` with the fields in Java's order."""
-    cap = policy.maximum_redelivery_delay
-    shown = {
-        "destination": policy.destination or "null",
-        "collisionAvoidanceFactor": java_double(policy.collision_avoidance_percent * 0.01),
-        "maximumRedeliveries": policy.maximum_redeliveries,
-        "maximumRedeliveryDelay": -1 if cap is None else to_ms(cap),
-        "initialRedeliveryDelay": to_ms(policy.initial_redelivery_delay),
-        "useCollisionAvoidance": str(policy.use_collision_avoidance).lower(),
-        "useExponentialBackOff": str(policy.use_exponential_back_off).lower(),
-        "backOffMultiplier": java_double(policy.back_off_multiplier),
-        "redeliveryDelay": to_ms(policy.redelivery_delay),
-        "preDispatchCheck": str(policy.pre_dispatch_check).lower(),
-    }
-    return "RedeliveryPolicy {" + ", ".join(f"{name} = {value}" for name, value in shown.items()) + "}"
 
 
 def java_double(value: float) -> str:

@@ -10,26 +10,27 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import suggesting
 from redelivery.policies.back_off import Random, artemis_delay
 from redelivery.policies.checks import (
     Seconds,
     check_flag,
     check_number,
-    check_optional_text,
+    check_optional_str,
     check_seconds,
     check_whole,
     to_ms,
 )
-from redelivery.policies.destination_map import DestinationMap, Entry
-from redelivery.policies.explain import DEFAULT_KEY, why_before
+from redelivery.policies.destinations.explain import DEFAULT_KEY, why_before
+from redelivery.policies.destinations.map import DestinationMap, Entry
 
 _MAX_FACTOR_OF_DELAY: Final = 10
 
 
-def _check_text(name: str, value: object) -> str:
+def _check_str(name: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ConfigError(f"{name}={value!r}: use a text")
+    raise ConfigError(f"{name}={value!r}: use a str")
 
 
 def _check_optional_seconds(name: str, value: object) -> float | None:
@@ -55,11 +56,11 @@ _FIELDS: Final[Mapping[str, tuple[object, Callable[[str, object], object]]]] = M
         "redelivery_collision_avoidance_factor": (0.0, _check_factor),
         "max_redelivery_delay": (None, _check_optional_seconds),
         "max_delivery_attempts": (10, _check_attempts),
-        "dead_letter_address": (None, check_optional_text),
-        "expiry_address": (None, check_optional_text),
+        "dead_letter_address": (None, check_optional_str),
+        "expiry_address": (None, check_optional_str),
         "auto_create_dead_letter_resources": (False, check_flag),
-        "dead_letter_queue_prefix": ("DLQ.", _check_text),
-        "dead_letter_queue_suffix": ("", _check_text),
+        "dead_letter_queue_prefix": ("DLQ.", _check_str),
+        "dead_letter_queue_suffix": ("", _check_str),
     }
 )
 """Field -> (default, check)."""
@@ -95,6 +96,7 @@ class AddressSettings:
     dead_letter_queue_suffix: str
     fields_set: frozenset[str] = field(compare=False)
 
+    @suggesting({"max_redeliveries": "max_delivery_attempts", "maximum_redeliveries": "max_delivery_attempts"})
     def __init__(
         self,
         *,
@@ -160,7 +162,7 @@ class AddressSettings:
         return delay / 1000
 
     def exceeded(self, delivery_count: int) -> bool:
-        """Whether a message that was delivered so often goes to the dead-letter address instead of coming again.
+        """Whether a message that was delivered so often goes to the dead-letter address instead of being redelivered.
 
         Raises:
             ConfigError: the count is not a whole number from 1.
@@ -181,7 +183,7 @@ class AddressSettingsMap:
     Keys and their order: `destination_map`; ``#`` (or ``>``) stands for any further words, ``*`` for one.
 
     Raises:
-        ConfigError: a key is no pattern or occurs twice, or a value is no AddressSettings; the text names it.
+        ConfigError: a key is not a pattern or occurs twice, or a value is not an AddressSettings; the text names it.
     """
 
     __slots__ = ("_map",)
@@ -190,13 +192,13 @@ class AddressSettingsMap:
         self._map = DestinationMap(entries)
         for entry in self._map.entries:
             if not isinstance(entry.value, AddressSettings):
-                raise ConfigError(f"{entry.key!r}: {entry.value!r} is no AddressSettings")
+                raise ConfigError(f"{entry.key!r}: {entry.value!r} is not an AddressSettings")
 
     def settings_for(self, target: Destination | str) -> AddressSettings:
-        """The merged settings of an address. A text without a scheme is a queue.
+        """The merged settings of an address. A str without a scheme is a queue.
 
         Raises:
-            InvalidDestinationError: the text is no destination.
+            InvalidDestinationError: the str is not a destination.
         """
         merged = AddressSettings()
         for entry in self._map.candidates(target):
@@ -207,7 +209,7 @@ class AddressSettingsMap:
         """Which entries match, in their order, and which one each field comes from.
 
         Raises:
-            InvalidDestinationError: the text is no destination.
+            InvalidDestinationError: the str is not a destination.
         """
         return SettingsExplanation(destination(target), self._map.candidates(target), self.settings_for(target))
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final, TypeAlias
 
 from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import unknown_option
 
 Seconds: TypeAlias = float | timedelta
 
 LONG_MAX: Final = (1 << 63) - 1
 _BOOLEANS: Final = {"true": True, "false": False}
-_MAX_DIGITS: Final = 19  # of a Java long; longer texts cost int() quadratic time
+_NO_SYNONYMS: Final[Mapping[str, str]] = {}
+_SUSPICIOUS: Final = 3600  # seconds; few redeliveries wait that long
+_MAX_DIGITS: Final = 19  # of a Java long; int() of a longer str costs quadratic time
 
 
 def check_flag(name: str, value: object) -> bool:
@@ -50,14 +54,24 @@ def check_seconds(name: str, value: object) -> float:
     try:
         return check_number(name, number, 0.0, LONG_MAX / 1000)
     except ConfigError:
-        raise ConfigError(f"{name}={value!r}: use seconds from 0, as a number or a timedelta") from None
+        raise ConfigError(f"{name}={value!r} is not a duration: pass seconds ≥ 0 or a timedelta") from None
 
 
-def check_optional_text(name: str, value: object) -> str | None:
-    """A text that is not empty, or None."""
+def warn_if_long(name: str, value: object) -> None:
+    """Warn, once per line of the application, of a number of seconds that was probably meant as milliseconds."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > _SUSPICIOUS:
+        warnings.warn(
+            f"{name}={value:g} is {value / 3600:.3g} hours, as delays are in seconds; "
+            f"if that is meant, pass timedelta(seconds={value:g})",
+            stacklevel=4,
+        )
+
+
+def check_optional_str(name: str, value: object) -> str | None:
+    """A str that is not empty, or None."""
     if value is None or (isinstance(value, str) and value):
         return value
-    raise ConfigError(f"{name}={value!r}: use a text that is not empty, or None")
+    raise ConfigError(f"{name}={value!r}: use a str that is not empty, or None")
 
 
 def to_ms(seconds: float) -> int:
@@ -65,21 +79,30 @@ def to_ms(seconds: float) -> int:
     return min(round(seconds * 1000), LONG_MAX)
 
 
-def check_known(known: Mapping[str, object], given: Mapping[str, object], prefix: str = "") -> None:
-    """Refuse names that ActiveMQ's bean does not have (or that have no meaning here)."""
+def check_known(
+    known: Mapping[str, object],
+    given: Mapping[str, object],
+    prefix: str = "",
+    synonyms: Mapping[str, str] = _NO_SYNONYMS,
+) -> None:
+    """Refuse names that ActiveMQ's bean does not have (or that have no meaning here).
+
+    ``synonyms``: what people call an option instead -> its name.
+    """
     for name in given:
         if name not in known:
-            shown = f"{prefix}{name}"
-            raise ConfigError(f"{shown!r} is no known option; known are {', '.join(prefix + each for each in known)}")
+            names = [prefix + each for each in known]
+            others = {prefix + other: prefix + ours for other, ours in synonyms.items()}
+            raise ConfigError(unknown_option(prefix + name, names, others))
 
 
 def read_whole(name: str, value: object, minimum: int, maximum: int) -> int:
-    """As `check_whole`, from ActiveMQ's text form too."""
+    """As `check_whole`; also from a str, as ActiveMQ writes it."""
     return check_whole(name, _integer(value), minimum, maximum)
 
 
 def read_number(name: str, value: object, minimum: float, maximum: float = math.inf) -> float:
-    """As `check_number`, from a decimal text too."""
+    """As `check_number`; also from a decimal str."""
     if isinstance(value, str) and value.isascii() and not value[:1].isspace() and not value[-1:].isspace():
         try:
             return check_number(name, float(value.replace("_", "?")), minimum, maximum)
@@ -89,7 +112,7 @@ def read_number(name: str, value: object, minimum: float, maximum: float = math.
 
 
 def read_flag(name: str, value: object) -> bool:
-    """As `check_flag`, from ``true`` and ``false`` in any case too."""
+    """As `check_flag`, also from ``true`` and ``false`` in any case."""
     if isinstance(value, str) and value.lower() in _BOOLEANS:
         return _BOOLEANS[value.lower()]
     if isinstance(value, bool):

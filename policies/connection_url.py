@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import unknown_option
 from redelivery.policies.checks import read_flag
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -31,6 +32,7 @@ _CLIENT_ID: Final = "jms.clientID"
 _USER_NAME: Final = "jms.userName"
 _PASSWORD: Final = "jms.password"  # noqa: S105 - the name of an option, not a password
 _SINGLE: Final = (_NON_BLOCKING, _CLIENT_ID, _USER_NAME, _PASSWORD)
+_SYNONYMS: Final = {"jms.user": _USER_NAME, "jms.passcode": _PASSWORD}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,16 +74,16 @@ def parse_connection_url(url: str) -> ConnectionURL:
     host, port = _host_and_port(scheme, place)
     options = _options(query)
     username, password = _credentials(user_info, options)
-    unknown = [name for name in options if name.startswith(_JMS) and not name.startswith((_REDELIVERY, _PREFETCH))]
-    unknown = [name for name in unknown if name not in _SINGLE]
-    if unknown:
-        known = ", ".join((*_SINGLE, f"{_REDELIVERY}*", f"{_PREFETCH}*"))
-        raise ConfigError(f"{unknown[0]!r} is no known option of a connection URL; known are {known}")
+    strange = [name for name in options if name.startswith(_JMS) and not name.startswith((_REDELIVERY, _PREFETCH))]
+    strange = [name for name in strange if name not in _SINGLE]
+    if strange:
+        known = (*_SINGLE, f"{_REDELIVERY}*", f"{_PREFETCH}*")
+        raise ConfigError(unknown_option(strange[0], known, _SYNONYMS, of="a connection URL"))
     redelivery, prefetch = _group(options, _REDELIVERY), _group(options, _PREFETCH)
     non_blocking = options.get(_NON_BLOCKING)
     client_id = options.get(_CLIENT_ID)
     if client_id == "":
-        raise ConfigError(f"{_CLIENT_ID}='': use a text that is not empty")
+        raise ConfigError(f"{_CLIENT_ID}='': use a str that is not empty")
     return ConnectionURL(
         scheme=scheme,
         host=host,
@@ -100,7 +102,7 @@ def parse_connection_url(url: str) -> ConnectionURL:
 def _split(url: str) -> tuple[str | None, str, str, str]:
     """User info (None: no ``@``), host and port, query, scheme: still encoded."""
     if not isinstance(url, str):
-        raise ConfigError(f"a connection URL is a text, not a {type(url).__name__}")
+        raise ConfigError(f"a connection URL is a str, not a {type(url).__name__}")
     if url.lower().startswith("failover:"):
         raise ConfigError("failover: is not in this version; give the URL of one broker, like 'stomp://host:61613'")
     scheme, separator, rest = url.partition("://")
@@ -112,9 +114,14 @@ def _split(url: str) -> tuple[str | None, str, str, str]:
     if "#" in rest:
         raise ConfigError(f"{scheme} URL: a '#' must be written %23")
     before, _, query = rest.partition("?")
+    if "@" not in before and "@" in query and "=" not in query.partition("@")[0]:
+        raise ConfigError(f"{scheme} URL: is there a '?' in the password? Write it %3F, or use password=")
     authority, _, path = before.partition("/")
     if path:
-        raise ConfigError(f"{scheme} URL: nothing may follow the host but '?' (a '/' elsewhere must be written %2F)")
+        hint = "; is there a '/' in the password? Write it %2F, or use password=" if "@" in path else ""
+        raise ConfigError(
+            f"{scheme} URL: nothing may follow the host but '?' (a '/' elsewhere must be written %2F){hint}"
+        )
     user_info, at, place = authority.rpartition("@")
     return (user_info if at else None), place, query, scheme
 

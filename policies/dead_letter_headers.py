@@ -6,13 +6,26 @@ from collections.abc import Mapping
 from typing import Final
 
 from redelivery.model.destinations import Destination
+from redelivery.model.parts.dead_letters import (
+    DELIVERY_COUNT,
+    FAILURE_CAUSE,
+    ORIGINAL_DELIVERY_MODE,
+    ORIGINAL_DESTINATION,
+    ORIGINAL_EXPIRATION,
+)
 from redelivery.model.values import Value
 
-FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"
-ORIGINAL_DESTINATION: Final = "originalDestination"
-ORIGINAL_EXPIRATION: Final = "originalExpiration"
-ORIGINAL_DELIVERY_MODE: Final = "originalDeliveryMode"
-DELIVERY_COUNT: Final = "dlqDeliveryCount"
+__all__ = [
+    "DELIVERY_COUNT",
+    "FAILURE_CAUSE",
+    "ORIGINAL_DELIVERY_MODE",
+    "ORIGINAL_DESTINATION",
+    "ORIGINAL_EXPIRATION",
+    "application_properties",
+    "copy_properties",
+    "dead_letter_properties",
+    "is_broker_owned",
+]
 
 # Brokers keep some headers of a frame as properties of the message, and obey them when they come in a SEND.
 _BROKER_OWNED: Final = frozenset(

@@ -1,4 +1,4 @@
-"""Who gets a poisoned or expired message: ActiveMQ's dead-letter strategies as pure decisions."""
+"""Where a poisoned or expired message goes: ActiveMQ's dead-letter strategies as pure decisions."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class DeadLetterStrategy(ABC):
     ) -> Decision:
         """What becomes of a message that came from ``original``.
 
-        ``native_available``: the broker surely has a dead-letter queue (`Capabilities.native_poison`).
-        ``native_possible``: it can be told of poison at all (`Capabilities.poison_by_broker`).
+        ``native_available``: the broker is known to have a dead-letter queue (`Capabilities.native_poison`).
+        ``native_possible``: it can be asked to dead-letter at all (`Capabilities.poison_by_broker`).
         """
         if expired and not self.process_expired:
             return Drop("it has expired, and process_expired is False")
@@ -144,7 +144,7 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
         for name in ("queue_prefix", "topic_prefix", "queue_suffix", "topic_suffix"):
             text = getattr(self, name)
             if not isinstance(text, str):
-                raise ConfigError(f"{name}={text!r}: use a text")
+                raise ConfigError(f"{name}={text!r}: use a str")
         _target("queue_prefix and queue_suffix", f"{self.queue_prefix}x{self.queue_suffix}")
         _target("topic_prefix and topic_suffix", f"{self.topic_prefix}x{self.topic_suffix}")
         check_flag("use_queue_for_queue_messages", self.use_queue_for_queue_messages)
@@ -162,7 +162,7 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
 
 @dataclass(frozen=True, slots=True)
 class BrokerDeadLetterStrategy(DeadLetterStrategy):
-    """The broker dead-letters where it surely has a dead-letter queue, otherwise as SharedDeadLetterStrategy().
+    """The broker dead-letters where it is known to have a dead-letter queue, otherwise as SharedDeadLetterStrategy().
 
     ``configured``: True: this broker is set up to dead-letter, so leave it to it wherever its protocol has a word for
     poison (Artemis and HornetQ over STOMP, and Broker-J, have none: a copy there); False: never; None: only where
@@ -237,8 +237,8 @@ def _target(name: str, value: object) -> None:
 
 def _expression(text: object) -> re.Pattern[str]:
     if not isinstance(text, str):
-        raise ConfigError(f"drop_only: {text!r} is no regular expression; use texts")
+        raise ConfigError(f"drop_only: {text!r} is not a regular expression; use a str")
     try:
         return re.compile(text)
     except re.error as error:
-        raise ConfigError(f"drop_only: {text!r} is no regular expression: {error}") from error
+        raise ConfigError(f"drop_only: {text!r} is not a regular expression: {error}") from error

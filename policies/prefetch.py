@@ -51,7 +51,7 @@ class PrefetchPolicy:
 
     @classmethod
     def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> PrefetchPolicy:
-        """A policy from ActiveMQ's names, as texts or values; ``all`` counts where nothing nearer is named.
+        """A policy from ActiveMQ's names, as str or values; ``all`` counts where nothing nearer is named.
 
         ``prefix`` stands before the names in errors.
 

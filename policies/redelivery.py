@@ -1,4 +1,4 @@
-"""When a rolled-back message comes again, and when it has come too often: ActiveMQ's RedeliveryPolicy."""
+"""When a rolled-back message is redelivered, and when it has been delivered too often: ActiveMQ's RedeliveryPolicy."""
 
 from __future__ import annotations
 
@@ -7,19 +7,34 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from redelivery.policies.activemq_names import describe_policy, read_policy
+from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import suggesting
+from redelivery.policies.activemq_names import java_double, read_policy
 from redelivery.policies.back_off import Classic, Random
 from redelivery.policies.checks import (
     Seconds,
     check_flag,
     check_number,
-    check_optional_text,
+    check_optional_str,
     check_seconds,
     check_whole,
     to_ms,
+    warn_if_long,
 )
 
 NO_LIMIT: Final = -1
+_DEFAULT_MULTIPLIER: Final = 5.0
+_SYNONYMS: Final = {
+    "max_attempts": "maximum_redeliveries",
+    "max_retries": "maximum_redeliveries",
+    "retries": "maximum_redeliveries",
+    "max_delay": "maximum_redelivery_delay",
+    "delay": "redelivery_delay",
+    "initial_delay": "initial_redelivery_delay",
+    "multiplier": "back_off_multiplier",
+    "exponential": "use_exponential_back_off",
+    "jitter": "use_collision_avoidance",
+}
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -30,14 +45,15 @@ class RedeliveryPolicy:
     ``initial_redelivery_delay``: before the first redelivery, taken as it is: no jitter, no cap.
     ``redelivery_delay``: before the later ones; with back-off it is used only after an initial delay of 0.
     ``use_exponential_back_off``, ``back_off_multiplier``: each delay is the previous one times the multiplier; a
-    multiplier of at most 1 means no back-off.
+    multiplier of at most 1 means no back-off. A multiplier is refused where
+    ``use_exponential_back_off`` is not given (None, which is False): it would have no effect.
     ``maximum_redelivery_delay``: caps the back-off, None for no cap; one below ``redelivery_delay`` gives
     ``redelivery_delay``.
     ``use_collision_avoidance``, ``collision_avoidance_percent`` (0 to 100): moves each delay but the first up or down
     by chance, after the cap.
-    ``pre_dispatch_check``: a delivery whose count, as the broker tells it, is beyond the limit is poisoned unseen.
+    ``pre_dispatch_check``: a delivery whose count, as the broker says, is beyond the limit is poisoned unseen.
     Where the broker's count charges messages that nobody saw, this is done only if the user asked for it, which
-    ``pre_dispatch_check_set`` tells: True where the argument was given (None, the default, is "not given").
+    ``pre_dispatch_check_set`` says: True where the argument was given (None, the default, is "not given").
     ``destination``: the entry under which a RedeliveryPolicyMap holds the policy; it only appears in causes.
 
     Raises:
@@ -56,14 +72,15 @@ class RedeliveryPolicy:
     destination: str | None = field(compare=False)
     pre_dispatch_check_set: bool = field(compare=False)
 
+    @suggesting(_SYNONYMS)
     def __init__(
         self,
         *,
         maximum_redeliveries: int = 6,
         initial_redelivery_delay: Seconds = 1.0,
         redelivery_delay: Seconds = 1.0,
-        use_exponential_back_off: bool = False,
-        back_off_multiplier: float = 5.0,
+        use_exponential_back_off: bool | None = None,
+        back_off_multiplier: float = _DEFAULT_MULTIPLIER,
         maximum_redelivery_delay: Seconds | None = None,
         use_collision_avoidance: bool = False,
         collision_avoidance_percent: int = 15,
@@ -75,14 +92,20 @@ class RedeliveryPolicy:
         put("maximum_redeliveries", check_whole("maximum_redeliveries", maximum_redeliveries, NO_LIMIT))
         put("initial_redelivery_delay", check_seconds("initial_redelivery_delay", initial_redelivery_delay))
         put("redelivery_delay", check_seconds("redelivery_delay", redelivery_delay))
-        put("use_exponential_back_off", check_flag("use_exponential_back_off", use_exponential_back_off))
+        back_off = False if use_exponential_back_off is None else use_exponential_back_off
+        put("use_exponential_back_off", check_flag("use_exponential_back_off", back_off))
         put("back_off_multiplier", check_number("back_off_multiplier", back_off_multiplier, 0.0))
         cap = maximum_redelivery_delay
         put("maximum_redelivery_delay", None if cap is None else check_seconds("maximum_redelivery_delay", cap))
+        if pre_dispatch_check_set is None:  # a new one, and by Python's names
+            if use_exponential_back_off is None:
+                _check_inert(back_off_multiplier)
+            warn_if_long("initial_redelivery_delay", initial_redelivery_delay)
+            warn_if_long("redelivery_delay", redelivery_delay)
         put("use_collision_avoidance", check_flag("use_collision_avoidance", use_collision_avoidance))
         percent = check_whole("collision_avoidance_percent", collision_avoidance_percent, 0, 100)
         put("collision_avoidance_percent", percent)
-        put("destination", check_optional_text("destination", destination))
+        put("destination", check_optional_str("destination", destination))
         if pre_dispatch_check is None:
             put("pre_dispatch_check", True)
             put("pre_dispatch_check_set", False)
@@ -122,7 +145,7 @@ class RedeliveryPolicy:
 
     @classmethod
     def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> RedeliveryPolicy:
-        """A policy from ActiveMQ's names and milliseconds, as texts or values; what is not named has its default.
+        """A policy from ActiveMQ's names and milliseconds, as str or values; what is not named has its default.
 
         A negative delay means "at once", a ``maximumRedeliveryDelay`` of -1 "no cap". Unlike in Java, where it would
         poison every message, a ``maximumRedeliveries`` below -1 is refused. ``prefix`` stands before the names in
@@ -131,10 +154,31 @@ class RedeliveryPolicy:
         Raises:
             ConfigError: an unknown name, or a value that does not fit it; the text names it.
         """
-        return cls(**read_policy(options, prefix))
+        return cls(**read_policy(options, prefix), pre_dispatch_check_set=True)
 
     def describe(self) -> str:
-        """The text that Java's ``toString`` gives, as it appears in the cause of a dead letter."""
-        return describe_policy(self)
+        """The str that Java's ``toString`` gives, fields in Java's order: it appears in the cause of a dead letter."""
+        cap = self.maximum_redelivery_delay
+        shown = {
+            "destination": self.destination or "null",
+            "collisionAvoidanceFactor": java_double(self.collision_avoidance_percent * 0.01),
+            "maximumRedeliveries": self.maximum_redeliveries,
+            "maximumRedeliveryDelay": -1 if cap is None else to_ms(cap),
+            "initialRedeliveryDelay": to_ms(self.initial_redelivery_delay),
+            "useCollisionAvoidance": str(self.use_collision_avoidance).lower(),
+            "useExponentialBackOff": str(self.use_exponential_back_off).lower(),
+            "backOffMultiplier": java_double(self.back_off_multiplier),
+            "redeliveryDelay": to_ms(self.redelivery_delay),
+            "preDispatchCheck": str(self.pre_dispatch_check).lower(),
+        }
+        return "RedeliveryPolicy {" + ", ".join(f"{name} = {value}" for name, value in shown.items()) + "}"
 
     __str__ = describe
+
+
+def _check_inert(multiplier: float) -> None:
+    if multiplier != _DEFAULT_MULTIPLIER:
+        raise ConfigError(
+            f"back_off_multiplier={multiplier!r} has no effect without use_exponential_back_off=True: "
+            "say True or False, or leave the multiplier out"
+        )

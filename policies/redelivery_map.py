@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
-from redelivery.policies.destination_map import DestinationMap
-from redelivery.policies.explain import Explanation
+from redelivery.policies.destinations.explain import Explanation
+from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 
@@ -19,7 +19,7 @@ class RedeliveryPolicyMap:
     the causes of dead letters as it does in ActiveMQ.
 
     Raises:
-        ConfigError: a key is no pattern or occurs twice, or a value is no RedeliveryPolicy; the text names it.
+        ConfigError: a key is not a pattern or occurs twice, or a value is not a RedeliveryPolicy; the text names it.
     """
 
     __slots__ = ("_default", "_map")
@@ -44,10 +44,10 @@ class RedeliveryPolicyMap:
         return self._default
 
     def policy_for(self, target: Destination | str) -> RedeliveryPolicy:
-        """The policy of the most specific entry that matches, else the default. A text without a scheme is a queue.
+        """The policy of the most specific entry that matches, else the default. A str without a scheme is a queue.
 
         Raises:
-            InvalidDestinationError: the text is no destination.
+            InvalidDestinationError: the str is not a destination.
         """
         found = self._map.get(target)
         return self._default if found is None else found
@@ -56,7 +56,7 @@ class RedeliveryPolicyMap:
         """Which entries match, in their order, and why the first one counts.
 
         Raises:
-            InvalidDestinationError: the text is no destination.
+            InvalidDestinationError: the str is not a destination.
         """
         return Explanation(destination(target), self._map.candidates(target), self._default)
 
@@ -67,7 +67,7 @@ class RedeliveryPolicyMap:
 
 def _check(name: str, value: object) -> None:
     if not isinstance(value, RedeliveryPolicy):
-        raise ConfigError(f"{name}: {value!r} is no RedeliveryPolicy")
+        raise ConfigError(f"{name}: {value!r} is not a RedeliveryPolicy")
 
 
 def _shown(key: str) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from redelivery.spark.browse import BrowseReader
-    from redelivery.spark.options import BrowseOptions, SourceOptions
-    from redelivery.spark.reader import JmsStreamReader
-    from redelivery.spark.sink import BatchWriter, StreamWriter
+    from redelivery.spark.options.query import BrowseOptions, SourceOptions
+    from redelivery.spark.read.inspect.browse import BrowseReader
+    from redelivery.spark.read.stream import JmsStreamReader
+    from redelivery.spark.write.writers import BatchWriter, StreamWriter
 
 
 class DefaultSource(DataSource):
@@ -28,42 +28,47 @@ class DefaultSource(DataSource):
         Raises:
             ConfigError: an option is unknown, missing, malformed or contradicts another; the text names it.
         """
-        from redelivery.spark.rows import struct_type
+        from redelivery.spark.rows.schema import struct_type
 
         options = self._reading()
         return struct_type(options.properties_type, errors=getattr(options, "errors", False))
 
-    def streamReader(self, schema: Any) -> JmsStreamReader:  # noqa: ARG002  # Spark's own name and signature
-        """The receiver that the option `receiver` names."""
-        from redelivery.spark.options import SourceOptions
+    def streamReader(self, schema: Any) -> JmsStreamReader:
+        """The receiver that the option `receiver` names. Raises ConfigError: the schema is the user's."""
+        from redelivery.spark.options.query import SourceOptions
+        from redelivery.spark.rows.check import check_schema
 
         options = SourceOptions.parse(self._options())
+        check_schema(schema, options)
         if options.receiver == "executor":
-            from redelivery.spark.executor import ExecutorStreamReader
+            from redelivery.spark.read.executor import ExecutorStreamReader
 
             return ExecutorStreamReader(options)
-        from redelivery.spark.driver import DriverStreamReader
+        from redelivery.spark.read.driver import DriverStreamReader
 
         return DriverStreamReader(options)
 
-    def reader(self, schema: Any) -> BrowseReader:  # noqa: ARG002  # Spark's own name and signature
-        """What looks at a queue and takes nothing."""
-        from redelivery.spark.browse import BrowseReader
-        from redelivery.spark.options import BrowseOptions
+    def reader(self, schema: Any) -> BrowseReader:
+        """What looks at a queue and takes nothing. Raises ConfigError: the schema is the user's."""
+        from redelivery.spark.options.query import BrowseOptions
+        from redelivery.spark.read.inspect.browse import BrowseReader
+        from redelivery.spark.rows.check import check_schema
 
-        return BrowseReader(BrowseOptions.parse(self._options()))
+        options = BrowseOptions.parse(self._options())
+        check_schema(schema, options)
+        return BrowseReader(options)
 
     def writer(self, schema: Any, overwrite: bool) -> BatchWriter:  # noqa: ARG002  # a queue is only appended to
         """One transaction a task."""
-        from redelivery.spark.options import SinkOptions
-        from redelivery.spark.sink import BatchWriter
+        from redelivery.spark.options.query import SinkOptions
+        from redelivery.spark.write.writers import BatchWriter
 
         return BatchWriter(SinkOptions.parse(self._options()), schema)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> StreamWriter:  # noqa: ARG002  # a queue is only appended to
         """The same for each micro-batch."""
-        from redelivery.spark.options import SinkOptions
-        from redelivery.spark.sink import StreamWriter
+        from redelivery.spark.options.query import SinkOptions
+        from redelivery.spark.write.writers import StreamWriter
 
         return StreamWriter(SinkOptions.parse(self._options()), schema)
 
@@ -72,9 +77,29 @@ class DefaultSource(DataSource):
 
     def _reading(self) -> SourceOptions | BrowseOptions:
         """A stream has a `walLocation`; without one it can only be a look at a queue."""
-        from redelivery.spark.options import BrowseOptions, SourceOptions
+        from redelivery.spark.options.query import BrowseOptions, SourceOptions
 
         given = self._options()
         if "wallocation" in {name.lower() for name in given}:
+            _check_installed()
             return SourceOptions.parse(given)
         return BrowseOptions.parse(given)
+
+
+def _check_installed() -> None:
+    """Refuse a stream whose package came by ``--py-files``: Spark hands those to tasks, not to who plans and receives.
+
+    Raises:
+        ConfigError: it did; the text says what to do instead.
+    """
+    from pyspark import SparkFiles
+
+    import redelivery
+
+    root = getattr(SparkFiles, "_root_directory", None)  # of this process, where it is one of Spark's
+    if root and str(redelivery.__file__).startswith(str(root)):
+        raise redelivery.ConfigError(
+            "redelivery came by --py-files (or addPyFile), which Spark hands to tasks only, not to the process that "
+            "receives: install it for the workers' interpreter, ship an environment (venv-pack, conda-pack), or put "
+            "the archive on PYTHONPATH before Spark starts, and in spark.executorEnv.PYTHONPATH"
+        )

@@ -1,52 +1,81 @@
-"""The fixtures with real brokers. Nothing but pytest is imported until one of them is used."""
+"""The fixtures. Nothing but pytest is imported until one of them is used.
+
+Those with a real broker start, and fetch, it only where the user has said so: see
+`redelivery.testing.brokers.real.wanted`.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from redelivery.testing.real import RealBroker
+    from redelivery.broker import EmbeddedBroker
+    from redelivery.testing.brokers.real import RealBroker
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def redelivery_broker() -> Iterator[EmbeddedBroker]:
+    """An embedded broker of its own for each test; it ends with the test.
+
+    A planned fault (``redelivery_broker.faults``) that never struck is warned of at the end, unless it was cleared.
+    It is reached by ``vm_url`` and ``stomp_url``, and by ``amqp_url`` where ``redelivery[amqp]`` is installed.
+    """
+    from redelivery.broker import EmbeddedBroker
+
+    amqp_port = 0 if find_spec("proton") else None
+    with EmbeddedBroker(f"redelivery-broker-{next(_numbers)}", stomp_port=0, amqp_port=amqp_port) as broker:
+        yield broker
+        for fault in broker.faults.never_struck:
+            warnings.warn(f"planned fault never struck: {fault}", stacklevel=1)
 
 
 @pytest.fixture(scope="session")
-def activemq() -> Iterator[RealBroker]:
+def redelivery_activemq() -> Iterator[RealBroker]:
     """ActiveMQ Classic, one for the whole test run.
 
-    Skips the test where there is none; fails it where there must be one (see `redelivery.testing.real.required`).
+    Skips the test where REDELIVERY_REAL_BROKERS is not 1 or there is none; fails it where there must be one (see
+    `redelivery.testing.brokers.real.required`).
     """
     yield from _real_broker("activemq")
 
 
 @pytest.fixture(scope="session")
-def artemis() -> Iterator[RealBroker]:
+def redelivery_artemis() -> Iterator[RealBroker]:
     """ActiveMQ Artemis, likewise."""
     yield from _real_broker("artemis")
 
 
 @pytest.fixture(scope="session")
-def qpid() -> Iterator[RealBroker]:
+def redelivery_qpid() -> Iterator[RealBroker]:
     """Qpid Broker-J, likewise."""
     yield from _real_broker("qpid")
 
 
 @pytest.fixture(scope="session")
-def rabbitmq() -> Iterator[RealBroker]:
+def redelivery_rabbitmq() -> Iterator[RealBroker]:
     """RabbitMQ, likewise."""
     yield from _real_broker("rabbitmq")
 
 
 @pytest.fixture(scope="session")
-def hornetq() -> Iterator[RealBroker]:
+def redelivery_hornetq() -> Iterator[RealBroker]:
     """HornetQ, likewise."""
     yield from _real_broker("hornetq")
 
 
 def _real_broker(name: str) -> Iterator[RealBroker]:
-    from redelivery.testing.real import UnavailableError, required, running
+    from redelivery.testing.brokers.real import UnavailableError, required, running, wanted
 
+    if not wanted(name):
+        pytest.skip(f"set REDELIVERY_REAL_BROKERS=1 to start {name} for the tests, or REDELIVERY_{name.upper()}_URL")
     try:
         with running(name) as broker:
             yield broker

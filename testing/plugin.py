@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ("redelivery.testing.embedded", "redelivery.testing.fixtures")
+pytest_plugins = ("redelivery.testing.fixtures",)

@@ -1,35 +1,51 @@
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces.targets import TARGETS
+from tests.run import again, forms, scopes, summary
 
-from redelivery.testing.brokers import SPECS
-from redelivery.testing.real import missing, required
+from redelivery.testing.brokers.real import RealBroker, missing, required
+from redelivery.testing.brokers.specs import SPECS
 
-_TRACES = "tests/traces/test_traces.py::test_scenario["
-_CAMPAIGNS = ("tests/faults/test_kills.py::", "tests/spark/faults/")
 _AMQP = importlib.util.find_spec("proton") is not None
 _MISSING = "no python-qpid-proton; pip install 'redelivery[amqp]' compiles it with gcc, python3-dev and pkg-config"
+_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+_SCOPES = pytest.StashKey[Path]()
 
-collect_ignore_glob = [] if _AMQP else ["*/test_amqp_*.py", "*/conformance/test_refused.py"]
+os.environ.setdefault("REDELIVERY_REAL_BROKERS", "1")  # our own tests use whatever is found
+# Brokers of a few minutes: compiling them well would take as much processor time as the tests themselves.
+os.environ.setdefault("REDELIVERY_BROKER_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+collect_ignore_glob = [] if _AMQP else ["*/test_amqp_*.py", "conformance/test_refused.py"]
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """In CI nothing may be skipped because the library under AMQP was not compiled, or Spark is not there."""
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
+    for marker in (*forms.MARKERS, *scopes.MARKERS):
+        config.addinivalue_line("markers", marker)
+    if _CI:
         for what, lacks in (("AMQP", None if _AMQP else _MISSING), ("Spark", _spark_lacks())):
             if lacks is not None:
                 raise pytest.UsageError(f"{what}: {lacks}")
+    _hypothesis()
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what ignores Ctrl-C hands that on to its children
 
 
 def pytest_report_header() -> list[str]:
     """What is missing here, in one line for each, before the tests that it skips."""
-    lines = ["AMQP: found" if _AMQP else f"AMQP: MISSING ({_MISSING}), so its tests are skipped"]
+    lines = [f"form: {forms.FORM}" + ("; everything: make test-all" if forms.FORM == forms.SHORT else "")]
+    lines.append("AMQP: found" if _AMQP else f"AMQP: MISSING ({_MISSING}), so its tests are skipped")
     lacks = _spark_lacks()
     lines.append("Spark: found" if lacks is None else f"Spark: MISSING ({lacks}), so its tests are skipped")
     for name, spec in SPECS.items():
@@ -42,44 +58,88 @@ def pytest_report_header() -> list[str]:
     return lines
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Which tests one process runs, where there are several: see `_together`.
-
-    The marks for that (``--dist loadgroup``) are not seen where pytest 9 meets pytest-xdist 3.8.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-        def _split_scope(self, nodeid: str) -> str:
-            return _together(nodeid)
-
-    return Scheduling(config, log)
-
-
-def _together(nodeid: str) -> str:
-    """What the tests of one process have in common; by itself, each goes to the next process that is free.
-
-    The runs that many tests look at are played once. What keeps the processors busy, Spark above all, which gives up
-    when its programs start too slowly, is at most two processes' at a time.
-    """
-    if nodeid.startswith(_TRACES):
-        name = nodeid.removeprefix(_TRACES)
-        return _TRACES + max((target for target in TARGETS if name.startswith(f"{target}-")), key=len)
-    if nodeid.startswith(_CAMPAIGNS):
-        return "campaigns"
-    return "spark" if "spark" in nodeid else nodeid
-
-
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The time of a test is its own, not that of the broker, or of Spark, that is started before the first."""
+    forms.leave_out(config, items)
     seconds = float(config.getini("timeout"))
+    no_spark = _spark_lacks()
     for item in items:
-        assert isinstance(item, pytest.Function)
-        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        named = {*item.fixturenames, *(getattr(each, "broker", None) for each in parameters)}
-        if item.get_closest_marker("timeout") is None and not named.isdisjoint((*SPECS, "spark")):
+        if no_spark is not None and scopes.scope(item).startswith(scopes.SPARK):
+            item.add_marker(pytest.mark.skip(f"no Spark: {no_spark}"))
+        if item.get_closest_marker("timeout") is None and scopes.scope(item) != scopes.ALONE:
             item.add_marker(pytest.mark.timeout(seconds, func_only=True))
+    if hasattr(config, "workerinput"):
+        scopes.write(config, scopes.order(items))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    again.hand_over(report)
+    return report
+
+
+class _Counting:
+    """Where reports arrive: here, or in the process that pytest-xdist brings them to."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        summary.counted(self._config).update(again.count(report))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.pluginmanager.register(_Counting(session.config))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run that needed too many retries fails."""
+    if again.too_many(summary.counted(session.config)) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    summary.write(terminalreporter, config)
+    with contextlib.suppress(KeyError):
+        config.stash[_SCOPES].unlink(missing_ok=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto``: tests wait more than they compute, most of all those of real brokers, in scopes of minutes."""
+    return max(2, min(8, 3 * (os.cpu_count() or 1)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput[scopes.FILE] = str(_scopes_file(node.config))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The marks for that (``--dist loadgroup``) are not seen where pytest 9 meets pytest-xdist 3.8."""
+    return scopes.scheduler(config, log, _scopes_file(config))
+
+
+def _scopes_file(config: pytest.Config) -> Path:
+    if _SCOPES not in config.stash:
+        handle, name = tempfile.mkstemp(prefix="redelivery-scopes-", suffix=".json")
+        os.close(handle)
+        config.stash[_SCOPES] = Path(name)
+    return config.stash[_SCOPES]
+
+
+def _hypothesis() -> None:
+    """The same examples in every run of CI; on a developer's machine others each time."""
+    from hypothesis import settings
+
+    settings.register_profile(
+        "redelivery", deadline=None, derandomize=_CI, database=None, max_examples=forms.examples(100)
+    )
+    settings.load_profile("redelivery")
 
 
 def _spark_lacks() -> str | None:
@@ -88,3 +148,31 @@ def _spark_lacks() -> str | None:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         return "no Java"
     return None
+
+
+# The brokers under their short names: a user's tests have the plug-in's long ones.
+
+
+@pytest.fixture(scope="session")
+def activemq(redelivery_activemq: RealBroker) -> RealBroker:
+    return redelivery_activemq
+
+
+@pytest.fixture(scope="session")
+def artemis(redelivery_artemis: RealBroker) -> RealBroker:
+    return redelivery_artemis
+
+
+@pytest.fixture(scope="session")
+def qpid(redelivery_qpid: RealBroker) -> RealBroker:
+    return redelivery_qpid
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(redelivery_rabbitmq: RealBroker) -> RealBroker:
+    return redelivery_rabbitmq
+
+
+@pytest.fixture(scope="session")
+def hornetq(redelivery_hornetq: RealBroker) -> RealBroker:
+    return redelivery_hornetq

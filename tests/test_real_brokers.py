@@ -15,12 +15,12 @@ import pytest
 
 import redelivery
 from redelivery import ConnectError
-from redelivery.testing import containers
-from redelivery.testing.brokers import SPECS
-from redelivery.testing.containers import ContainerBroker
-from redelivery.testing.native import NativeBroker
-from redelivery.testing.ports import NotStartedError, free_ports, wait_for_ports
-from redelivery.testing.real import RealBroker, UnavailableError, missing, required, running
+from redelivery.testing.brokers import containers
+from redelivery.testing.brokers.containers import ContainerBroker
+from redelivery.testing.brokers.native import NativeBroker
+from redelivery.testing.brokers.ports import NotStartedError, free_ports, wait_for_ports
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, missing, required, running
+from redelivery.testing.brokers.specs import SPECS
 
 
 def no_containers(image: str | None) -> str | None:
@@ -35,7 +35,7 @@ REQUIRED = {name: required(name) for name in SPECS}
 MISSING = {name: spec.source.missing() for name, spec in SPECS.items()}
 IMAGE = os.environ.get("REDELIVERY_CONTAINER_IMAGE")
 WITHOUT_CONTAINERS = no_containers(IMAGE)
-SUPERVISE = Path(__file__).parents[1] / "testing" / "supervise.py"
+SUPERVISE = Path(__file__).parents[1] / "testing" / "brokers" / "supervise.py"
 
 
 @pytest.fixture(autouse=True)
@@ -48,15 +48,24 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def use_activemq(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """A user's test run on a machine without Java and Docker."""
     test = tmp_path / "test_mine.py"
-    test.write_text("def test_mine(activemq):\n    assert activemq.stomp_url\n", encoding="utf-8")
+    test.write_text("def test_mine(redelivery_activemq):\n    assert redelivery_activemq.stomp_url\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(test)]
     inherited = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG"}}
     environment = {**inherited, "PATH": str(tmp_path), "DOCKER_HOST": "unix:///nowhere.sock", **environment}
     return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own command
 
 
+def test_no_broker_is_started_or_fetched_unless_the_user_says_so(tmp_path: Path) -> None:
+    for said in ({}, {"REDELIVERY_REAL_BROKERS": "0"}):
+        run = use_activemq(tmp_path, **said)
+        assert run.returncode == 0
+        assert "set REDELIVERY_REAL_BROKERS=1 to start activemq for the tests, or REDELIVERY_ACTIVEMQ_URL" in run.stdout
+        assert "java" not in run.stdout
+    assert "passed" in use_activemq(tmp_path, REDELIVERY_ACTIVEMQ_URL="stomp://localhost:1").stdout
+
+
 def test_missing_broker_is_a_skip_with_its_reason(tmp_path: Path) -> None:
-    run = use_activemq(tmp_path)
+    run = use_activemq(tmp_path, REDELIVERY_REAL_BROKERS="1")
     assert run.returncode == 0
     assert "1 skipped" in run.stdout
     assert "java" in run.stdout
@@ -68,8 +77,8 @@ def test_two_threads_may_look_for_docker() -> None:
     code = """
         import gc, random, time, warnings
         from concurrent.futures import ThreadPoolExecutor
-        from redelivery.testing import containers
-        from redelivery.testing.brokers import SPECS
+        from redelivery.testing.brokers import containers
+        from redelivery.testing.brokers.specs import SPECS
 
         collect = gc.collect
         gc.collect = lambda: time.sleep(random.random() / 20) or collect()  # they overlap in every way
@@ -142,7 +151,10 @@ def send_and_receive_around(broker: RealBroker, during: Callable[[], None]) -> N
 
 
 @pytest.mark.timeout(700)  # the first run fetches the broker
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if each in ("activemq", "rabbitmq") else pytest.mark.long_form) for each in SPECS],
+)
 def test_what_a_broker_confirmed_survives_a_kill_and_nothing_survives_the_end(name: str) -> None:
     reason = MISSING[name]
     if reason is not None:
@@ -234,7 +246,7 @@ def test_no_outgoing_connection_gets_the_port_of_a_broker_that_is_down() -> None
 
 def test_port_on_which_somebody_listens_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = free_ports(["taken", "free"]).values()
-    monkeypatch.setattr("redelivery.testing.ports._PORTS", [taken, free])
+    monkeypatch.setattr("redelivery.testing.brokers.ports._PORTS", [taken, free])
     with socket.create_server(("127.0.0.1", taken)):
         assert [free_ports(["stomp"])["stomp"] for _ in range(20)] == [free] * 20
 

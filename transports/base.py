@@ -2,12 +2,13 @@
 
 Rules of this file:
 
-1. It knows values only: no clock, no thread, no socket. Whoever implements the seam brings those.
-2. What can wait for an answer is a `Flow`: a generator that yields each `Pending` it waits for. The shell above drives
-   it (threads: `wait` until the pending is done; asyncio: await it), so that a step of several answers (SEND, receipt,
-   then ACK) is written once. A time-out is thrown into the flow as RequestTimeoutError at the yield.
+1. It knows values only: no clock, no thread, no socket. The implementations of the seam bring those.
+2. What can wait is a `Flow`: a generator that yields what it waits for, a `Wish`: the `Pending` of an answer, or (above
+   the seam) an `Arrival`. The shell above drives it (threads: `wait` until the pending is done; asyncio: await it), so
+   that a step of several answers (SEND, receipt, then ACK) is written once. A time-out or an interrupt is thrown into
+   the flow as RequestTimeoutError at the yield, a loss as ConnectionLostError.
 3. What cannot wait is a plain method and returns after the bytes are written or queued.
-4. The transport calls up on whichever thread reads, holding no lock of its own.
+4. The transport calls up on the thread that reads, holding no lock of its own.
 5. Broker differences are `Capabilities` and tables of the dialect, never subclasses seen from above.
 """
 
@@ -29,6 +30,8 @@ from redelivery.transports.delivery import Delivery, Link
 
 __all__ = [
     "NO_ANSWER",
+    "Answer",
+    "Arrival",
     "Channel",
     "ConnectionEvents",
     "Delivery",
@@ -41,29 +44,31 @@ __all__ = [
     "Transport",
     "TransportOptions",
     "Waiter",
+    "Wish",
 ]
 
 T = TypeVar("T")
 
 
 class Waiter(Protocol):
-    """Where one thread (or task) of a session parks; see wire/threads.py."""
+    """Where one thread (or task) of a session parks; see wire/threads/waiter.py."""
 
     def wake(self) -> None:
-        """Let the one who waits look again; harmless when nobody waits. May be called from any thread."""
+        """Let the one who waits check again; harmless when nobody waits. May be called from any thread."""
 
 
 class Pending:
     """The answer to one request: done at most once, by the transport.
 
-    ``patience``: seconds after which whoever waits calls `ask_again`, as long as there is no answer; None for never.
+    ``patience``: seconds without an answer after which the one who waits calls `ask_again`; None for never.
     """
 
-    __slots__ = ("done", "error", "on_done", "value", "waiter")
+    __slots__ = ("also", "done", "error", "on_done", "value", "waiter")
     patience: ClassVar[float | None] = None
 
     def __init__(self, waiter: Waiter | None = None, on_done: Callable[[Pending], None] | None = None) -> None:
         self.waiter = waiter
+        self.also: Waiter | None = None  # a second one: the session's close waits beside the one who asked
         self.on_done = on_done
         self.done = False
         self.value: Any = None
@@ -93,10 +98,24 @@ class Pending:
             on_done(self)
         if self.waiter is not None:
             self.waiter.wake()
+        if self.also is not None:
+            self.also.wake()
 
 
 NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown into a flow whose answer did not come
-Flow: TypeAlias = Generator[Pending, None, T]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The wish to go on when the session's waiter is woken, since something is in its inbox."""
+
+    deadline: float | None = None  # monotonic seconds: then at the latest
+    poll: bool = False  # at once, when what the wire has is taken in
+
+
+Answer: TypeAlias = Pending  # the wish to go on when it is done
+Wish: TypeAlias = Answer | Arrival
+Flow: TypeAlias = Generator[Wish, None, T]
 
 
 class SessionEvents(Protocol):
@@ -153,7 +172,14 @@ class Peer:
 
 
 class Channel(ABC):
-    """One session's conversation with the broker. One thread at a time, the session's own (`close` aside)."""
+    """One session's conversation with the broker. One thread at a time, the session's own (`close` aside).
+
+    Attributes:
+        whole: an interrupt leaves nothing half done in `dispatched`, `accept` and `send`. Elsewhere a thread that
+            signals do not reach calls them.
+    """
+
+    whole: ClassVar[bool] = False
 
     @abstractmethod
     def attach(self, link: Link) -> Flow[None]:
@@ -170,7 +196,7 @@ class Channel(ABC):
         """
         yield from ()
 
-    def look(self, link: Link) -> Flow[bool]:  # noqa: ARG002  # of those that can browse
+    def browse_more(self, link: Link) -> Flow[bool]:  # noqa: ARG002  # of those that can browse
         """For a link that browses: more of what the queue holds is in the inbox; False: that was all.
 
         To be asked when the application has had what came before.
@@ -192,16 +218,19 @@ class Channel(ABC):
         raise UnsupportedError(f"there is no {kind.__name__} over this protocol and broker")
 
     @abstractmethod
-    def handed_out(self, delivery: Delivery) -> None:
+    def dispatched(self, delivery: Delivery) -> None:
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
 
     @abstractmethod
-    def accept(self, deliveries: Sequence[Delivery], *, lazy: bool) -> None:
-        """Acknowledge outside any transaction; lazy ones may stay with us for a few milliseconds to leave together."""
+    def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
+        """Acknowledge outside any transaction; batched ones may stay with us for a few milliseconds to leave together.
+
+        ``done`` gets an entry in the step from which on they leave, whatever interrupts the rest.
+        """
 
     @abstractmethod
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Give back what the application never saw, where the protocol can; otherwise they go back at detach."""
+        """Release what the application never saw, where the protocol can; otherwise they go back at detach."""
 
     @abstractmethod
     def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> Flow[None]:
@@ -223,7 +252,7 @@ class Channel(ABC):
 
     @abstractmethod
     def rollback(self) -> Flow[None]:
-        """Undo the sends and whatever `handed_out` enlisted; the deliveries are still ours."""
+        """Undo the sends and whatever `dispatched` enlisted; the deliveries are still ours."""
 
     @abstractmethod
     def park(self, deliveries: Sequence[Delivery]) -> None:
@@ -231,7 +260,7 @@ class Channel(ABC):
 
     @abstractmethod
     def unpark(self, deliveries: Sequence[Delivery]) -> None:
-        """Their wait is over: they will be handed out again."""
+        """Their wait is over: they will be dispatched again."""
 
     @abstractmethod
     def close(self) -> Flow[None]:
@@ -253,17 +282,23 @@ class Transport(ABC):
 
     @abstractmethod
     def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
-        """A conversation for one session."""
+        """A conversation for one session; where its waiter has one already, a further one of that session.
+
+        Raises:
+            ConnectError, SecurityError: the session needs a socket of its own, which could not be opened.
+            ConnectionLostError: the connection is gone.
+        """
 
     @abstractmethod
-    def new_waiter(self) -> Waiter:
-        """A place to park for `wait`."""
+    def new_waiter(self, beside: Waiter | None = None) -> Waiter:
+        """A place to park for `wait`; ``beside`` a session's, to wait in another thread for answers to that session."""
 
     @abstractmethod
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; may read meanwhile.
 
-        A ``timeout`` of 0 takes in what the wire has brought, whether woken or not.
+        What is read is what brings its session's answers and messages. A ``timeout`` of 0 takes in what has come there,
+        whether woken or not; with a waiter of no session, what has come anywhere.
 
         Raises ConnectionLostError when the connection is gone.
         """

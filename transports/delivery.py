@@ -28,7 +28,7 @@ class Link:
         self.prefetch = prefetch  # None: the dialect's default, filled in by attach
         self.selector = selector
         self.no_local = no_local
-        self.browse = browse  # it looks at a queue and takes nothing: what comes is never settled, see `Channel.look`
+        self.browse = browse  # it takes nothing: what comes is never settled, see `Channel.browse_more`
         self.id = ""
         self.consumer: Any = None
 
@@ -52,6 +52,14 @@ class Delivery(ABC):
     def wire_count(self) -> int:
         """1 on what the wire calls a first delivery; a lower bound where it carries only a flag."""
 
+    def charged(self) -> int:
+        """Deliveries before this one as the broker counts them, those that nobody saw among them."""
+        return self.wire_count() - 1
+
+    def proven(self) -> int:
+        """Deliveries before this one that an application had, as far as that is known: what the limit counts."""
+        return self.wire_count() - 1
+
     @abstractmethod
     def expires_at(self) -> int:
         """Epoch milliseconds, 0 for never; cheap, it is asked of every message."""
@@ -63,6 +71,14 @@ class Delivery(ABC):
     @abstractmethod
     def properties(self) -> Mapping[str, Value]:
         """The properties, read-only."""
+
+    def noted(self) -> Mapping[str, object]:
+        """See `redelivery.model.parts.dead_letters.Noting`: what the broker has written on it as no property."""
+        return {}
+
+    def consumed_from(self) -> Destination:
+        """See `redelivery.model.parts.dead_letters.Noting`."""
+        return self.link.destination
 
     @abstractmethod
     def header(self, name: str) -> Any:

@@ -1,19 +1,37 @@
-"""Which transport a URL scheme means: an entry point of the group ``redelivery.transports``, loaded on first use."""
+"""Which transport a URL scheme means: an entry point of the group ``redelivery.transports``, loaded on first use.
+
+Where the package has no metadata (in a zip on ``sys.path``, in a frozen application), the built-in ones are found all
+the same.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
 
 from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import nearest
 from redelivery.transports.base import Transport
 
 GROUP = "redelivery.transports"
+BUILT_IN: Final = {  # as in pyproject.toml
+    "amqp": "redelivery.transports.amqp.adapter:AmqpTransport",
+    "amqps": "redelivery.transports.amqp.adapter:AmqpTransport",
+    "stomp": "redelivery.transports.stomp.adapter:StompTransport",
+    "stomp+ssl": "redelivery.transports.stomp.adapter:StompTransport",
+    "vm": "redelivery.broker.vm:VmTransport",
+}
 _OPENWIRE = "is OpenWire, which only ActiveMQ's own clients speak; the same broker's STOMP is stomp://host:61613"
 _ELSEWHERE = {
     "tcp": _OPENWIRE,
     "ssl": _OPENWIRE.replace("stomp://host:61613", "stomp+ssl://host:61614"),
     "nio": _OPENWIRE,
+}
+_SYNONYMS = {
+    **dict.fromkeys(("stomps", "stomp+tls", "stomp+s"), "stomp+ssl"),
+    **dict.fromkeys(("amqp+ssl", "amqp+tls", "amqp+s"), "amqps"),
+    **dict.fromkeys(("mem", "memory", "inproc", "embedded"), "vm"),
 }
 _EXTRAS = {"proton": "amqp", "cproton": "amqp", "cproton_ffi": "amqp"}  # the module that is missing, and who brings it
 
@@ -27,17 +45,23 @@ def transport_class(scheme: str) -> type[Transport]:
     """
     if scheme in _ELSEWHERE:
         raise ConfigError(f"{scheme}:// {_ELSEWHERE[scheme]}")
-    found = entry_points(group=GROUP, name=scheme)
-    if not found:
-        known = ", ".join(sorted(f"{name}://" for name in entry_points(group=GROUP).names))
-        raise ConfigError(f"no transport for {scheme}:// is installed; known are {known}")
+    found = next(iter(entry_points(group=GROUP, name=scheme)), None)
+    if found is None and scheme in BUILT_IN:
+        found = EntryPoint(scheme, BUILT_IN[scheme], GROUP)
+    if found is None:
+        names = sorted({*BUILT_IN, *entry_points(group=GROUP).names})
+        meant = nearest(scheme, names, _SYNONYMS)
+        hint = f"; did you mean {meant}://?" if meant else ""
+        known = ", ".join(f"{name}://" for name in names)
+        raise ConfigError(f"{scheme}:// is not known{hint or f'; known are {known}'}")
     try:
-        loaded: type[Transport] = next(iter(found)).load()
+        loaded: type[Transport] = found.load()
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(error.name or "")
         if extra is None:
             raise
         raise ConfigError(
-            f"{scheme}:// needs a package that is not installed: pip install 'redelivery[{extra}]'"
+            f"{scheme}:// needs a package that is not installed; "
+            f"from the clone: pip install '.[{extra}]' (needs gcc, python3-dev, pkg-config)"
         ) from error
     return loaded

@@ -14,18 +14,18 @@ from redelivery.policies.dead_letters import (
     DeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
-from redelivery.policies.destination_map import DestinationMap
+from redelivery.policies.destinations.map import DestinationMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """What an EmbeddedBroker may be told.
+    """The options of an EmbeddedBroker.
 
-    ``dead_letter_strategy``: who gets poisoned and expired messages; ActiveMQ.DLQ by default.
+    ``dead_letter_strategy``: what happens to poisoned and expired messages; ActiveMQ.DLQ by default.
     ``dead_letter_strategies``: the same for some destinations, by pattern ("individual.>", "topic://news.*").
     ``memory_limit``: bytes that messages may take, about; a send beyond raises ResourceAllocationError. None: no limit.
-    ``users``: passwords by name; None lets everybody in.
-    ``amqp_idle_timeout``: seconds that an AMQP client may say nothing, not even an empty frame; 0 for ever.
+    ``users``: passwords by name; None admits everybody.
+    ``amqp_idle_timeout``: seconds after which a silent AMQP client is cut off; 0 for never.
 
     Raises:
         ConfigError: a value of the wrong type or out of its range; the text names it.
@@ -44,10 +44,10 @@ class BrokerConfig:
             _check_strategy(f"dead_letter_strategies[{pattern!r}]", strategy)
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise ConfigError(f"memory_limit={limit!r} is no number of bytes; give a whole number from 0, or None")
+            raise ConfigError(f"memory_limit={limit!r} is not a number of bytes: pass an int ≥ 0, or None")
         idle = self.amqp_idle_timeout
         if isinstance(idle, bool) or not isinstance(idle, (int, float)) or not 0 <= idle <= 1_000_000:
-            raise ConfigError(f"amqp_idle_timeout={idle!r} is no number of seconds; give one from 0 to a million")
+            raise ConfigError(f"amqp_idle_timeout={idle!r} is not a number of seconds: pass one from 0 to 1_000_000")
         for name in ("dead_letter_strategies", "users"):
             value = getattr(self, name)
             if value is not None:
@@ -59,7 +59,7 @@ class BrokerConfig:
         return self._strategies.get(destination) or self.dead_letter_strategy
 
     def admits(self, username: str | None, password: str | None) -> bool:
-        """Whether somebody with this name and password may connect."""
+        """Whether a client with this name and password may connect."""
         if self.users is None:
             return True
         known = self.users.get(username or "")
@@ -68,6 +68,6 @@ class BrokerConfig:
 
 def _check_strategy(name: str, value: object) -> None:
     if not isinstance(value, DeadLetterStrategy):
-        raise ConfigError(f"{name}={value!r} is no dead-letter strategy; give for example SharedDeadLetterStrategy()")
+        raise ConfigError(f"{name}={value!r} is not a dead-letter strategy: pass e.g. SharedDeadLetterStrategy()")
     if isinstance(value, BrokerDeadLetterStrategy):
-        raise ConfigError(f"{name}: this is the broker itself; give SharedDeadLetterStrategy() or an individual one")
+        raise ConfigError(f"{name}: this is the broker itself: pass SharedDeadLetterStrategy() or an individual one")

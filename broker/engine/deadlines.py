@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
+from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.engine.subscriptions import Entry
 
 _SWEEP = 1024  # entries; below, what has left its backlog is not worth looking for
 
@@ -32,7 +32,7 @@ class Deadlines:
         heapq.heappush(self._delayed, (message.delivery_time, self._number, message))
 
     def watch(self, entry: Entry) -> None:
-        """Note when a waiting entry expires; harmless if it never does."""
+        """Note when a waiting entry expires; needed only if it still waits then."""
         if entry.message.expiration:
             self._number += 1
             heapq.heappush(self._expiring, (entry.message.expiration, self._number, entry))
@@ -52,7 +52,7 @@ class Deadlines:
             yield heapq.heappop(self._delayed)[2]
 
     def expired(self, now: int) -> Iterator[Entry]:
-        """The waiting entries whose time is over."""
+        """The waiting entries that have expired."""
         while self._expiring and self._expiring[0][0] <= now:
             entry = heapq.heappop(self._expiring)[2]
             if entry.backlog is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 
-from redelivery.broker.engine.subscriptions import Backlog, Entry, Subscription, put_back
+from redelivery.broker.engine.entries import Backlog, Entry, put_back
+from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.model.destinations import Queue
 
 # ActiveMQ's CachedMessageGroupMap: a group that was silent while so many others spoke may move to another consumer.
@@ -16,15 +17,15 @@ _CLOSE_GROUP = -1  # JMSXGroupSeq that ends a group
 class QueueState:
     """The messages and consumers of one queue."""
 
-    __slots__ = ("consumers", "destination", "entries", "gone", "groups", "pending")
+    __slots__ = ("consumers", "destination", "entries", "groups", "pending", "removed")
 
     def __init__(self, destination: Queue) -> None:
         self.destination = destination
         self.entries: dict[int, Entry] = {}  # all of them, waiting or in flight, in order
-        self.pending: Backlog = OrderedDict()  # for whichever consumer has room
+        self.pending: Backlog = OrderedDict()  # for any consumer with room
         self.consumers: deque[Subscription] = deque()
         self.groups: OrderedDict[str, Subscription] = OrderedDict()
-        self.gone = False  # a temporary queue that was removed: what comes back is forgotten
+        self.removed = False  # a temporary queue that was removed: what is released to it is forgotten
 
     def add(self, entry: Entry) -> None:
         """A new message, at the tail."""
@@ -32,27 +33,27 @@ class QueueState:
         entry.wait_in(self.pending)
 
     def restore(self, entries: Iterable[Entry]) -> list[Subscription]:
-        """Messages that were in flight come back to where they stood; those of a group to its consumer, returned."""
-        anybody: list[Entry] = []
+        """Put messages that were in flight where they stood, those of a group to its consumer; returns these."""
+        for_any: list[Entry] = []
         owners: list[Subscription] = []
         for entry in entries:
             owner = self.groups.get(entry.message.group_id or "")
             if owner is None:
-                anybody.append(entry)
+                for_any.append(entry)
             else:
                 put_back(owner.waiting, (entry,))
                 owners.append(owner)
-        put_back(self.pending, anybody)
+        put_back(self.pending, for_any)
         return owners
 
     def detach(self, subscription: Subscription) -> None:
-        """A consumer leaves; its groups are anybody's."""
+        """A consumer leaves; its groups may go to any other."""
         self.consumers.remove(subscription)
         for group in [name for name, owner in self.groups.items() if owner is subscription]:
             del self.groups[group]
 
     def dispatch(self, now: int, expire: Callable[[Entry], None]) -> Iterable[Subscription]:
-        """Give what waits to who has room; ``expire`` is told of each message that is not worth it any more."""
+        """Give waiting messages to consumers with room, and expired ones to ``expire``; returns who was given some."""
         served: list[Subscription] = []
         while self.pending:
             ready = self._next_ready()

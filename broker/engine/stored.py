@@ -1,4 +1,4 @@
-"""What the broker keeps of a message: a value, cut off from the sender's and every receiver's objects."""
+"""What the broker keeps of a message: a value, independent of the sender's and every receiver's objects."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OVERHEAD: Final = 256  # bytes charged for a message without body and propertie
 
 
 class LateBody(Protocol):
-    """A body as it came over a wire, which nobody may ever look at."""
+    """A body as it came over a wire, read only when asked for."""
 
     def read(self) -> Body:
-        """The body, the caller's own. Raises MessageFormatError where there is none in JMS for it."""
+        """The body, the caller's own copy. Raises MessageFormatError where JMS has none for it."""
 
     def __len__(self) -> int:
         """About how many bytes it takes."""
@@ -36,7 +36,7 @@ class StoredMessage:
     """One message. Times are milliseconds since 1970, 0 for "not set"; `size` is what the memory limit counts.
 
     ``identity`` is the broker's own id where `message_id` is the sender's, which need not be unique. ``wire`` is what
-    the door that it came by keeps for its way out by the same protocol; it tells of the message as it was then.
+    the server that received it keeps for sending it by the same protocol: the message as it was then.
     """
 
     message_id: str
@@ -72,7 +72,7 @@ class StoredMessage:
         fields = message.fields
         target = fields.get("destination")
         if target is None or target.is_pattern:
-            raise InvalidDestinationError(f"a message cannot be sent to {target}: give the name of one queue or topic")
+            raise InvalidDestinationError(f"a message cannot be sent to {target}: pass the name of one queue or topic")
         body, properties = fields["body"], fields.get("properties", _NO_PROPERTIES)
         return cls(
             message_id=message_id,
@@ -98,7 +98,7 @@ class StoredMessage:
         return 0 < self.expiration <= now
 
 
-END_OF_QUEUE: Final = StoredMessage(message_id="0", destination=Queue("end-of-queue"))  # what a browser is given last
+END_OF_QUEUE: Final = StoredMessage(message_id="0", destination=Queue("end-of-queue"))  # a browser's last dispatch
 
 
 def detached(body: StoredBody) -> Body:

@@ -7,14 +7,14 @@ from redelivery.broker.engine.subscriptions import Dispatch
 
 
 class Transaction:
-    """What one client has enlisted since its begin. It is over after a commit or rollback."""
+    """What one client has enlisted since its begin; ``ended`` after a commit or rollback."""
 
-    __slots__ = ("acknowledged", "over", "sends")
+    __slots__ = ("acknowledged", "ended", "sends")
 
     def __init__(self) -> None:
         self.sends: list[StoredMessage] = []
         self.acknowledged: list[Dispatch] = []
-        self.over = False
+        self.ended = False
 
     def __bool__(self) -> bool:
         """Whether anything is enlisted."""

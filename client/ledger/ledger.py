@@ -1,9 +1,349 @@
-"""The whole ledger; see the package's rules."""
+"""The ledger; see the package's rules."""
 
 from __future__ import annotations
 
-from redelivery.client.ledger.redeliver import Redelivering
+from collections import defaultdict
+from collections.abc import Callable, Iterable, MutableSequence
+from heapq import heappop, heappush
+from random import Random
+
+from redelivery.client.ledger.orders import Detach, Order, Park, Poison, Release, Unpark
+from redelivery.client.ledger.redelivery import limit, redeliver, verdict
+from redelivery.client.ledger.stages import CLOSED, ENDED, OPEN
+from redelivery.client.ledger.state import (
+    ACCEPTED,
+    CONDEMNED,
+    DELAYED,
+    GONE,
+    HELD,
+    READY,
+    RETURNED,
+    TAKEN,
+    ConsumerState,
+    State,
+)
+from redelivery.model.errors import JMSError
+from redelivery.model.modes import AckMode
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.delivery import Delivery
+
+NEVER = float("inf")
 
 
-class Ledger(Redelivering):
-    """Facts in, orders out; `take_orders` after each fact, `next_deadline` for when to `tick` again."""
+class Ledger:
+    """Facts in, orders out; `take_orders` after each fact, `next_deadline` for when to `tick` again.
+
+    ``wall_ms``: epoch milliseconds, for messages that can expire; all other times are the caller's monotonic seconds.
+    ``max_delayed`` bounds what waits at the same time for a non-blocking redelivery; beyond it a batch waits blocking.
+    """
+
+    def __init__(
+        self,
+        mode: AckMode,
+        *,
+        wall_ms: Callable[[], int],
+        rng: Random | None = None,
+        non_blocking: bool = False,
+        max_delayed: int = 1000,
+    ) -> None:
+        self.mode = mode
+        self.orders: list[Order] = []
+        self.consumers: list[ConsumerState] = []
+        self.held: dict[Delivery, None] = {}  # in the order in which the application got them
+        self.delayed: list[tuple[float, int, ConsumerState, tuple[Delivery, ...]]] = []  # a heap
+        self.delayed_count = self._sequence = 0
+        self.condemned: dict[Delivery, Poison] = {}  # could not be dead-lettered yet; the verdict stands
+        self.link_has_ended = False  # some consumer's, by the broker
+        self.lost = False  # with the connection: nothing is ours any more
+        self.non_blocking, self.max_delayed = non_blocking, max_delayed
+        self.rng, self._wall_ms = rng, wall_ms
+
+    def take_orders(self) -> list[Order]:
+        """The orders given since the last call."""
+        orders, self.orders = self.orders, []
+        return orders
+
+    def attach(self, consumer: ConsumerState) -> None:
+        """A consumer begins."""
+        self.consumers.append(consumer)
+
+    def arrived(self, deliveries: MutableSequence[Delivery]) -> None:
+        """They came from the broker, in its order. Taken out of ``deliveries`` one by one, each in one step."""
+        while deliveries:
+            ready = deliveries[0].link.consumer.ready
+            # no call from here, so that no interrupt comes between: a delivery is in one of the two
+            ready += (deliveries[0],)
+            del deliveries[0]
+
+    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+        """The next delivery for the application, which holds it from now on; None where there is none yet."""
+        delivery = self.take(consumer, now, hand)
+        if delivery is not None and delivery.state is not ACCEPTED:
+            delivery.state, self.held[delivery] = HELD, None
+            consumer.held += 1
+        return delivery
+
+    def take(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+        """The same, settled at once (AUTO, DUPS_OK). An interrupted caller finds in ``hand`` what it must put back."""
+        if consumer.not_before:
+            if now < consumer.not_before:
+                return None
+            consumer.not_before = 0.0
+        if consumer.stage is not OPEN:
+            return None
+        ready = consumer.ready
+        hand = [] if hand is None else hand
+        while ready:
+            delivery = ready[0]
+            # the three cheap tests of what `_refused` looks into, on the path of every message
+            if (delivery.state or consumer.check_limit or delivery.expires_at()) and self._refused(delivery, consumer):
+                continue
+            # no call from here to the return
+            del ready[0]
+            if delivery.state is not ACCEPTED:
+                delivery.state = TAKEN
+            hand += (delivery,)
+            return delivery
+        return None
+
+    def put_back(self, delivery: Delivery) -> None:
+        """As if it had not been dispatched or taken: at the head again, uncounted (JMS receiveBody; an interrupt)."""
+        consumer: ConsumerState = delivery.link.consumer
+        if delivery.state is HELD:
+            self._drop_from_hand(delivery, READY)
+        elif delivery.state not in (TAKEN, ACCEPTED) or self.lost or consumer not in self.consumers:
+            return  # the broker's again
+        if delivery.state is not ACCEPTED:
+            delivery.state = READY
+        if consumer.stage is ENDED or consumer.stage is CLOSED:
+            delivery.state = GONE
+            return
+        consumer.ready.appendleft(delivery)
+        self._settle_close(consumer)
+
+    def _refused(self, delivery: Delivery, consumer: ConsumerState) -> bool:
+        """Of the first that is ready: True, and it is a Poison order, where the application must not see it."""
+        poison = self._verdict(delivery, consumer)
+        if poison is None:
+            return False
+        self.condemned.pop(delivery, None)
+        # no call from here: it is ready, or an order stands for it
+        del consumer.ready[0]
+        delivery.state = GONE
+        self.orders += (poison,)
+        return True
+
+    def _verdict(self, delivery: Delivery, consumer: ConsumerState) -> Poison | None:
+        if delivery.state is CONDEMNED:
+            return self.condemned[delivery]
+        return None if delivery.state is ACCEPTED else verdict(delivery, consumer, self._wall_ms)
+
+    def consumed(self, delivery: Delivery) -> bool:
+        """AUTO and DUPS_OK: its listener has returned. True: acknowledge it; False after a recover in the listener."""
+        if delivery.state is not HELD:
+            return False
+        self._drop_from_hand(delivery, GONE)
+        self._settle_close(delivery.link.consumer)
+        return True
+
+    def acknowledge(self, delivery: Delivery, redeliveries: int) -> bool:
+        """INDIVIDUAL: True: acknowledge it; False where it is not held, or ``redeliveries`` is of a stale object."""
+        if delivery not in self.held or delivery.redeliveries != redeliveries:
+            return False
+        self._drop_from_hand(delivery, GONE)
+        return True
+
+    def covered(self) -> tuple[Delivery, ...]:
+        """What a commit, or an acknowledge in CLIENT mode, covers now."""
+        return tuple(self.held)
+
+    def stranded(self) -> JMSError | None:
+        """Why something that the application holds cannot be settled: the broker has ended its consumer."""
+        errors = (each.link.consumer.error for each in (self.held if self.link_has_ended else ()))
+        return next((error for error in errors if error is not None), None)
+
+    def give_up_stranded(self) -> None:
+        """They are the broker's again."""
+        for delivery in [each for each in self.held if each.link.consumer.error is not None]:
+            self._drop_from_hand(delivery, RETURNED)
+
+    def settled(self, deliveries: tuple[Delivery, ...]) -> None:
+        """The commit has happened, or nobody will ever know: they are not ours any more."""
+        if len(deliveries) == len(self.held):  # the usual case: a commit covers everything
+            for delivery in deliveries:
+                delivery.state = GONE
+            self.held.clear()
+            for consumer in self.consumers:
+                consumer.held = 0
+        for delivery in deliveries if self.held else ():
+            if delivery in self.held:
+                self._drop_from_hand(delivery, GONE)
+        for consumer in [each for each in self.consumers if each.closing]:
+            self._settle_close(consumer)
+
+    def rollback(self, now: float, cause: BaseException | None = None) -> None:
+        """Everything held failed (rollback and recover). With nothing held nothing happens, not even a delay."""
+        self._failed(tuple(self.held), now, cause)
+
+    def listener_failed(self, consumer: ConsumerState, now: float, cause: BaseException) -> None:
+        """A listener raised (AUTO, DUPS_OK, INDIVIDUAL): everything that its consumer holds failed."""
+        self._failed(tuple(each for each in self.held if each.link is consumer.link), now, cause)
+
+    def poison_failed(self, poison: Poison, now: float) -> None:
+        """It could not be dead-lettered: it stays unacknowledged and unseen, and is tried again, a second later."""
+        delivery = poison.delivery
+        consumer: ConsumerState = delivery.link.consumer
+        if consumer not in self.consumers or consumer.stage is not OPEN:
+            return
+        policy, count = self._limit(delivery, consumer)
+        delivery.state, self.condemned[delivery] = CONDEMNED, poison
+        consumer.ready.appendleft(delivery)
+        consumer.not_before = max(consumer.not_before, now + max(policy.delay(max(count, 1), self.rng), 1.0))
+
+    def _failed(self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None) -> None:
+        batches: defaultdict[ConsumerState, list[Delivery]] = defaultdict(list)
+        for delivery in deliveries:
+            batches[delivery.link.consumer].append(delivery)
+        for consumer, batch in batches.items():
+            self._batch_failed(consumer, batch, now, cause)
+
+    def _batch_failed(
+        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None
+    ) -> None:
+        if consumer.error is not None:  # the broker has ended it: they are the broker's again
+            for delivery in batch:
+                self._drop_from_hand(delivery, GONE)
+            return
+        for delivery in batch:
+            delivery.redeliveries += 1
+            if cause is not None:
+                delivery.cause = cause
+        found = redeliver(batch, self._limit, self.rng)
+        for poison in found.poisoned:
+            self._drop_from_hand(poison.delivery, GONE)
+        self.orders += found.poisoned
+        serves = consumer.stage is OPEN
+        for delivery in found.again:
+            self._drop_from_hand(delivery, READY if serves else GONE)
+        if not serves:
+            self._settle_close(consumer)
+        elif found.again:
+            self._wait(consumer, found.again, now, found.delay)
+
+    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+        return limit(delivery, consumer)
+
+    def _wait(self, consumer: ConsumerState, batch: tuple[Delivery, ...], now: float, delay: float) -> None:
+        if self.non_blocking and delay > 0 and self.delayed_count + len(batch) <= self.max_delayed:
+            for delivery in batch:
+                delivery.state = DELAYED
+            self._sequence += 1
+            heappush(self.delayed, (now + delay, self._sequence, consumer, batch))
+            self.delayed_count += len(batch)
+            self.orders.append(Park(batch))
+        elif self.non_blocking and delay <= 0:
+            consumer.ready.extend(batch)
+        else:
+            consumer.ready.extendleft(reversed(batch))
+            if delay > 0:
+                consumer.not_before = max(consumer.not_before, now + delay)
+
+    def tick(self, now: float) -> None:
+        """The waits that are over by ``now`` end; a non-blocking one's batch is ready, at the tail."""
+        for each in self.consumers:
+            if each.not_before and each.not_before <= now:
+                each.not_before = 0.0
+        while self.delayed and self.delayed[0][0] <= now:
+            _, _, consumer, batch = heappop(self.delayed)
+            self.delayed_count -= len(batch)
+            for delivery in batch:
+                delivery.state = READY
+            consumer.ready.extend(batch)
+            self.orders.append(Unpark(batch))
+
+    def next_deadline(self, consumer: ConsumerState | None = None) -> float:
+        """When something becomes ready by itself, for one consumer or for any; infinity where nothing does."""
+        consumers = self.consumers if consumer is None else (consumer,)
+        waits = [each.not_before for each in consumers if each.not_before and each.ready]
+        return min(waits + [entry[0] for entry in self.delayed[:1]], default=NEVER)
+
+    def close_consumer(self, consumer: ConsumerState) -> None:
+        """The application closed a consumer: its detach waits until all that it delivered is settled (features R10).
+
+        An earlier one loses acknowledgements on some brokers. INDIVIDUAL releases at once, as ActiveMQ does.
+        """
+        if self.mode == AckMode.INDIVIDUAL:
+            for delivery in [each for each in self.held if each.link is consumer.link]:
+                self._drop_from_hand(delivery, RETURNED)
+        consumer.step("close")
+        self._settle_close(consumer)
+
+    def reopen(self, consumer: ConsumerState) -> None:
+        """A new consumer of the same destination takes over what a deferred close still has."""
+        consumer.step("reopen")
+
+    def link_ended(self, consumer: ConsumerState, error: JMSError) -> None:
+        """The broker has ended a consumer: all of it is the broker's again, what is held too (see `stranded`)."""
+        consumer.step("end")
+        consumer.error = consumer.error or error
+        self.link_has_ended = True
+        consumer.not_before = 0.0
+        self._forget_waiting(consumer)
+        self._forget_ready(consumer)
+        if consumer in self.consumers:
+            self.consumers.remove(consumer)
+
+    def close(self, now: float) -> None:
+        """The session closes: what a transacted one held is rolled back; else the broker counts (features R10)."""
+        for consumer in self.consumers:
+            consumer.step("close")
+        if self.mode == AckMode.TRANSACTED:
+            self._failed(tuple(self.held), now, None)
+
+    def transport_lost(self) -> None:
+        """The connection is gone: everything is the broker's again, and no order can be carried out."""
+        self.lost = True
+        for consumer in self.consumers:
+            self._forget_ready(consumer)
+            consumer.held = 0
+            consumer.not_before = 0.0
+            self._forget_waiting(consumer)
+        for delivery in self.held:
+            delivery.state = GONE
+        for collection in (self.held, self.condemned, self.orders):
+            collection.clear()
+
+    def _drop_from_hand(self, delivery: Delivery, state: State) -> None:
+        del self.held[delivery]
+        consumer: ConsumerState = delivery.link.consumer
+        consumer.held -= 1
+        delivery.state = state
+
+    def _settle_close(self, consumer: ConsumerState) -> None:
+        """Finish a deferred close as soon as the consumer holds nothing."""
+        if not consumer.closing or consumer.held:
+            return
+        self.orders += [Unpark(batch) for batch in self._forget_waiting(consumer)]
+        unseen = tuple(each for each in consumer.ready if not each.state and not each.redeliveries)
+        self._forget_ready(consumer)
+        if unseen:
+            self.orders.append(Release(unseen))
+        consumer.step("settle")
+        self.consumers.remove(consumer)
+        if consumer.attached:
+            self.orders.append(Detach(consumer.link))
+
+    def _forget_ready(self, consumer: ConsumerState) -> None:
+        while consumer.ready:
+            consumer.ready[0].state = GONE
+            self.condemned.pop(consumer.ready.popleft(), None)
+
+    def _forget_waiting(self, consumer: ConsumerState) -> list[tuple[Delivery, ...]]:
+        """Its batches that wait for a non-blocking redelivery are the broker's again."""
+        batches = [entry[3] for entry in sorted(self.delayed) if entry[2] is consumer]
+        self.delayed = sorted(entry for entry in self.delayed if entry[2] is not consumer)
+        for batch in batches:
+            self.delayed_count -= len(batch)
+            for delivery in batch:
+                delivery.state = GONE
+        return batches

@@ -10,17 +10,18 @@ with redelivery.connect("vm://example") as connection:
         session.rollback()      # it comes again after the policy's delay, and in the end it is dead-lettered
 """
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from redelivery.client.browser import QueueBrowser
-    from redelivery.client.connection import Connection, ConnectionMetaData
-    from redelivery.client.consumer import Consumer
-    from redelivery.client.factory import ConnectionFactory, connect
-    from redelivery.client.producer import Producer
-    from redelivery.client.session import Session
+    __version__: str
+    from redelivery.client.sync.browser import QueueBrowser
+    from redelivery.client.sync.connection import Connection, ConnectionMetaData
+    from redelivery.client.sync.consumer import Consumer
+    from redelivery.client.sync.factory import ConnectionFactory, connect
+    from redelivery.client.sync.producer import Producer
+    from redelivery.client.sync.publisher import Publisher
+    from redelivery.client.sync.session import Session
     from redelivery.model.capabilities import Capabilities
     from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
     from redelivery.model.errors import (
@@ -89,6 +90,7 @@ __all__ = [
     "PrefetchPolicy",
     "Producer",
     "ProtocolError",
+    "Publisher",
     "Queue",
     "QueueBrowser",
     "RedeliveryPolicy",
@@ -109,12 +111,13 @@ __all__ = [
 
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
-    "redelivery.client.browser": ("QueueBrowser",),
-    "redelivery.client.connection": ("Connection", "ConnectionMetaData"),
-    "redelivery.client.consumer": ("Consumer",),
-    "redelivery.client.factory": ("ConnectionFactory", "connect"),
-    "redelivery.client.producer": ("Producer",),
-    "redelivery.client.session": ("Session",),
+    "redelivery.client.sync.browser": ("QueueBrowser",),
+    "redelivery.client.sync.connection": ("Connection", "ConnectionMetaData"),
+    "redelivery.client.sync.consumer": ("Consumer",),
+    "redelivery.client.sync.factory": ("ConnectionFactory", "connect"),
+    "redelivery.client.sync.producer": ("Producer",),
+    "redelivery.client.sync.publisher": ("Publisher",),
+    "redelivery.client.sync.session": ("Session",),
     "redelivery.model.capabilities": ("Capabilities",),
     "redelivery.model.destinations": ("Destination", "Queue", "TemporaryQueue", "TemporaryTopic", "Topic"),
     "redelivery.model.errors": (
@@ -153,10 +156,10 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged is the application's choice
-
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("redelivery.model.version").version()
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)

@@ -17,7 +17,7 @@ SHORTEST = ("--rounds", "1", "--scale", "0.01")
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "benchmarks", *arguments]
+    command = [sys.executable, "-m", "benchmarks", "--busy", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55, check=False)  # noqa: S603  fixed words
 
 
@@ -31,6 +31,7 @@ def results_of(tmp_path: Path, *only: str) -> tuple[dict[str, Any], str]:
     return results, run.stdout
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize(("protocol", "own"), [("stomp", {"send-100"}), ("amqp", {"unread", "send-500"})])
 def test_every_case_runs_and_its_ratios_are_written(tmp_path: Path, protocol: str, own: set[str]) -> None:
     results, tables = results_of(tmp_path, f"{protocol}/fake/")
@@ -43,6 +44,7 @@ def test_every_case_runs_and_its_ratios_are_written(tmp_path: Path, protocol: st
     assert "commit every 100" in tables
 
 
+@pytest.mark.long_form
 def test_what_has_a_limit_of_its_own_is_measured(tmp_path: Path) -> None:
     results, tables = results_of(tmp_path, "peer", "body", "ledger", "timers")
     measured = {each["key"] for each in results["measures"]}

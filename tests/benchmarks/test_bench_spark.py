@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("proton")  # without it there are no benchmarks
+
 from benchmarks import plan, spark_runner
 from benchmarks.results import BenchmarkError
 
@@ -80,7 +83,7 @@ def test_the_session_outside_spark_takes_each_message_into_segments(tmp_path: Pa
     from benchmarks.spark_outside import outside
 
     import redelivery
-    from redelivery.spark.options import SourceOptions
+    from redelivery.spark.options.query import SourceOptions
 
     with EmbeddedBroker(name="bench-outside", stomp_port=0) as broker:
         url = broker.stomp_url
@@ -109,11 +112,13 @@ def test_who_does_not_ask_for_spark_gets_none() -> None:
 
 
 @needs_spark
+@pytest.mark.long_form
+@pytest.mark.together("Spark")
 @pytest.mark.timeout(600)
 def test_without_a_broker_the_batches_run_and_are_written(tmp_path: Path) -> None:
     out = tmp_path / "results.json"
     words = ("--short", "--only", "spark/fake", "--scale", "0.01", "--json", str(out))
-    command = [sys.executable, "-m", "benchmarks", *words]
+    command = [sys.executable, "-m", "benchmarks", "--busy", *words]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=580, check=False)  # noqa: S603  fixed words
     assert run.returncode == 0, run.stderr
     results = json.loads(out.read_text(encoding="utf-8"))

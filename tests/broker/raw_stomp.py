@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Self
 from urllib.parse import urlsplit
 
-from redelivery.transports.stomp.frames import Frame, encode
-from redelivery.transports.stomp.reader import FrameReader
+from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.codec.reader import FrameReader
 
 
 class Raw:

@@ -28,7 +28,7 @@ try:
 except ConfigError as error:
     print(error)
 """
-    assert "pip install 'redelivery[amqp]'" in python(_HIDDEN + code)
+    assert "from the clone: pip install '.[amqp]'" in python(_HIDDEN + code)
 
 
 def test_proton_is_imported_by_the_port_only() -> None:

@@ -206,7 +206,7 @@ def test_acknowledged_messages_do_not_stay_in_memory_until_they_would_have_expir
     for number in range(5000):
         send(engine, "orders", f"ID:{number}", expiration=10_000_000)
         engine.acknowledge([box.pop()], 0)
-    assert len(engine._deadlines._expiring) <= 1025
+    assert len(engine._state.deadlines._expiring) <= 1025
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+from tests.run import forms
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
@@ -43,10 +44,10 @@ class Consumer:
 
 
 @dataclass(eq=False)
-class Unit:
+class OpenTransaction:
     """A transaction: numbers to send, and dispatches to acknowledge with the consumer of each."""
 
-    transaction: Transaction
+    enlisted: Transaction
     sends: list[tuple[str, int]] = field(default_factory=list)
     acks: list[tuple[Consumer, int]] = field(default_factory=list)
 
@@ -55,7 +56,7 @@ class EngineMachine(RuleBasedStateMachine):
     """Rules are what clients do; the invariants hold after each."""
 
     consumers = Bundle("consumers")
-    units = Bundle("units")
+    open_transactions = Bundle("open_transactions")
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +71,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.order: dict[int, int] = {}  # when it came to its queue
         self.arrivals = 0
         self.live: list[Consumer] = []
-        self.open: list[Unit] = []
+        self.open: list[OpenTransaction] = []
         self.orphans: set[int] = set()  # acknowledged in a transaction, their consumer is gone
 
     # what clients do
@@ -101,18 +102,18 @@ class EngineMachine(RuleBasedStateMachine):
     def leave(self, consumer: Consumer, lost: bool) -> None:
         self.engine.unsubscribe(consumer.subscription, self.now, all_seen=lost)
         self.live.remove(consumer)
-        enlisted = {number for unit in self.open for owner, number in unit.acks if owner is consumer}
+        enlisted = {number for transaction in self.open for owner, number in transaction.acks if owner is consumer}
         for number in consumer.held:
             self.counts[number] += lost or number in consumer.seen
         self.orphans |= enlisted
 
     @rule(consumer=consumers, data=st.data())
-    def hand_out(self, consumer: Consumer, data: st.DataObject) -> None:
+    def mark_seen(self, consumer: Consumer, data: st.DataObject) -> None:
         number = self._choose(consumer, data)
         if number is not None:
             consumer.seen.add(number)
             consumer.free.add(number)
-            self.engine.hand_out([consumer.held[number]], self.now)
+            self.engine.mark_seen([consumer.held[number]], self.now)
 
     @rule(consumer=consumers, data=st.data())
     def acknowledge(self, consumer: Consumer, data: st.DataObject) -> None:
@@ -125,7 +126,7 @@ class EngineMachine(RuleBasedStateMachine):
     def poison(self, consumer: Consumer, data: st.DataObject) -> None:
         number = self._choose(consumer, data)
         if number is not None:
-            self._bury(number)
+            self._dead_letter(number)
             self.engine.poison(consumer.held.pop(number), "cause", self.now)
 
     @rule(consumer=consumers)
@@ -135,42 +136,42 @@ class EngineMachine(RuleBasedStateMachine):
             del consumer.held[_number(dispatch)]
         self.engine.release(dispatches, self.now)
 
-    @rule(target=units)
-    def begin(self) -> Unit:
-        unit = Unit(Transaction())
-        self.open.append(unit)
-        return unit
+    @rule(target=open_transactions)
+    def begin(self) -> OpenTransaction:
+        transaction = OpenTransaction(Transaction())
+        self.open.append(transaction)
+        return transaction
 
-    @rule(unit=units, queue=st.sampled_from(QUEUES))
-    def send_in_transaction(self, unit: Unit, queue: str) -> None:
+    @rule(transaction=open_transactions, queue=st.sampled_from(QUEUES))
+    def send_in_transaction(self, transaction: OpenTransaction, queue: str) -> None:
         number = self._new(queue, 0, 0)
-        unit.sends.append((queue, number))
-        self.engine.enlist_send(unit.transaction, self._stored(number, queue, 0))
+        transaction.sends.append((queue, number))
+        self.engine.enlist_send(transaction.enlisted, self._stored(number, queue, 0))
 
-    @rule(unit=units, consumer=consumers, data=st.data())
-    def acknowledge_in_transaction(self, unit: Unit, consumer: Consumer, data: st.DataObject) -> None:
+    @rule(transaction=open_transactions, consumer=consumers, data=st.data())
+    def acknowledge_in_transaction(self, transaction: OpenTransaction, consumer: Consumer, data: st.DataObject) -> None:
         number = self._choose(consumer, data)
         if number is not None:
-            unit.acks.append((consumer, number))
+            transaction.acks.append((consumer, number))
             consumer.free.add(number)
-            self.engine.enlist(unit.transaction, [consumer.held[number]], self.now)
+            self.engine.enlist(transaction.enlisted, [consumer.held[number]], self.now)
 
-    @rule(unit=consumes(units))
-    def commit(self, unit: Unit) -> None:
-        self.open.remove(unit)
-        for consumer, number in unit.acks:
+    @rule(transaction=consumes(open_transactions))
+    def commit(self, transaction: OpenTransaction) -> None:
+        self.open.remove(transaction)
+        for consumer, number in transaction.acks:
             self._gone(number)
             consumer.held.pop(number)
             self.orphans.discard(number)
-        for queue, number in unit.sends:
+        for queue, number in transaction.sends:
             self._arrive(number, queue)
-        self.engine.commit(unit.transaction, self.now)
+        self.engine.commit(transaction.enlisted, self.now)
 
-    @rule(unit=consumes(units))
-    def rollback(self, unit: Unit) -> None:
-        self.open.remove(unit)
-        self.orphans -= {number for _, number in unit.acks}
-        self.engine.rollback(unit.transaction, self.now)
+    @rule(transaction=consumes(open_transactions))
+    def rollback(self, transaction: OpenTransaction) -> None:
+        self.open.remove(transaction)
+        self.orphans -= {number for _, number in transaction.acks}
+        self.engine.rollback(transaction.enlisted, self.now)
 
     @rule(passed=st.integers(1, 30))
     def time_passes(self, passed: int) -> None:
@@ -289,11 +290,11 @@ class EngineMachine(RuleBasedStateMachine):
     def _gone(self, number: int) -> None:
         del self.home[number]
 
-    def _bury(self, number: int) -> None:
+    def _dead_letter(self, number: int) -> None:
         self.home[number] = DEAD
 
     def _unlisted(self, consumer: Consumer) -> list[int]:
-        enlisted = {number for unit in self.open for owner, number in unit.acks if owner is consumer}
+        enlisted = {number for transaction in self.open for owner, number in transaction.acks if owner is consumer}
         return [number for number in consumer.held if number not in enlisted]
 
     def _choose(self, consumer: Consumer, data: st.DataObject) -> int | None:
@@ -308,7 +309,7 @@ class EngineMachine(RuleBasedStateMachine):
             if self.home.get(number) in QUEUES:
                 assert 0 < self.expires[number] <= self.now, "only what has expired goes by itself"
                 assert number not in held
-                self._bury(number)
+                self._dead_letter(number)
 
 
 def _of(message: StoredMessage) -> int:
@@ -319,5 +320,5 @@ def _number(dispatch: Dispatch) -> int:
     return _of(dispatch.message)
 
 
-EngineMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+EngineMachine.TestCase.settings = settings(max_examples=forms.examples(150), stateful_step_count=60, deadline=None)
 TestEngine = EngineMachine.TestCase

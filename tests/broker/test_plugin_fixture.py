@@ -35,6 +35,28 @@ def test_each_test_has_a_broker_of_its_own(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=3)
 
 
+def test_a_planned_fault_that_never_struck_is_warned_of(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_one(redelivery_broker):
+            redelivery_broker.faults.drop("COMMIT")
+
+        def test_cleared(redelivery_broker):
+            redelivery_broker.faults.drop("COMMIT")
+            redelivery_broker.faults.clear()
+
+        def test_struck(redelivery_broker):
+            import pytest, redelivery
+            redelivery_broker.faults.drop("CONNECT")
+            with pytest.raises(redelivery.ConnectError):
+                redelivery.connect(redelivery_broker.vm_url)
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=3, warnings=1)
+    result.stdout.fnmatch_lines(["*UserWarning: planned fault never struck: drop COMMIT*"])
+
+
 def test_it_is_listed_with_its_words(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--fixtures")
     result.stdout.fnmatch_lines(["*redelivery_broker*", "*An embedded broker of its own for each test*"])

@@ -1,4 +1,4 @@
-"""What the STOMP door makes of clients that are broken, slow or ill-meaning: others never notice."""
+"""What the STOMP server makes of clients that are broken, slow or ill-meaning: others never notice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def broker() -> Iterator[EmbeddedBroker]:
         (b"CONNECT\n" + b"x" * 300_000, "longer than"),
     ],
 )
-def test_what_is_no_handshake_is_told_so_and_closed(broker: EmbeddedBroker, data: bytes, text: str) -> None:
+def test_what_is_not_a_handshake_gets_an_error_and_is_closed(broker: EmbeddedBroker, data: bytes, text: str) -> None:
     with Raw(broker.stomp_url, connect=False) as client:
         client.socket.sendall(data)
         assert text in client.next("ERROR").headers["message"]
@@ -57,7 +57,7 @@ def test_what_is_no_handshake_is_told_so_and_closed(broker: EmbeddedBroker, data
         (b"SEND\ndestination:/queue/q\n" + b"".join(b"h%d:v\n" % n for n in range(1100)) + b"\nx\0", "maximum number"),
     ],
 )
-def test_what_breaks_the_protocol_is_told_so_and_closed(broker: EmbeddedBroker, data: bytes, text: str) -> None:
+def test_what_breaks_the_protocol_gets_an_error_and_is_closed(broker: EmbeddedBroker, data: bytes, text: str) -> None:
     with Raw(broker.stomp_url) as client:
         client.socket.sendall(data)
         assert text in client.next("ERROR").headers["message"]

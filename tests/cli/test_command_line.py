@@ -16,8 +16,8 @@ import pytest
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
-from redelivery.testing.ports import free_ports
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.ports import free_ports
+from redelivery.testing.brokers.real import RealBroker
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()")
 SECONDS = 20.0  # the demo ends by itself within this time
@@ -116,7 +116,7 @@ def test_on_a_terminal_it_is_live_and_ctrl_c_ends_it() -> None:
         start_new_session=True,
     ) as process:
         os.close(theirs)
-        while b"comes again in" not in shown:
+        while b"is redelivered in" not in shown:
             shown += os.read(ours, 65536)
         process.send_signal(signal.SIGINT)
         try:
@@ -155,7 +155,7 @@ def test_a_wrong_url_is_one_clear_line(url: str, says: str) -> None:
 def test_the_openwire_port_is_no_stomp_port(activemq: RealBroker) -> None:
     done = run("demo", "--url", activemq.openwire_url.replace("tcp://", "stomp://"))
     assert done.returncode == 1
-    # now and then the broker closes before it has told who it is
+    # now and then the broker closes before it has said who it is
     assert "it looks like OpenWire" in done.stderr or "is it a STOMP port" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -189,4 +189,10 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['typer'] = None; from redelivery.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, timeout=30)  # noqa: S603  # our own
     assert done.returncode == 1
-    assert done.stderr == "redelivery: the command line needs typer: pip install 'redelivery[cli]'\n"
+    assert done.stderr == "redelivery: the command line needs typer; from the clone: pip install '.[cli]'\n"
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"redelivery {redelivery.__version__}\n", "")
+    assert "--version" in run("--help").stdout

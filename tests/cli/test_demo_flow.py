@@ -16,7 +16,7 @@ from redelivery.cli.demo import ALWAYS, Demo, Script
 from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
 from redelivery.cli.lines import LineView
 from redelivery.cli.view import LiveView
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 QUICK = Script(
     orders=("a", "b", "c"),
@@ -86,7 +86,7 @@ def test_the_terminal_shows_deliveries_dead_letters_and_summary(width: int) -> N
     shown = screen.getvalue()
     assert " c      3         yes          0.040 s  " in shown
     assert "✘ rollback: " + ("always" if width == SCREEN else "OSError: always") in shown
-    assert "c comes again in 0.0 s" in shown
+    assert "c is redelivered in 0.0 s" in shown
     last = shown[shown.rindex("dead-letter queue") :]
     assert "order c  from queue://redelivery.demo." in last
     assert "cause:OSError: always" in " ".join(last.split())
@@ -103,7 +103,7 @@ def test_the_terminal_says_what_does_not_add_up() -> None:
     assert "order 1: processed 0 times" in screen.getvalue()
 
 
-def test_plain_lines_tell_the_same() -> None:
+def test_plain_lines_say_the_same() -> None:
     events, _ = play()
     view = LineView()
     lines = [view.line(event) for event in events]

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 from rich.console import Console
+from tests.run import again
 
 import redelivery
 from redelivery import RedeliveryPolicy
@@ -184,6 +185,7 @@ def test_plain_lines_show_it_too() -> None:
 # With Spark
 
 
+@pytest.mark.together("Spark")
 @pytest.mark.timeout(300)
 def test_a_real_stream_reads_the_demos_dead_letters() -> None:
     needs_spark()
@@ -200,10 +202,14 @@ def test_a_real_stream_reads_the_demos_dead_letters() -> None:
     ]
 
 
+@pytest.mark.long_form
+@pytest.mark.together("Spark")
 @pytest.mark.timeout(300)
 def test_a_broker_that_spark_cannot_reach_is_one_line() -> None:
     needs_spark()
-    for _ in range(2):  # Spark gives a Python process 10 s to begin, which a busy machine may not keep
+    for number in range(2):  # Spark gives a Python process 10 s to begin, which a busy machine may not keep
+        if number:
+            again.note(again.SPARK)
         with SparkJob(lambda _: None) as job, pytest.raises(SparkError) as caught:
             job.read("stomp://127.0.0.1:1", "letters")
         if "failed to connect back" not in str(caught.value):
@@ -212,6 +218,7 @@ def test_a_broker_that_spark_cannot_reach_is_one_line() -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.together("Spark")
 @pytest.mark.timeout(120)
 def test_ctrl_c_leaves_no_process() -> None:
     needs_spark()

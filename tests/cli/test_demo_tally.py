@@ -58,7 +58,7 @@ def test_a_run_without_fault_adds_up() -> None:
         (changed(7, redelivered=False), "order 2: a redelivered flag is wrong"),
         (changed(3, redelivered=True), "order 1: a redelivered flag is wrong"),
         (changed(7, delivery=1), "order 2: its deliveries were counted [1, 1]"),
-        (changed(7, measured=0.4), "order 2: redelivered before the policy's delay was over"),
+        (changed(7, measured=0.4), "order 2: redelivered before the policy's delay had passed"),
         (GOOD[:7] + GOOD[9:], "order 2: dead-lettered after 1 deliveries instead of 2"),
         (changed(9, deliveries=7), "order 2: its dead letter speaks of 7 deliveries"),
         (changed(9, origin="queue://others"), "order 2: its dead letter names the origin 'queue://others'"),

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from redelivery.client.flows import run
+from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.base import Flow, Pending, Transport, Waiter
 

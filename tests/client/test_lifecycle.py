@@ -2,45 +2,78 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import Any
+
 import pytest
 
-from redelivery.client.lifecycle import TRANSITIONS, Lifecycle, Stage
+from redelivery.client.lifecycle import CONNECTION, SESSION, ConnectionStage, Lifecycle, SessionStage
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 
-EVENTS = ("start", "stop", "lose", "close")
-LEGAL = {
-    (Stage.NEW, "start"): Stage.STARTED,
-    (Stage.NEW, "stop"): Stage.STOPPED,
-    (Stage.NEW, "lose"): Stage.FAILED,
-    (Stage.NEW, "close"): Stage.CLOSED,
-    (Stage.STARTED, "start"): Stage.STARTED,
-    (Stage.STARTED, "stop"): Stage.STOPPED,
-    (Stage.STARTED, "lose"): Stage.FAILED,
-    (Stage.STARTED, "close"): Stage.CLOSED,
-    (Stage.STOPPED, "start"): Stage.STARTED,
-    (Stage.STOPPED, "stop"): Stage.STOPPED,
-    (Stage.STOPPED, "lose"): Stage.FAILED,
-    (Stage.STOPPED, "close"): Stage.CLOSED,
-    (Stage.FAILED, "lose"): Stage.FAILED,
-    (Stage.FAILED, "close"): Stage.CLOSED,
-    (Stage.CLOSED, "lose"): Stage.CLOSED,
-    (Stage.CLOSED, "close"): Stage.CLOSED,
+CONNECTING, STOPPED, RUNNING, CLOSING, CLOSED, FAILED = ConnectionStage
+LEGAL: dict[tuple[Enum, str], Enum] = {
+    (CONNECTING, "open"): STOPPED,
+    (CONNECTING, "lose"): FAILED,
+    (CONNECTING, "close"): CLOSING,
+    (STOPPED, "start"): RUNNING,
+    (STOPPED, "stop"): STOPPED,
+    (STOPPED, "lose"): FAILED,
+    (STOPPED, "close"): CLOSING,
+    (RUNNING, "start"): RUNNING,
+    (RUNNING, "stop"): STOPPED,
+    (RUNNING, "lose"): FAILED,
+    (RUNNING, "close"): CLOSING,
+    (FAILED, "open"): FAILED,  # lost before the login had ended
+    (FAILED, "lose"): FAILED,
+    (FAILED, "close"): CLOSING,
+    (CLOSING, "lose"): CLOSING,
+    (CLOSING, "close"): CLOSING,
+    (CLOSING, "end"): CLOSED,
+    (CLOSED, "lose"): CLOSED,
+    (CLOSED, "close"): CLOSED,
+    (CLOSED, "end"): CLOSED,
 }
+OPEN, LISTENING, SHUTTING, SHUT, LOST = SessionStage
+LEGAL |= {
+    (OPEN, "listen"): LISTENING,
+    (OPEN, "unlisten"): OPEN,
+    (OPEN, "lose"): LOST,
+    (OPEN, "close"): SHUTTING,
+    (LISTENING, "listen"): LISTENING,
+    (LISTENING, "unlisten"): OPEN,
+    (LISTENING, "lose"): LOST,
+    (LISTENING, "close"): SHUTTING,
+    (SHUTTING, "unlisten"): SHUTTING,
+    (SHUTTING, "lose"): LOST,
+    (SHUTTING, "close"): SHUTTING,
+    (SHUTTING, "end"): SHUT,
+    (LOST, "unlisten"): LOST,
+    (LOST, "lose"): LOST,
+    (LOST, "close"): LOST,
+    (LOST, "end"): SHUT,
+    (SHUT, "unlisten"): SHUT,
+    (SHUT, "lose"): SHUT,
+    (SHUT, "close"): SHUT,
+    (SHUT, "end"): SHUT,
+}
+EVENTS = ("open", "start", "stop", "listen", "unlisten", "lose", "close", "end")
+STAGES = pytest.mark.parametrize("stage", [*ConnectionStage, *SessionStage], ids=str)
 
 
-def at(stage: Stage) -> Lifecycle:
-    life = Lifecycle("session")
-    life.stage = stage
-    return life
+def at(stage: Enum) -> Lifecycle[Any]:
+    if isinstance(stage, ConnectionStage):
+        return Lifecycle("connection", CONNECTION, stage)
+    assert isinstance(stage, SessionStage)
+    return Lifecycle("session", SESSION, stage)
 
 
 @pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("stage", Stage, ids=lambda stage: stage.value)
-def test_each_step_of_each_stage(stage: Stage, event: str) -> None:
+@STAGES
+def test_each_step_of_each_stage(stage: Enum, event: str) -> None:
     life = at(stage)
     target = LEGAL.get((stage, event))
     if target is None:
-        with pytest.raises(JMSError, match=f"{event}: the session is {stage.value}"):
+        with pytest.raises(JMSError, match=f"{event}: the {life.what} is {stage.value}"):
             life.step(event)
         assert life.stage is stage
     else:
@@ -49,28 +82,30 @@ def test_each_step_of_each_stage(stage: Stage, event: str) -> None:
 
 
 def test_every_stage_has_its_row() -> None:
-    assert set(TRANSITIONS) == set(Stage)
+    assert set(CONNECTION) == set(ConnectionStage)
+    assert set(SESSION) == set(SessionStage)
 
 
-@pytest.mark.parametrize("stage", Stage, ids=lambda stage: stage.value)
-def test_over_is_closed_or_failed(stage: Stage) -> None:
-    assert at(stage).over is (stage in (Stage.FAILED, Stage.CLOSED))
+@STAGES
+def test_over_is_closed_closing_or_lost(stage: Enum) -> None:
+    assert at(stage).ended is (stage in (CLOSING, CLOSED, FAILED, SHUTTING, SHUT, LOST))
 
 
 def test_a_closed_one_says_when_and_why() -> None:
-    life = Lifecycle("consumer")
+    life = at(SessionStage.OPEN)
     life.step("close", "closed by close()")
+    life.step("end", "closed by close()")
     problem = life.problem("receive")
     assert isinstance(problem, IllegalStateError)
     assert not isinstance(problem, ConnectionLostError)
     text = str(problem)
-    assert text.startswith("receive: the consumer is closed (closed by close() at 20")
+    assert text.startswith("receive: the session is closed (closed by close() at 20")
     assert text.endswith(" UTC)")
 
 
 def test_a_failed_one_names_its_loss_and_keeps_the_cause() -> None:
     lost = ConnectionLostError("the broker went away")
-    life = Lifecycle("connection")
+    life = at(ConnectionStage.RUNNING)
     life.step("lose", "the connection was lost", lost)
     problem = life.problem("send")
     assert isinstance(problem, ConnectionLostError)
@@ -79,7 +114,7 @@ def test_a_failed_one_names_its_loss_and_keeps_the_cause() -> None:
 
 def test_closing_after_a_loss_keeps_the_loss_as_the_cause() -> None:
     lost = ConnectionLostError("the broker went away")
-    life = Lifecycle("connection")
+    life = at(ConnectionStage.RUNNING)
     life.step("lose", "the connection was lost", lost)
     life.step("close", "closed by close()")
     problem = life.problem("send")
@@ -88,7 +123,7 @@ def test_closing_after_a_loss_keeps_the_loss_as_the_cause() -> None:
 
 
 def test_the_first_reason_stands_when_it_ends_twice() -> None:
-    life = Lifecycle("connection")
+    life = at(ConnectionStage.RUNNING)
     first, second = ConnectionLostError("first"), ConnectionLostError("second")
     life.step("lose", "lost", first)
     life.step("lose", "lost again", second)

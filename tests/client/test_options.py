@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import ssl
 from datetime import timedelta
+from inspect import Parameter
 from typing import Any
 
 import pytest
@@ -13,11 +16,13 @@ from redelivery import (
     ConnectionFactory,
     DiscardingDeadLetterStrategy,
     PrefetchPolicy,
+    Producer,
     Queue,
     RedeliveryPolicy,
     RedeliveryPolicyMap,
+    connect,
 )
-from redelivery.client.options import Options, merge_options
+from redelivery.client.options import ConnectionOptions, merge_options
 
 DEFAULTS: dict[str, Any] = {
     "username": None,
@@ -39,7 +44,7 @@ DEFAULTS: dict[str, Any] = {
 URL = "stomp://localhost:61613"
 
 
-def merged(url: str = URL, **options: Any) -> Options:
+def merged(url: str = URL, **options: Any) -> ConnectionOptions:
     return merge_options(url, **{**DEFAULTS, **options})
 
 
@@ -55,7 +60,8 @@ def merged(url: str = URL, **options: Any) -> Options:
         ("dialect", 5),
         ("redelivery_policy", 3),
         ("redelivery_policy", {"maximumRedeliveries": 3}),
-        ("redelivery_policies", {"orders.>": RedeliveryPolicy()}),
+        ("redelivery_policies", [("orders.>", RedeliveryPolicy())]),
+        ("redelivery_policies", 3),
         ("non_blocking_redelivery", "yes"),
         ("non_blocking_redelivery", 1),
         ("prefetch", -1),
@@ -67,6 +73,8 @@ def merged(url: str = URL, **options: Any) -> Options:
         ("dead_letter_strategy", DiscardingDeadLetterStrategy),
         ("tls", True),
         ("connect_timeout", -1),
+        ("connect_timeout", 0),
+        ("connect_timeout", timedelta(0)),
         ("connect_timeout", None),
         ("request_timeout", "30"),
         ("request_timeout", float("nan")),
@@ -156,6 +164,69 @@ def test_a_map_by_destination_is_taken_as_it_is() -> None:
     assert merged(redelivery_policies=policies).redelivery_policies is policies
 
 
+def test_a_plain_dict_by_destination_will_do() -> None:
+    policies = merged(redelivery_policies={"orders.>": RedeliveryPolicy(maximum_redeliveries=1)}).redelivery_policies
+    assert policies.policy_for("orders.eu").maximum_redeliveries == 1
+    assert policies.policy_for("other") == RedeliveryPolicy()
+    with pytest.raises(ConfigError, match="orders"):
+        merged(redelivery_policies={"orders.>": {"maximumRedeliveries": 3}})
+
+
+@pytest.mark.parametrize(
+    ("scheme", "right"), [("stomp", r"write stomp\+ssl://"), ("amqp", "write amqps://"), ("vm", "leave tls out")]
+)
+def test_a_tls_context_for_a_plain_scheme_is_refused(scheme: str, right: str) -> None:
+    with pytest.raises(ConfigError, match=f"tls= was given, but {scheme}:// .*{right}"):
+        merged(f"{scheme}://broker", tls=ssl.create_default_context())
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("user", "username"),
+        ("redelivery_polizy", "redelivery_policy"),
+        ("clientId", "client_id"),
+        ("ssl", "tls"),
+        ("ssl_context", "tls"),
+    ],
+)
+def test_an_unknown_keyword_says_which_one_was_meant(given: str, meant: str) -> None:
+    options: Any = {given: "x"}
+    for call in (ConnectionFactory, connect):
+        name = call.__name__
+        with pytest.raises(TypeError, match=f"^{name}.. got an unexpected keyword argument '{given}'; .*'{meant}'"):
+            call(URL, **options)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "meant"), [("stomps", r"stomp\+ssl"), ("amqp+ssl", "amqps"), ("stmop", "stomp"), ("memory", "vm")]
+)
+def test_an_unknown_scheme_says_which_one_was_meant(scheme: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"{re.escape(scheme)}:// is not known; did you mean {meant}://"):
+        connect(f"{scheme}://localhost")
+
+
+def test_an_unknown_scheme_that_resembles_none_lists_them() -> None:
+    with pytest.raises(ConfigError, match=r"kafka:// is not known; known are amqp://.*vm://"):
+        connect("kafka://localhost")
+    with pytest.raises(ConfigError, match=r"tcp:// is OpenWire.*stomp://host:61613"):
+        connect("tcp://localhost:61616")
+    with pytest.raises(ConfigError, match=r"ssl:// is OpenWire.*stomp\+ssl://host:61614"):
+        connect("ssl://localhost:61617")
+
+
+@pytest.mark.parametrize(("given", "meant"), [("classic", "activemq"), ("Artemis", "artemis"), ("rabbit", "rabbitmq")])
+def test_an_unknown_dialect_says_which_one_was_meant(given: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"dialect='{given}' .*did you mean '{meant}'"):
+        merged(dialect=given)
+
+
+@pytest.mark.parametrize("option", ["creat", "Create"])
+def test_an_unknown_option_of_the_transport_says_which_one_was_meant(option: str) -> None:
+    with pytest.raises(ConfigError, match=f"unknown option '{option}' of vm://options; did you mean 'create'"):
+        connect(f"vm://options?{option}=true")
+
+
 def test_durations_may_be_timedeltas() -> None:
     options = merged(request_timeout=timedelta(minutes=1), close_timeout=timedelta(milliseconds=250), heartbeat=0)
     assert (options.request_timeout, options.close_timeout, options.transport.heartbeat) == (60.0, 0.25, 0.0)
@@ -171,3 +242,18 @@ def test_no_repr_shows_the_password() -> None:
     shown = f"{options!r} {options.transport!r} {options.url!r} {ConnectionFactory('stomp://me:hunter2@broker')!r}"
     assert "hunter2" not in shown
     assert "****" in shown
+
+
+def test_the_signature_lists_every_keyword_with_its_default() -> None:
+    shown = inspect.signature(connect).parameters
+    assert {each.kind for each in shown.values()} == {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
+    defaults = {name: each.default for name, each in shown.items() if each.default not in (None, Parameter.empty)}
+    assert defaults == {
+        "start": True,
+        "dialect": "auto",
+        "connect_timeout": 15.0,
+        "request_timeout": 30.0,
+        "close_timeout": 15.0,
+        "heartbeat": 10.0,
+    }
+    assert inspect.signature(Producer.send).parameters["ttl"].default is None

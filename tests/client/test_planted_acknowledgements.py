@@ -10,7 +10,7 @@ from tests.client import test_session_close, test_session_listen, test_session_t
 from tests.client.shell import Bench
 
 from redelivery import AckMode
-from redelivery.broker.vm_channel import VmChannel
+from redelivery.broker.vm.channel import VmChannel
 
 Test = Callable[[Bench], None]
 PROMISES: dict[str, Test] = {
@@ -31,12 +31,12 @@ PROMISES: dict[str, Test] = {
 
 @pytest.mark.parametrize("promise", PROMISES)
 def test_it_is_caught(promise: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    handed_out = VmChannel.handed_out
+    dispatched = VmChannel.dispatched
 
     def eager(channel: VmChannel, delivery: Any) -> None:
-        handed_out(channel, delivery)
-        channel.accept((delivery,), lazy=False)
+        dispatched(channel, delivery)
+        channel.accept((delivery,), batched=False)
 
-    monkeypatch.setattr(VmChannel, "handed_out", eager)
+    monkeypatch.setattr(VmChannel, "dispatched", eager)
     with pytest.raises(AssertionError):
         PROMISES[promise](bench)

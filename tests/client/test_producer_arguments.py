@@ -54,6 +54,47 @@ def test_an_unknown_keyword_is_pythons_own_error(bench: Bench) -> None:
         producer.send("x", time_to_live=5)  # type: ignore[call-arg]  # that is the test
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("headers", "properties"), ("expiration", "ttl"), ("prioriti", "priority")]
+)
+def test_an_unknown_keyword_says_which_one_was_meant(bench: Bench, given: str, meant: str) -> None:
+    producer = bench.connect().session().producer("q")
+    options: Any = {given: {}}
+    for send in (producer.send, producer.send_async):
+        with pytest.raises(TypeError, match=f"'{given}'; did you mean '{meant}'"):
+            send("x", **options)
+
+
+@pytest.mark.parametrize(
+    "swapped", ["two chairs", '{"a":1}', "a\nb", "<order/>", b"bytes", {"a": 1}, ["a"], "x" * 9 + " y"]
+)
+def test_a_destination_that_looks_like_a_body_shows_the_right_order(bench: Bench, swapped: Any) -> None:
+    session = bench.connect().session()
+    for producer in (session.producer(), session.producer("orders")):
+        for send in (producer.send, producer.send_async):
+            with pytest.raises(InvalidDestinationError, match=r"the body comes first: send\(body, destination\)"):
+                send("orders", swapped)
+    with pytest.raises(InvalidDestinationError, match="the body comes first"):
+        session.producer().send(Queue("orders"), "body")
+
+
+def test_a_body_of_a_megabyte_in_the_wrong_place_is_not_repeated_in_the_error(bench: Bench) -> None:
+    with pytest.raises(InvalidDestinationError) as caught:
+        bench.connect().session().producer().send("orders", "secret " * 200_000)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_queue_whose_name_has_a_space_is_named_by_its_class(bench: Bench) -> None:
+    session = bench.connect().session()
+    session.producer().send("x", Queue("two words"))
+    assert receive(session.consumer(Queue("two words"))).destination == Queue("two words")
+
+
+def test_a_second_body_says_that_the_destination_may_be_left_out(bench: Bench) -> None:
+    with pytest.raises(IllegalStateError, match="sends to queue://orders only, not to queue://chairs: leave the dest"):
+        bench.connect().session().producer("orders").send("orders", "chairs")
+
+
 @pytest.mark.parametrize("body", [5, 1.5, object(), {1: "key"}, {"nested": {}}, [[1]], {"a": object()}, {1, 2}])
 def test_a_body_that_jms_has_no_kind_for(bench: Bench, body: Any) -> None:
     with pytest.raises(MessageFormatError):

@@ -109,7 +109,7 @@ def test_the_window_is_the_prefetch_policys(bench: Bench, window: int) -> None:
     browser = session.browser("orders")
     looking = iter(browser)
     assert next(looking).body == "0"
-    assert len(browser._arrivals.inbox) == min(max(1, window), 20) - 1
+    assert len(browser._state.events.inbox) == min(max(1, window), 20) - 1
     assert [message.body for message in looking] == [str(number) for number in range(1, 20)]
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_browsed_is_refused(bench: Bench) -> None:
             session.browser(target)
     with pytest.raises(UnsupportedError, match=r"queue://orders\.> is a pattern"):
         session.browser("orders.>")
-    with pytest.raises(ConfigError, match="selector must be a text, not a int"):
+    with pytest.raises(ConfigError, match="selector must be a str, not a int"):
         session.browser("orders", selector=5)  # type: ignore[arg-type]  # that is the test
     with pytest.raises(UnsupportedError, match="has no selectors"):
         session.browser("orders", selector="a = 1")

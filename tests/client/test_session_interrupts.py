@@ -12,7 +12,7 @@ import pytest
 from tests.client.shell import SOON, Bench, eventually, receive
 
 from redelivery import AckMode, InDoubtError, JMSError, RedeliveryPolicy
-from redelivery.broker.vm_channel import VmChannel
+from redelivery.broker.vm.channel import VmChannel
 from redelivery.transports.base import Flow
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -142,15 +142,15 @@ def test_a_message_that_was_on_its_way_out_is_not_acknowledged(
     bench: Bench, mode: AckMode, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transport is told that it is handed out, and fails: nobody got it, so no commit may cover it."""
-    handed_out = VmChannel.handed_out
+    dispatched = VmChannel.dispatched
 
     def failing(*_: object) -> None:
-        monkeypatch.setattr(VmChannel, "handed_out", handed_out)
+        monkeypatch.setattr(VmChannel, "dispatched", dispatched)
         raise error("not now")
 
     bench.send("m1")
     session, consumer = bench.consuming(mode)
-    monkeypatch.setattr(VmChannel, "handed_out", failing)
+    monkeypatch.setattr(VmChannel, "dispatched", failing)
     with pytest.raises(error):
         consumer.receive(SOON)
     session.commit() if session.transacted else session.acknowledge()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
 from redelivery import AckMode, Connection, ConnectionLostError, IllegalStateError, JMSError, Message, RedeliveryPolicy
+from redelivery.client import lifecycle
+from redelivery.transports.wire import clock
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
 
@@ -106,6 +109,23 @@ def test_what_was_not_acknowledged_comes_again(bench: Bench, mode: AckMode) -> N
     receive(connection.session(mode).consumer(bench.queue))
     connection._transport.abort()
     assert bench.left == (["m2"] if mode in (AckMode.AUTO, AckMode.DUPS_OK) else ["m1", "m2"])
+
+
+def test_connection_and_sessions_tell_the_same_time_of_the_loss(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = bench.connect()
+    first, second = connection.session(), connection.session()
+    bench.broker.close()
+    later = clock.utc_now() + timedelta(seconds=100)
+    monkeypatch.setattr(lifecycle, "utc_now", lambda: later)  # when they are asked
+    said = set()
+    for call in (connection.session, first.producer, lambda: second.consumer("orders")):
+        with pytest.raises(
+            ConnectionLostError, match=r"the connection was lost, noticed at [-\d]+ [:\d]+ UTC"
+        ) as caught:
+            call()
+        said.add(str(caught.value).partition("noticed at ")[2])
+    assert len(said) == 1
+    assert f"{later:%H:%M:%S}" not in said.pop()
 
 
 def test_closing_it_is_quick_and_quiet(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ from tests.conformance import record
 from tests.conformance.java.client import JavaError
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.stage import Stage
+from tests.run import again
 
 from redelivery import IndividualDeadLetterStrategy, JMSError, UnsupportedError
 from redelivery.broker import BrokerConfig, EmbeddedBroker
@@ -24,13 +25,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         return (yield)
     except JavaError as error:
         if "amqp-rabbitmq" in item.name and "JmsOperationTimedOutException" in str(error):
+            again.note(again.STALLED)
             pytest.skip(_STALLED)
         raise
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """`needs`: where the pair cannot do it, the test is skipped with the reason, after the refusal was seen if any.
+    """`needs`: where the pair cannot do it, a test that names an error passes by that error; others are skipped.
 
     What asks for a transacted session needs transactions, and says so by that.
     """
@@ -48,10 +50,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         result = yield
     except JMSError as error:
         if isinstance(error, UnsupportedError) and "no transactions" in str(error) and not pair.can("transactions"):
-            pytest.skip(pair.kind.cannot["transactions"])
+            return record.refused(pyfuncitem, pair.kind.cannot["transactions"])
         for feature, refused in refusals.items():
             if isinstance(error, refused):
-                pytest.skip(pair.kind.cannot[feature])
+                return record.refused(pyfuncitem, pair.kind.cannot[feature])
         raise
     assert not refusals, f"nothing was refused; is it still true that {pair.kind.cannot[next(iter(refusals))]}?"
     return result
@@ -76,7 +78,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     config = BrokerConfig(dead_letter_strategies={"individual.>": IndividualDeadLetterStrategy(queue_prefix="DLQ.")})
     ports = {f"{kind.protocol}_port": 0} if kind.remote else {}
     with EmbeddedBroker(name=f"conformance-{uuid.uuid4().hex}", config=config, **ports) as broker:
-        yield Pair(kind, getattr(broker, f"{kind.protocol}_url"))
+        yield Pair(kind, getattr(broker, f"{kind.protocol}_url"), broker)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from redelivery.broker import EmbeddedBroker
+
 # Where our copies go, unless the application names another queue; on Classic the broker's own dead letters as well.
 DEAD_LETTERS = "ActiveMQ.DLQ"
 
@@ -30,7 +32,9 @@ _EMBEDDED: Mapping[str, str] = {
 }
 _VM: Mapping[str, str] = {**_EMBEDDED, "a lost connection": "within one process there is none to lose"}
 _CLASSIC_AMQP: Mapping[str, str] = {
-    "the count of an unseen message": "a delivery counts only with the end of its session, and then all prefetched do",
+    "the count of an unseen message": "a delivery counts only with the end of its session, and then all prefetched do: "
+    "it comes as redelivered, with a count of 2, which its redelivery limit ignores",
+    "exact counts": "the broker's count is too high: 2 for what was delivered before, or what this process saw",
 }
 _ONE_QUEUE: Mapping[str, str] = {"queue patterns": "a consumer takes from one queue there"}
 _NO_INDIVIDUAL: Mapping[str, str] = {"individual dead letters": "only ActiveMQ has a strategy per destination"}
@@ -118,10 +122,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A kind that runs now, at ``url``."""
+    """A kind that runs now, at ``url``; ``embedded``: its broker, where that is ours to ask."""
 
     kind: Kind
     url: str
+    embedded: EmbeddedBroker | None = None
 
     @property
     def real(self) -> bool:

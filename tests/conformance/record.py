@@ -16,6 +16,7 @@ import pytest
 
 VARIABLE = "REDELIVERY_CONFORMANCE_RECORD"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+REFUSED = "refused"  # passed: what the pair cannot do was refused by the error that the test names
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Line:
     """One test on one pair.
 
     ``pair``: the name of its kind; "" for a test that concerns no pair. ``test``: ``test_rollback.py::test_name[…]``.
-    ``reason``: why it was skipped, "" otherwise.
+    ``reason``: why it was skipped, or refused by the pair; "" otherwise.
     """
 
     pair: str
@@ -37,18 +38,28 @@ class Line:
         return self.test.partition("::")[0]
 
 
+_REFUSED = pytest.StashKey[str]()
+
+
+def refused(item: pytest.Item, reason: str) -> bool:
+    """Note why the pair cannot do what the test asks for. True, since the test has passed by the refusal."""
+    item.stash[_REFUSED] = reason
+    return True
+
+
 def keep(item: pytest.Item, report: pytest.TestReport) -> None:
     """Write the line of a test that has run, was skipped, or failed outside its body; else do nothing."""
     path = os.environ.get(VARIABLE)
     if path is None or not (report.when == "call" or report.failed or report.skipped):
         return
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    cannot = item.stash.get(_REFUSED, None) if report.passed else None
     reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
     line = Line(
         pair=str(getattr(parameters.get("pair"), "name", "")),
         test=f"{item.path.name}::{item.name}",
-        outcome=report.outcome,
-        reason=reason,
+        outcome=report.outcome if cannot is None else REFUSED,
+        reason=reason if cannot is None else cannot,
     )
     with Path(path).open("a", encoding="utf-8") as record:
         record.write(f"{json.dumps(asdict(line))}\n")  # one write: the lines of several processes do not mix

@@ -1,4 +1,4 @@
-"""Which test holds which rule of a broker; DESIGN.md, "What each broker means", has the rules and their reasons.
+"""Which test holds which rule of a broker; docs/brokers has the rules and their reasons.
 
 `RULES` are those of ActiveMQ Classic over STOMP, where the suite began, and run on every pair that can do it.
 `TRAPS` are what the other brokers mean by the same protocols, on the real broker or, where it cannot be made to

@@ -9,15 +9,15 @@ from functools import cache
 from pathlib import Path
 
 from tests.conformance.pairs import FEATURES, KINDS, Kind
-from tests.conformance.record import FAILED, PASSED, SKIPPED, Line
+from tests.conformance.record import FAILED, PASSED, REFUSED, SKIPPED, Line
 
-from redelivery.testing.brokers import SPECS
+from redelivery.testing.brokers.specs import SPECS
 from redelivery.transports.dialects import hornetq
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "conformance.md"
 PASS, EMULATED, UNSUPPORTED, FAILS, NOT_RUN = "pass", "emulated", "unsupported", "**fails**", "**not run**"
-REFUSED = "test_refused.py"
+HORNETQ_REFUSED = "test_refused.py"
 # What a test concerns by what it names, where neither a mark `needs` nor `Pair.can` says so.
 _BY_NAME = {"TRANSACTED": "transactions", "dead_letters": "dead letters"}
 
@@ -28,10 +28,11 @@ One suite, `tests/conformance`, runs on every pair: the embedded broker, and fiv
 
 {pairs}
 
-This page is written by `.venv/bin/python scripts/conformance-table` from the record of a run; the tests hold it to the
-table of pairs in `tests/conformance/pairs.py`. In the cells: **pass**: the tests of it passed; **emulated**: they did,
-and we make up for what the broker lacks, as the note says; **unsupported**: the broker cannot, for the reason in the
-note, and where an application asks for it, a clear error says so (or the test is skipped).
+This page is written by `make nightly` (`.venv/bin/python scripts/conformance-table`) from the record of a run of all
+tests on all pairs; `make test` holds it to the table of pairs in `tests/conformance/pairs.py`. In the cells: **pass**:
+the tests of it passed; **emulated**: they did, and we make up for what the broker lacks, as the note says;
+**unsupported**: the broker cannot, for the reason in the note, and where an application asks for it, a clear error says
+so (or the test is skipped).
 
 {amqp_of_hornetq}
 """
@@ -155,7 +156,7 @@ def _area_cell(file: str, kind: Kind, lines: Sequence[Line]) -> str:
 
 def _cannot(lines: Sequence[Line]) -> str | None:
     """The cell where the pair can do none of them."""
-    impossible = bool(lines) and all(line.outcome == SKIPPED and line.reason in _numbers() for line in lines)
+    impossible = bool(lines) and all(line.outcome in {REFUSED, SKIPPED} and line.reason in _numbers() for line in lines)
     return UNSUPPORTED + _references(lines) if impossible else None
 
 
@@ -168,7 +169,7 @@ def _told(outcomes: Sequence[str]) -> str | None:
     """What is wrong with them; None: nothing."""
     if FAILED in outcomes:
         return FAILS
-    return None if PASSED in outcomes else NOT_RUN
+    return None if {PASSED, REFUSED} & set(outcomes) else NOT_RUN
 
 
 def _reasons(pair: str) -> Iterable[str]:
@@ -188,17 +189,18 @@ def _numbers() -> Mapping[str, int]:
 
 
 def _pairs(lines: Sequence[Line]) -> str:
-    rows = ["| pair | transport | broker | passed | cannot be |", "|---|---|---|---|---|"]
+    rows = ["| pair | transport | broker | passed | refused, as it must be | not run |", "|---|---|---|---|---|---|"]
     for kind in KINDS.values():
         outcomes = Counter(line.outcome for line in lines if line.pair == kind.name)
         broker = "embedded" if kind.broker is None else SPECS[kind.broker].title
         transport = {"vm": "none: one process", "stomp": "STOMP 1.2", "amqp": "AMQP 1.0"}[kind.protocol]
-        rows.append(f"| `{kind.name}` | {transport} | {broker} | {outcomes[PASSED]} | {outcomes[SKIPPED]} |")
+        numbers = " | ".join(str(outcomes[each]) for each in (PASSED, REFUSED, SKIPPED))
+        rows.append(f"| `{kind.name}` | {transport} | {broker} | {numbers} |")
     return "\n".join(rows)
 
 
 def _amqp_of_hornetq(lines: Sequence[Line]) -> str:
-    problem = _told([line.outcome for line in lines if line.module == REFUSED])
+    problem = _told([line.outcome for line in lines if line.module == HORNETQ_REFUSED])
     said = f" {problem}" if problem else ""
     return (
         f"HornetQ over AMQP is refused where it connects, with an `UnsupportedError`:{said} {hornetq.AMQP.unsupported}."

@@ -24,6 +24,7 @@ def test_r3_auto_acknowledges_a_list_before_it_is_handed_over(stage: Stage) -> N
     assert stage.left_bodies(at_least=2) == numbered(5)[3:]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_receive_many_returns_what_has_come_when_the_time_is_over(stage: Stage) -> None:
     stage.send("a", "b")
     _, consumer = stage.consuming(AckMode.AUTO)
@@ -70,6 +71,7 @@ def test_r5_session_acknowledge_is_the_same(stage: Stage) -> None:
     assert stage.left_bodies(at_least=1) == ["c"]
 
 
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK])
 def test_r5_acknowledge_is_ignored_where_the_session_does_it(stage: Stage, mode: AckMode) -> None:
     stage.send("a")
@@ -78,6 +80,7 @@ def test_r5_acknowledge_is_ignored_where_the_session_does_it(stage: Stage, mode:
     assert nothing_comes(consumer)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_r5_acknowledge_is_ignored_in_a_transaction(stage: Stage) -> None:
     stage.send("a")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
@@ -105,6 +108,7 @@ def test_individual_acknowledged_twice_is_harmless(stage: Stage) -> None:
     assert stage.left_bodies(at_least=1) == ["b"]
 
 
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("mode", AckMode)
 def test_commit_and_rollback_belong_to_transacted_sessions(stage: Stage, mode: AckMode) -> None:
     session = stage.session(mode)

@@ -12,7 +12,7 @@ PATIENCE = 60.0  # seconds, for a busy machine; on an idle one it is about one
 
 @pytest.mark.needs("large bodies", refused=UnsupportedError)
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("mebibytes", [1, 16, 64])
+@pytest.mark.parametrize("mebibytes", [1, 16, pytest.param(64, marks=pytest.mark.long_form)])
 @pytest.mark.parametrize("kind", [str, bytes])
 def test_big_body_arrives_as_sent(stage: Stage, kind: type, mebibytes: int) -> None:
     size = mebibytes << 20

@@ -13,8 +13,8 @@ from tests.conformance.stage import Stage
 
 import redelivery
 from redelivery import ConfigError, ConnectError, JMSError, ProtocolError, SecurityError
-from redelivery.testing.ports import free_ports
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.ports import free_ports
+from redelivery.testing.brokers.real import RealBroker
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def http_port() -> Iterator[int]:
         thread.join(5)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_connection_knows_its_url_and_state(stage: Stage) -> None:
     connection = stage.connect()
     without_password = re.sub(r":[^:@/]+@", ":****@", stage.pair.url)
@@ -49,12 +50,14 @@ def test_connection_knows_its_url_and_state(stage: Stage) -> None:
     assert (connection.connected, connection.closed) == (False, True)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_factory_makes_connections_with_its_options(stage: Stage) -> None:
     factory = redelivery.ConnectionFactory(stage.pair.url, client_id="conformance")
     with factory.create_connection() as connection:
         assert connection.client_id == "conformance"
 
 
+@pytest.mark.everywhere_in_long_form
 def test_options_of_the_url_are_activemqs(stage: Stage) -> None:
     url = stage.pair.url + "?jms.redeliveryPolicy.maximumRedeliveries=2&jms.redeliveryPolicy.redeliveryDelay=500"
     with redelivery.connect(url) as connection, connection.session() as session:

@@ -90,6 +90,7 @@ def test_selector_takes_what_it_wants_and_leaves_the_rest(stage: Stage) -> None:
     assert stage.left_bodies(at_least=1) == ["blue"]
 
 
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("name", ["", " ", "ftp://x"])
 def test_bad_name_is_refused(stage: Stage, name: str) -> None:
     session = stage.session(AckMode.AUTO)
@@ -99,6 +100,7 @@ def test_bad_name_is_refused(stage: Stage, name: str) -> None:
         session.producer(name)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_bad_arguments_are_named(stage: Stage) -> None:
     session = stage.session(AckMode.AUTO)
     producer = session.producer(stage.queue)

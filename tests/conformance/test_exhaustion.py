@@ -19,11 +19,12 @@ from redelivery import (
 )
 
 FAILING = [AckMode.TRANSACTED, AckMode.CLIENT, AckMode.INDIVIDUAL]
+FEW = pytest.mark.everywhere_in_long_form
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.0, redelivery_delay=0.0)
 
 
 @pytest.mark.parametrize("mode", FAILING)
-@pytest.mark.parametrize("maximum", [0, 1, 4])
+@pytest.mark.parametrize("maximum", [pytest.param(0, marks=FEW), 1, pytest.param(4, marks=FEW)])
 def test_each_message_is_delivered_maximum_plus_one_times(stage: Stage, mode: AckMode, maximum: int) -> None:
     stage.send("bad", "good")
     policy = RedeliveryPolicy(maximum_redeliveries=maximum, initial_redelivery_delay=0.01, redelivery_delay=0.01)
@@ -42,6 +43,7 @@ def test_each_message_is_delivered_maximum_plus_one_times(stage: Stage, mode: Ac
     assert bodies(stage.dead_letters(at_least=1)) == ["bad"]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_the_delays_are_the_policys(stage: Stage) -> None:
     policy = RedeliveryPolicy(
         maximum_redeliveries=3,
@@ -184,6 +186,7 @@ def test_no_limit_means_no_limit(stage: Stage) -> None:
     assert stage.dead_letters() == []
 
 
+@pytest.mark.everywhere_in_long_form
 def test_the_policy_of_the_queue_wins_over_the_default(stage: Stage) -> None:
     stage.send("bad")
     policies = RedeliveryPolicyMap({stage.queue: RedeliveryPolicy(maximum_redeliveries=0)}, default=AT_ONCE)

@@ -7,32 +7,34 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.conformance.java.cases import BODIES, HEADERS, KINDS, OBJECT, SERIALIZED, VALUES
+from tests.conformance.java.cases import BODIES, HEADER_ROWS, HEADERS, KINDS, OBJECT, SERIALIZED, VALUES
 from tests.conformance.java.client import JavaClients, JavaError, JavaMessage
 from tests.conformance.java.meeting import Meeting
-from tests.conformance.java.sides import SIDES, Side
+from tests.conformance.java.sides import SIDES, Lack, Side
 from tests.conformance.stage import SOON
 
 from redelivery import AckMode, Long, Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
 from redelivery.broker import EmbeddedBroker
-from redelivery.testing.real import required
+from redelivery.testing.brokers.real import required
+
+SENT_BY_JAVA = {**BODIES, "object": OBJECT}
 
 pytestmark = pytest.mark.timeout(400)  # the first test fetches the Java clients
 
 
 @pytest.fixture(scope="session")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClients]:
+def java() -> Iterator[JavaClients]:
     lacking = [tool for tool in ("javac", "mvn") if shutil.which(tool) is None]
     if lacking:
         reason = f"no Java client: {' and '.join(lacking)} not found (it needs a JDK and Maven)"
         pytest.fail(reason, pytrace=False) if required("activemq") else pytest.skip(reason)
-    with JavaClients(tmp_path_factory.mktemp("java-clients")) as clients:
+    with JavaClients() as clients:
         yield clients
 
 
@@ -41,6 +43,27 @@ def embedded(java: JavaClients) -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker(name=f"java-{uuid.uuid4().hex}", stomp_port=0, amqp_port=0) as broker:
         yield broker
         java.close_connections()
+
+
+Cases = Callable[[str], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def cases() -> Iterator[Cases]:
+    """``with cases(name)``: what fails there is told with its name at the end, and the other cases go on."""
+    failed: list[Exception] = []
+
+    @contextmanager
+    def case(name: str) -> Iterator[None]:
+        try:
+            yield
+        except (AssertionError, KeyError) as error:
+            error.add_note(f"case: {name}")
+            failed.append(error)
+
+    yield case
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} cases failed", failed)
 
 
 @pytest.fixture(params=list(SIDES.values()), ids=list(SIDES))
@@ -54,103 +77,80 @@ def meeting(request: pytest.FixtureRequest, java: JavaClients) -> Iterator[Meeti
         yield Meeting(side, ours, java, theirs, opened)
 
 
-@pytest.mark.parametrize("kind", BODIES)
-def test_a_body_that_we_send(meeting: Meeting, kind: str) -> None:
-    body = BODIES[kind]
-    lack = meeting.side.lack("sent", "body", kind)
-    if lack is not None and lack.raises is not None:
-        with pytest.raises(lack.raises, match=lack.text):
-            meeting.we_send(Message(body))
+def test_what_we_send_arrives_in_java(meeting: Meeting, cases: Cases) -> None:
+    bodies = [kind for kind in BODIES if arrives(meeting.side.lack("sent", "body", kind))]
+    for kind in bodies:
+        meeting.we_send(Message(BODIES[kind]))
+    meeting.we_send(Message("", properties=VALUES))
+    *plain, valued = meeting.java_receives_all(len(bodies) + 1)
+    for kind, got in zip(bodies, plain, strict=True):
+        with cases(f"body {kind}"):
+            body, lack = BODIES[kind], meeting.side.lack("sent", "body", kind)
+            assert got.kind == ((lack and lack.kind) or KINDS[type(body)])
+            wanted = body if lack is None else lack.of(body)
+            if wanted is not ...:
+                assert typed(got.body) == typed(wanted)
+    for name, value in VALUES.items():
+        with cases(f"property {name}"):
+            lack = meeting.side.lack("sent", "property", name)
+            assert typed(valued.properties[name]) == typed(value if lack is None else lack.of(value))
+    for row in HEADER_ROWS:
+        we_send_headers(meeting, row, cases)
+    with cases("what the broker and we set"):
+        we_set(meeting)
+    with cases("unset headers"):
+        meeting.we_send(Message("a"))
+        headers = meeting.java_receives().headers
+        unset = ("correlation", "type", "reply", "group")
+        assert {name: headers.get(name) for name in unset} == dict.fromkeys(unset)
+        assert headers["expiration"] == 0
+
+
+def test_a_body_of_ours_that_cannot_get_across_is_an_error(meeting: Meeting, cases: Cases) -> None:
+    for kind, body in BODIES.items():
+        lack = meeting.side.lack("sent", "body", kind)
+        if lack is None or arrives(lack):
+            continue
+        with cases(kind):
+            if lack.raises is not None:
+                with pytest.raises(lack.raises, match=lack.text):
+                    meeting.we_send(Message(body))
+            else:
+                aside = meeting.aside()
+                aside.we_send(Message(body))
+                with pytest.raises(JavaError, match=lack.java_fails):
+                    aside.java_receives()
+
+
+def we_send_headers(meeting: Meeting, row: Sequence[str], cases: Cases) -> None:
+    """All headers of the row on one message; one that cannot be sent is tried by itself."""
+    message, options = Message(""), {}
+    sent = []
+    for name in row:
+        header, lack = HEADERS[name], meeting.side.lack("sent", "header", name)
+        if lack is not None and lack.raises is not None:
+            with cases(f"header {name}"), pytest.raises(lack.raises, match=lack.text):
+                meeting.we_send(Message("", **{header.ours: header.value}))
+            continue
+        sent.append(name)
+        for key, value in header.together.items():
+            setattr(message, HEADERS[key].ours, value)
+        if header.option:
+            options[header.ours] = header.value
+        else:
+            setattr(message, header.ours, header.value)
+    if not sent:
         return
-    meeting.we_send(Message(body))
-    if lack is not None and lack.java_fails:
-        with pytest.raises(JavaError, match=lack.java_fails):
-            meeting.java_receives()
-        return
-    got = meeting.java_receives()
-    wanted_kind, wanted = KINDS[type(body)], body
-    if lack is not None:
-        wanted_kind, wanted = lack.kind or wanted_kind, lack.of(body)
-    assert got.kind == wanted_kind
-    if wanted is not ...:
-        assert typed(got.body) == typed(wanted)
+    meeting.we_send(message, **options)
+    headers = meeting.java_receives().headers
+    for name in sent:
+        with cases(f"header {name}"):
+            header, lack = HEADERS[name], meeting.side.lack("sent", "header", name)
+            wanted = meeting.in_java(header) if lack is None else lack.of(header.in_java)
+            assert headers.get(header.java) == wanted
 
 
-@pytest.mark.parametrize("kind", [*BODIES, "object"])
-def test_a_body_that_java_sends(meeting: Meeting, kind: str) -> None:
-    body = OBJECT if kind == "object" else BODIES[kind]
-    lack = meeting.side.lack("got", "body", kind)
-    meeting.java_sends(JavaMessage("object" if kind == "object" else KINDS[type(body)], body))
-    if lack is not None and lack.raises is not None:
-        with pytest.raises(lack.raises, match=lack.text):
-            _ = meeting.we_receive().body
-        return
-    if lack is not None and lack.never:
-        meeting.java_sends(JavaMessage("text", "the next"))
-        assert meeting.we_receive().body == "the next"
-        return
-    got = meeting.we_receive().body
-    wanted = body if lack is None else lack.of(body)
-    if wanted is ...:
-        assert isinstance(got, bytes)
-        return
-    if kind == "object" and lack is None:
-        assert isinstance(got, bytes), "a Java object is its serialized bytes"
-        assert got.startswith(SERIALIZED)
-        return
-    assert typed(got) == typed(wanted)
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_a_property_that_we_send(meeting: Meeting, name: str) -> None:
-    value = VALUES[name]
-    lack = meeting.side.lack("sent", "property", name)
-    meeting.we_send(Message("", properties={name: value}))
-    wanted = value if lack is None else lack.of(value)
-    assert typed(meeting.java_receives().properties[name]) == typed(wanted)
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_a_property_that_java_sends(meeting: Meeting, name: str) -> None:
-    value = VALUES[name]
-    lack = meeting.side.lack("got", "property", name)
-    meeting.java_sends(JavaMessage("text", "", {name: value}))
-    wanted = value if lack is None else lack.of(value)
-    assert typed(meeting.we_receive().properties[name]) == typed(wanted)
-
-
-@pytest.mark.parametrize("name", HEADERS)
-def test_a_header_that_we_send(meeting: Meeting, name: str) -> None:
-    header = HEADERS[name]
-    lack = meeting.side.lack("sent", "header", name)
-    message = Message("", **{HEADERS[key].ours: value for key, value in header.together.items()})
-    if not header.option:
-        setattr(message, header.ours, header.value)
-    if lack is not None and lack.raises is not None:
-        with pytest.raises(lack.raises, match=lack.text):
-            meeting.we_send(message)
-        return
-    meeting.we_send(message, **({header.ours: header.value} if header.option else {}))
-    wanted = meeting.in_java(header) if lack is None else lack.of(header.in_java)
-    assert meeting.java_receives().headers.get(header.java) == wanted
-
-
-@pytest.mark.parametrize("name", HEADERS)
-def test_a_header_that_java_sends(meeting: Meeting, name: str) -> None:
-    header = HEADERS[name]
-    lack = meeting.side.lack("got", "header", name)
-    together = {HEADERS[key].java: value for key, value in header.together.items()}
-    value = header.value if isinstance(header.value, bytes) else meeting.in_java(header)
-    meeting.java_sends(JavaMessage("text", "", headers={**together, header.java: value}))
-    got = getattr(meeting.we_receive(), header.ours)
-    wanted = header.value if lack is None else lack.of(header.value)
-    if wanted is ...:
-        assert got != header.value
-        return
-    assert (str(got) if isinstance(got, Queue | Topic) else got) == wanted
-
-
-def test_what_the_broker_and_the_client_set_is_told_to_java(meeting: Meeting) -> None:
+def we_set(meeting: Meeting) -> None:
     before = datetime.now(UTC)
     sent = meeting.we_send(Message("a"), ttl=60)
     headers = meeting.java_receives().headers
@@ -167,7 +167,74 @@ def test_what_the_broker_and_the_client_set_is_told_to_java(meeting: Meeting) ->
     assert (headers["redelivered"], headers.get("count", 1)) == (False, 1)
 
 
-def test_what_the_broker_and_java_set_is_told_to_us(meeting: Meeting) -> None:
+def test_what_java_sends_arrives_here(meeting: Meeting, cases: Cases) -> None:
+    bodies = [kind for kind in SENT_BY_JAVA if arrives(meeting.side.lack("got", "body", kind))]
+    for kind in bodies:
+        meeting.java_sends(of_java(kind))
+    meeting.java_sends(JavaMessage("text", "", VALUES))
+    *plain, valued = meeting.we_receive_all(len(bodies) + 1)
+    for kind, message in zip(bodies, plain, strict=True):
+        with cases(f"body {kind}"):
+            got, lack = message.body, meeting.side.lack("got", "body", kind)
+            wanted = SENT_BY_JAVA[kind] if lack is None else lack.of(SENT_BY_JAVA[kind])
+            if wanted is ...:
+                assert isinstance(got, bytes)
+            elif kind == "object" and lack is None:
+                assert isinstance(got, bytes), "a Java object is its serialized bytes"
+                assert got.startswith(SERIALIZED)
+            else:
+                assert typed(got) == typed(wanted)
+    for name, value in VALUES.items():
+        with cases(f"property {name}"):
+            lack = meeting.side.lack("got", "property", name)
+            assert typed(valued.properties[name]) == typed(value if lack is None else lack.of(value))
+    for row in HEADER_ROWS:
+        java_sends_headers(meeting, row, cases)
+    with cases("what the broker and Java set"):
+        java_sets(meeting)
+    with cases("unset headers"):
+        meeting.java_sends(JavaMessage("text", "a"))
+        message = meeting.we_receive()
+        assert (message.correlation_id, message.type, message.reply_to, message.group_id) == (None,) * 4
+        assert message.expiration is None
+
+
+def test_a_body_of_java_that_cannot_get_across_harms_nothing_else(meeting: Meeting, cases: Cases) -> None:
+    for kind in SENT_BY_JAVA:
+        lack = meeting.side.lack("got", "body", kind)
+        if lack is None or arrives(lack):
+            continue
+        with cases(kind):
+            aside = meeting.aside()
+            aside.java_sends(of_java(kind))
+            if lack.raises is not None:
+                with pytest.raises(lack.raises, match=lack.text):
+                    _ = aside.we_receive().body
+            else:
+                aside.java_sends(JavaMessage("text", "the next"))
+                assert aside.we_receive().body == "the next"
+
+
+def java_sends_headers(meeting: Meeting, row: Sequence[str], cases: Cases) -> None:
+    """All headers of the row on one message."""
+    headers: dict[str, Any] = {}
+    for header in (HEADERS[name] for name in row):
+        headers |= {HEADERS[key].java: value for key, value in header.together.items()}
+        headers[header.java] = header.value if isinstance(header.value, bytes) else meeting.in_java(header)
+    meeting.java_sends(JavaMessage("text", "", headers=headers))
+    message = meeting.we_receive()
+    for name in row:
+        with cases(f"header {name}"):
+            header, lack = HEADERS[name], meeting.side.lack("got", "header", name)
+            got = getattr(message, header.ours)
+            wanted = header.value if lack is None else lack.of(header.value)
+            if wanted is ...:
+                assert got != header.value
+            else:
+                assert (str(got) if isinstance(got, Queue | Topic) else got) == wanted
+
+
+def java_sets(meeting: Meeting) -> None:
     before = datetime.now(UTC)
     sent = meeting.java_sends(JavaMessage("text", "a", headers={"ttl": Long(60_000)}))
     message = meeting.we_receive()
@@ -180,19 +247,12 @@ def test_what_the_broker_and_java_set_is_told_to_us(meeting: Meeting) -> None:
     assert (message.redelivered, message.delivery_count) == (False, 1)
 
 
-def test_unset_headers_are_unset_on_the_other_side(meeting: Meeting) -> None:
-    meeting.we_send(Message("a"))
-    headers = meeting.java_receives().headers
-    unset = ("correlation", "type", "reply", "group")
-    assert {name: headers.get(name) for name in unset} == dict.fromkeys(unset)
-    assert headers["expiration"] == 0
-    meeting.java_sends(JavaMessage("text", "a"))
-    message = meeting.we_receive()
-    assert (message.correlation_id, message.type, message.reply_to, message.group_id) == (None,) * 4
-    assert message.expiration is None
+def test_what_one_gave_back_is_redelivered_to_the_other(meeting: Meeting) -> None:
+    we_give_back(meeting)
+    java_gives_back(meeting.aside())
 
 
-def test_what_we_gave_back_is_redelivered_to_java(meeting: Meeting) -> None:
+def we_give_back(meeting: Meeting) -> None:
     meeting.we_send(Message("a"))
     session = meeting.connect().session(AckMode.CLIENT)
     assert session.consumer(meeting.queue).receive(timeout=SOON) is not None
@@ -203,12 +263,12 @@ def test_what_we_gave_back_is_redelivered_to_java(meeting: Meeting) -> None:
     assert (headers["redelivered"], headers["count"]) == (expected, 2 if expected else 1)
 
 
-def test_what_java_gave_back_is_redelivered_to_us(meeting: Meeting) -> None:
+def java_gives_back(meeting: Meeting) -> None:
     lack = meeting.side.lack("got", "rolled back")
     meeting.java_sends(JavaMessage("text", "a"))
     if lack is not None and lack.java_fails:
         with pytest.raises(JavaError, match=lack.java_fails):
-            meeting.java.roll_back(meeting.java_url, meeting.javas_queue, 2)
+            meeting.java.roll_back(meeting.impatient, meeting.javas_queue, 2)
         return
     first, second = meeting.java.roll_back(meeting.java_url, meeting.javas_queue, 2)
     assert (first.headers["redelivered"], second.headers["redelivered"]) == (False, True)
@@ -221,7 +281,7 @@ def test_a_reply_of_ours_to_a_temporary_queue_of_java(meeting: Meeting) -> None:
     lack = meeting.side.lack("got", "temporary")
     if lack is not None and lack.java_fails:
         with pytest.raises(JavaError, match=lack.java_fails):
-            meeting.java.request(meeting.java_url, meeting.javas_queue)
+            meeting.java.request(meeting.impatient, meeting.javas_queue)
         return
     meeting.java.request(meeting.java_url, meeting.javas_queue)
     request = meeting.we_receive()
@@ -256,10 +316,19 @@ def test_a_dead_letter_of_ours_tells_java_why(meeting: Meeting) -> None:
 @pytest.mark.parametrize("meeting", [SIDES["amqp-rabbitmq-qpid"]], ids=["amqp-rabbitmq"], indirect=True)
 def test_qpid_jms_cannot_attach_to_a_queue_of_ours_on_rabbitmq_by_its_plain_name(meeting: Meeting) -> None:
     meeting.we_send(Message("a"))
-    bounded = f"{meeting.java_url}?jms.requestTimeout=1000&jms.closeTimeout=1000"  # it would wait for ever
     with pytest.raises(JavaError, match="TimedOut"):
-        meeting.java.receive(bounded, f"queue:///queue/{meeting.queue}")
+        meeting.java.receive(meeting.impatient, f"queue:///queue/{meeting.queue}")
     assert meeting.java_receives().body == "a"
+
+
+def arrives(lack: Lack | None) -> bool:
+    """Whether a message with that body comes, be it changed."""
+    return lack is None or not (lack.raises or lack.java_fails or lack.never)
+
+
+def of_java(kind: str) -> JavaMessage:
+    body = SENT_BY_JAVA[kind]
+    return JavaMessage("object" if kind == "object" else KINDS[type(body)], body)
 
 
 def moment(milliseconds: int) -> datetime:

@@ -131,6 +131,7 @@ def test_non_persistent_is_told(stage: Stage) -> None:
     assert not receive(consumer).persistent
 
 
+@pytest.mark.everywhere_in_long_form
 def test_received_message_is_read_only_and_its_copy_is_not(stage: Stage) -> None:
     stage.send("a", properties={"colour": "red"})
     session, consumer = stage.consuming(AckMode.AUTO)

@@ -143,6 +143,7 @@ def test_listener_may_send_and_commit_on_its_own_session(stage: Stage) -> None:
     assert stage.left() == []
 
 
+@pytest.mark.everywhere_in_long_form
 def test_listeners_of_one_session_run_one_at_a_time(stage: Stage) -> None:
     other = f"{stage.queue}.other"
     session, consumer = stage.consuming(AckMode.AUTO)
@@ -165,6 +166,7 @@ def test_listeners_of_one_session_run_one_at_a_time(stage: Stage) -> None:
     assert overlaps == []
 
 
+@pytest.mark.everywhere_in_long_form
 def test_receive_is_refused_while_a_listener_is_set_and_allowed_after(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     seen = listening(consumer, lambda _: None)
@@ -189,6 +191,7 @@ def test_closing_a_session_ends_its_listener(stage: Stage) -> None:
     assert seen.empty()
 
 
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("what", ["session", "connection"])
 def test_close_waits_for_the_running_callback_which_may_still_commit(stage: Stage, what: str) -> None:
     """JMS 3.1, "Closing a session": its facilities remain available to a listener until that returns."""
@@ -218,6 +221,7 @@ def test_close_waits_for_the_running_callback_which_may_still_commit(stage: Stag
     assert stage.left() == []
 
 
+@pytest.mark.everywhere_in_long_form
 def test_setting_a_listener_does_not_shorten_a_redelivery_delay(stage: Stage) -> None:
     """The Java client restarts its consumer there, and the order of the messages is lost."""
     stage.send("a", "b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import Any
 
 import pytest
 from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, numbered, receive, receive_all
@@ -12,10 +13,16 @@ from redelivery import AckMode, RedeliveryPolicy
 beyond_the_window = pytest.mark.needs("batches beyond the window")
 
 
+def large(count: int) -> Any:
+    """So many messages that it is a matter of the broker's window."""
+    return pytest.param(count, marks=(beyond_the_window, pytest.mark.long_form(on="embedded")))
+
+
 def delayed(seconds: float) -> RedeliveryPolicy:
     return RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=seconds, redelivery_delay=seconds)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_blocking_nothing_overtakes_a_delayed_message(stage: Stage) -> None:
     stage.send("a", "b", "c")
     session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=delayed(NOTHING + 1.0))
@@ -25,6 +32,7 @@ def test_blocking_nothing_overtakes_a_delayed_message(stage: Stage) -> None:
     assert bodies(receive_all(consumer, 3)) == ["a", "b", "c"]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_blocking_holds_back_that_consumer_only(stage: Stage) -> None:
     other = f"{stage.queue}.other"
     stage.send("a")
@@ -68,7 +76,9 @@ def test_non_blocking_acknowledges_the_right_messages_in_client_mode(stage: Stag
     assert stage.left() == []
 
 
-@pytest.mark.parametrize("count", [20, *(pytest.param(count, marks=beyond_the_window) for count in (150, 1000))])
+@pytest.mark.parametrize(
+    "count", [20, large(150), pytest.param(1000, marks=(beyond_the_window, pytest.mark.long_form))]
+)
 def test_parking_delayed_messages_do_not_fill_the_window(stage: Stage, count: int) -> None:
     stage.send(*numbered(count), "last")
     session, consumer = stage.consuming(
@@ -83,7 +93,7 @@ def test_parking_delayed_messages_do_not_fill_the_window(stage: Stage, count: in
     assert sorted(stage.left_bodies(at_least=count)) == numbered(count)
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(300, marks=beyond_the_window)])
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=(beyond_the_window, pytest.mark.long_form))])
 def test_parking_each_comes_again_once_with_its_count(stage: Stage, count: int) -> None:
     stage.send(*numbered(count))
     all_are_rolled_back = 1.5 + count / 50  # seconds, on a busy machine
@@ -107,12 +117,15 @@ def test_parking_each_comes_again_once_with_its_count(stage: Stage, count: int) 
     assert stage.left() == []
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(400, marks=beyond_the_window)])
+@pytest.mark.parametrize("count", [20, pytest.param(400, marks=(beyond_the_window, pytest.mark.long_form))])
 def test_parking_survives_the_commits_of_others(stage: Stage, count: int) -> None:
     """A COMMIT makes Classic forget what is acknowledged in any open transaction of the same subscription."""
     stage.send(*numbered(count))
     session, consumer = stage.consuming(
-        AckMode.TRANSACTED, redelivery_policy=delayed(6.0), non_blocking_redelivery=True, prefetch=100
+        AckMode.TRANSACTED,
+        redelivery_policy=delayed(1.5 + count / 80),  # seconds, in which all are rolled back on a busy machine
+        non_blocking_redelivery=True,
+        prefetch=100,
     )
     done: list[tuple[str, int]] = []
     while len(done) < count:
@@ -129,6 +142,7 @@ def test_parking_survives_the_commits_of_others(stage: Stage, count: int) -> Non
     assert stage.dead_letters() == []
 
 
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_a_time_out_during_the_delay_is_kept(stage: Stage, non_blocking: bool) -> None:
     stage.send("a")
@@ -144,6 +158,7 @@ def test_a_time_out_during_the_delay_is_kept(stage: Stage, non_blocking: bool) -
     assert consumer.receive(timeout=SOON) is not None
 
 
+@pytest.mark.everywhere_in_long_form
 def test_stop_and_start_do_not_shorten_the_delay(stage: Stage) -> None:
     """The Java client restarts its consumer there: the order is lost and the commit fails."""
     stage.send("a", "b")

@@ -40,6 +40,7 @@ def test_r9_wrong_kind_elsewhere_is_as_if_consumed(stage: Stage, mode: AckMode) 
     assert (again.body, again.delivery_count, again.redelivered) == ("a", 2, True)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_receive_body_returns_none_when_nothing_comes(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     assert consumer.receive_body(str, timeout=NOTHING) is None

@@ -45,11 +45,13 @@ def test_r6_individual_recover_brings_back_the_unacknowledged_only(stage: Stage)
     assert nothing_comes(consumer)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_r6_recover_of_a_transacted_session_is_refused(stage: Stage) -> None:
     with pytest.raises(IllegalStateError, match="rollback"):
         stage.session(AckMode.TRANSACTED).recover()
 
 
+@pytest.mark.everywhere_in_long_form
 def test_r6_recover_waits_the_redelivery_delay(stage: Stage) -> None:
     stage.send("a")
     policy = RedeliveryPolicy(initial_redelivery_delay=1.0, redelivery_delay=1.0)

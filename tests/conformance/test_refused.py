@@ -7,7 +7,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 
 import redelivery
 from redelivery import UnsupportedError
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 REASON = r"HornetQ cannot be used over AMQP: .*; use its STOMP, stomp://host:61613"
 

@@ -23,6 +23,7 @@ def calls(session: Session, consumer: Consumer) -> dict[str, Callable[[], object
     }
 
 
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("call", ["receive", "commit", "rollback", "send", "consumer"])
 def test_a_call_while_another_thread_is_inside_is_refused(stage: Stage, call: str) -> None:
     session, consumer = stage.consuming(AckMode.TRANSACTED)
@@ -37,6 +38,7 @@ def test_a_call_while_another_thread_is_inside_is_refused(stage: Stage, call: st
     assert not inside.is_alive()
 
 
+@pytest.mark.everywhere_in_long_form
 def test_close_from_another_thread_is_allowed(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     results: list[object] = []
@@ -48,6 +50,7 @@ def test_close_from_another_thread_is_allowed(stage: Stage) -> None:
     assert results == [None]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_a_session_may_be_handed_to_another_thread(stage: Stage) -> None:
     stage.send("a", "b")
     session, consumer = stage.consuming(AckMode.TRANSACTED)
@@ -66,6 +69,7 @@ def test_a_session_may_be_handed_to_another_thread(stage: Stage) -> None:
     assert stage.left() == []
 
 
+@pytest.mark.everywhere_in_long_form
 def test_while_a_listener_is_set_only_callbacks_use_the_session(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.TRANSACTED)
     consumer.listen(lambda _: None)

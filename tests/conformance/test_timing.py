@@ -88,11 +88,13 @@ def test_nothing_is_delivered_by_a_stopped_connection(stage: Stage) -> None:
     assert receive(consumer).body == "b"
 
 
+@pytest.mark.everywhere_in_long_form
 def test_a_stopped_connection_can_send(stage: Stage) -> None:
     stage.connect(start=False).session().producer(stage.queue).send("a")
     assert stage.left_bodies(at_least=1) == ["a"]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_stop_waits_for_the_running_listener(stage: Stage) -> None:
     entered, leave = threading.Event(), threading.Event()
     left: list[bool] = []
@@ -114,6 +116,7 @@ def test_stop_waits_for_the_running_listener(stage: Stage) -> None:
     assert left == [True]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_receive_keeps_its_time_out(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     for timeout in (0.0, 0.25):
@@ -124,6 +127,7 @@ def test_receive_keeps_its_time_out(stage: Stage) -> None:
     assert consumer.receive_many(5, timeout=0.05) == []
 
 
+@pytest.mark.everywhere_in_long_form
 def test_receive_without_a_time_out_waits_and_ends_at_close(stage: Stage) -> None:
     _, consumer = stage.consuming(AckMode.AUTO)
     results: list[object] = []

@@ -3,9 +3,11 @@
 Conventions of our pages, held by test_docs.py:
 
 - Each section (``##``) is one program: its blocks run in order in one namespace, and a section needs no other one.
-- ``print(…)  # -> text`` shows what it prints, as written there.
+- ``print(…)  # -> text`` shows what it prints, as written there; ``…`` stands for what differs from run to run.
 - A block with ``def test_`` is a file for pytest.
 - A section that imports pyspark runs in a process of its own.
+- A block may begin with ```` ```python activemq ````: the words behind ``python`` say what the section needs, which a
+  fixture of test_docs.py provides. ``file=examples/x.py``: the block is that file, which its own test runs.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ class Block:
     page: str
     line: int
     code: str
+    needs: str = ""
 
     @property
     def is_test(self) -> bool:
@@ -35,6 +38,18 @@ class Block:
     def shown(self) -> list[str]:
         """What the page says that it prints."""
         return [text.strip() for text in _SHOWN.findall(self.code)]
+
+    @property
+    def file(self) -> str | None:
+        """The file that it shows, from the root."""
+        return self.needs.removeprefix("file=") if self.needs.startswith("file=") else None
+
+    def is_shown(self, printed: list[str]) -> bool:
+        """Whether this is what it prints, line by line."""
+        patterns = [".*".join(re.escape(part) for part in text.split("…")) for text in self.shown]
+        return len(patterns) == len(printed) and all(
+            re.fullmatch(pattern, line.rstrip()) for pattern, line in zip(patterns, printed, strict=True)
+        )
 
     def run(self, namespace: dict[str, object]) -> None:
         """Execute it; a traceback names the page and its line."""
@@ -54,6 +69,13 @@ class Section:
         return any("pyspark" in block.code for block in self.blocks)
 
     @property
+    def needs(self) -> str:
+        """What must be provided for it to run; empty for nothing."""
+        needs = {block.needs for block in self.blocks if not block.file} - {""}
+        assert len(needs) <= 1, f"{self.page}, {self.title}: a section needs one thing, not {sorted(needs)}"
+        return needs.pop() if needs else ""
+
+    @property
     def program(self) -> str:
         """All blocks, each line where it stands in the page."""
         lines: list[str] = []
@@ -65,16 +87,16 @@ class Section:
 
 def sections(page: str) -> Iterator[Section]:
     """The sections of a page (path from the root) that have Python blocks."""
-    title, blocks, code, start = "top", list[Block](), list[str](), 0
+    title, blocks, code, start, needs = "top", list[Block](), list[str](), 0, ""
     for number, line in enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1):
         if start:
             if line.startswith("```"):
-                blocks.append(Block(page, start, "\n".join(code) + "\n"))
+                blocks.append(Block(page, start, "\n".join(code) + "\n", needs))
                 start = 0
             else:
                 code.append(line)
-        elif line == "```python":
-            code, start = [], number + 1
+        elif line.partition(" ")[0] == "```python":
+            code, start, needs = [], number + 1, line.partition(" ")[2].strip()
         elif line.startswith("## "):
             if blocks:
                 yield Section(page, title, tuple(blocks))

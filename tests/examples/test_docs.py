@@ -1,38 +1,115 @@
-"""Every Python block of the README and the guides runs as written, on the embedded broker, and prints what it says."""
+"""Every Python block of the README and the guide runs as written and prints what it says.
+
+Nearly all run on the embedded broker. Those that need more say so (see snippets.py): a real broker, or TLS.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.examples.snippets import ROOT, Section, sections
+from tests.examples.snippets import ROOT, Block, Section, sections
+from tests.examples.tls_front import make_certificates, tls_front
 from tests.examples.with_spark import SECONDS, needs_spark, output
 
-PAGES = ("README.md", "docs/guide.md", "docs/spark.md")
+from redelivery.broker import EmbeddedBroker
+from redelivery.testing.brokers.real import RealBroker
+
+GUIDE = tuple(sorted(f"docs/guide/{path.name}" for path in (ROOT / "docs" / "guide").glob("*.md")))
+PAGES = ("README.md", "docs/guide.md", *GUIDE, "docs/spark.md")
+BROKERS = tuple(sorted(f"docs/brokers/{path.name}" for path in (ROOT / "docs" / "brokers").glob("*.md")))
 SECTIONS = [section for page in PAGES for section in sections(page)]
-_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
 def named(section: Section) -> str:
     return f"{section.page}: {section.title}"
 
 
-@pytest.mark.parametrize("section", [section for section in SECTIONS if not section.needs_spark], ids=named)
+def not_spark(*needs: str) -> list[Section]:
+    return [section for section in SECTIONS if not section.needs_spark and section.needs in needs]
+
+
+@pytest.mark.parametrize("section", not_spark(""), ids=named)
 def test_section_runs_as_written(section: Section, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    play(section, capsys, tmp_path)
+
+
+@pytest.mark.parametrize("section", not_spark("activemq", "artemis"), ids=named)
+def test_section_runs_on_its_broker(
+    section: Section,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker: RealBroker = request.getfixturevalue(section.needs)
+    there = {"stomp://localhost:61613": broker.stomp_url, "amqp://localhost:5672": broker.amqp_url}
+    monkeypatch.setenv(f"REDELIVERY_{section.needs.upper()}_URL", ",".join(there.values()))  # for a page's own pytest
+    play(section, capsys, tmp_path, there)
+
+
+@pytest.mark.parametrize("section", not_spark("tls"), ids=named)
+def test_section_runs_over_tls(
+    section: Section, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_certificates(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with EmbeddedBroker("behind-tls", stomp_port=0) as broker, tls_front(broker.stomp_url, tmp_path) as port:
+        play(section, capsys, tmp_path, {"broker.example.org:61614": f"localhost:{port}"})
+
+
+@pytest.mark.parametrize("section", not_spark("alone"), ids=named)
+def test_section_runs_in_a_process_of_its_own(section: Section, tmp_path: Path) -> None:
+    path = tmp_path / "section.py"
+    path.write_text(section.program, encoding="utf-8")
+    (block,) = section.blocks
+    printed = output(path)
+    assert block.is_shown(printed), f"{block.page}:{block.line}: {printed} instead of {block.shown}"
+
+
+def test_every_section_is_run_by_one_of_these_tests() -> None:
+    assert {section.needs for section in SECTIONS} <= {"", "activemq", "artemis", "tls", "alone"}
+
+
+@pytest.mark.parametrize("block", [b for s in SECTIONS for b in s.blocks if b.file], ids=lambda block: block.file)
+def test_a_block_that_is_an_example_is_that_file(block: Block) -> None:
+    assert block.file is not None
+    assert block.code == (ROOT / block.file).read_text(encoding="utf-8")
+
+
+def play(
+    section: Section, capsys: pytest.CaptureFixture[str], folder: Path, there: dict[str, str] | None = None
+) -> None:
+    """Run its blocks; what the page names stands for what is ``there``."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in section.blocks:
+        if block.file:
+            continue
+        for name, url in (there or {}).items():
+            block = replace(block, code=block.code.replace(name, url))
         if block.is_test:
-            passes(block.code, tmp_path)
+            passes(block.code, folder)
             continue
         block.run(namespace)
-        assert capsys.readouterr().out.splitlines() == block.shown, f"{block.page}:{block.line}"
+        printed = capsys.readouterr().out.splitlines()
+        assert block.is_shown(printed), f"{block.page}:{block.line}: {printed} instead of {block.shown}"
 
 
+@pytest.mark.together("Spark")
 @pytest.mark.timeout(SECONDS)
-@pytest.mark.parametrize("section", [section for section in SECTIONS if section.needs_spark], ids=named)
+@pytest.mark.parametrize(
+    "section",
+    [
+        pytest.param(each, id=named(each), marks=() if each.page == "README.md" else pytest.mark.long_form)
+        for each in SECTIONS
+        if each.needs_spark
+    ],
+)
 def test_section_with_spark_runs_as_written(section: Section, tmp_path: Path) -> None:
     needs_spark()
     path = tmp_path / "section.py"
@@ -55,15 +132,29 @@ def passes(code: str, folder: Path) -> None:
     assert re.search(r"\d+ passed", run.stdout), run.stdout
 
 
-@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize(
+    "page", [*PAGES, *BROKERS, "docs/spark-design.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md"]
+)
 def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
-    missing = [link for link in _LINK.findall(path.read_text(encoding="utf-8")) if not (path.parent / link).exists()]
+    missing = [
+        f"{name}#{anchor}"
+        for name, anchor in _LINK.findall(path.read_text(encoding="utf-8"))
+        if not leads_somewhere(path.parent / name if name else path, anchor)
+    ]
     assert missing == []
 
 
+def leads_somewhere(target: Path, anchor: str) -> bool:
+    """Whether the file exists and, where an anchor is given, has a heading of that name."""
+    if not target.exists() or not anchor:
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    return anchor in {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_the_pages_have_sections_to_run() -> None:
-    assert {section.page for section in SECTIONS} == set(PAGES)
+    assert {section.page for section in SECTIONS} == set(PAGES) - {"docs/guide/brokers.md"}
 
 
 def test_the_example_of_the_readme_has_about_twenty_lines() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.run import again
 
 from redelivery.cli.demo_spark import missing
 
@@ -30,7 +31,9 @@ def output(program: Path, *arguments: str) -> list[str]:
     run once more. The interpreter's folder is the first on the PATH, as in an activated virtual environment.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
+        if number:
+            again.note(again.SPARK)
         done = subprocess.run(  # noqa: S603  # our own
             [sys.executable, "-W", "error", str(program), *arguments],
             capture_output=True,

@@ -14,7 +14,7 @@ from tests.faults.account import Killed
 from tests.faults.campaign import Run, Runs, campaign
 from tests.faults.report import REPORT, Report, page, terminal
 
-from redelivery.testing.real import RealBroker, UnavailableError, required, running
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, required, running
 
 _PAGE = "REDELIVERY_FAULT_REPORT"  # a file to write the report to, where all tests have passed
 
@@ -66,17 +66,20 @@ def killable(second_activemq: RealBroker) -> Iterator[RealBroker]:
 def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, Killed], Run]]:
     """The run of a pair under one kind of kills. The first call starts all that the selected tests will ask for.
 
-    Each broker is one of its own; two run at a time on two processors.
+    Each broker is one of its own; two run at a time on two processors. Where there are several processes, pytest-xdist
+    gives each of them the tests of one broker (tests/run/scopes.py), and a campaign begins with the first of them.
     """
     wanted = _wanted(request.session)
+    one_by_one = "PYTEST_XDIST_WORKER" in os.environ
     report = request.config.stash[REPORT]
     with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         campaigns: dict[str, Future[Runs]] = {}
 
         def run(kind: Kind, killed: Killed) -> Run:
-            if not campaigns:
-                campaigns.update({name: pool.submit(campaign, name, pairs) for name, pairs in wanted.items()})
             assert kind.broker is not None
+            if kind.broker not in campaigns:
+                names = [kind.broker] if one_by_one else list(wanted)
+                campaigns.update({name: pool.submit(campaign, name, wanted[name]) for name in names})
             try:
                 found = campaigns[kind.broker].result()[kind.name, killed]
             except UnavailableError as error:

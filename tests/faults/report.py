@@ -38,8 +38,10 @@ _HEAD = """\
 # What is left after kill -9
 
 Programs move messages from one queue to another while they, or their broker, are killed at random moments (kill -9)
-and connect anew; then every message is looked for. This page is written by `.venv/bin/python scripts/fault-report`
-from a run. Lost: sent, and its output is nowhere. Twice: a further output of the same message. Hidden: the broker
+and connect anew; then every message is looked for. This page is written by `make nightly` (`.venv/bin/python
+scripts/fault-report`) from a run with 20 kills of each pair.
+
+Lost: sent, and its output is nowhere. Twice: a further output of the same message. Hidden: the broker
 delivered it to nobody until it was started again. All other columns count deliveries: those whose commit (without
 transactions: acknowledgement) returned; that were rolled back; that were open at a kill; in doubt, that is, the commit
 had begun then, or raised `InDoubtError`; and, among all of them, unmarked: not the message's first, but the broker said

@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.stage import SOON, Stage, bodies, numbered, receive, receive_all
 
 from redelivery import AckMode, ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 
 def test_receive_that_waits_raises_and_all_is_there_after_the_restart(stage: Stage, killable: RealBroker) -> None:

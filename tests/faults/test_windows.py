@@ -24,7 +24,7 @@ from tests.faults.report import REPORT
 
 import redelivery
 from redelivery import AckMode, Consumer, InDoubtError, JMSError, RedeliveryPolicy, Session, TransactionRolledBackError
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 ONCE = RedeliveryPolicy(maximum_redeliveries=0, initial_redelivery_delay=0.0, redelivery_delay=0.0)
 # These brokers know a copy again by its duplicate id.
@@ -136,7 +136,7 @@ class Bench:
         return bodies(found)
 
     def _start_again(self) -> None:
-        """A message that such a broker hides when a connection drops comes when it is started again (DESIGN.md §5)."""
+        """After a restart the broker delivers what it hid when a connection dropped (docs/brokers/artemis.md)."""
         print(f"{self.stage.pair.kind.name}: started again, for a message that it hid")
         kill_and_restart(self._broker, self.stage.pair.url)
 

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic, destination
+from redelivery.model.destinations import (
+    Destination,
+    Queue,
+    TemporaryQueue,
+    TemporaryTopic,
+    Topic,
+    destination,
+    read_destination,
+)
 from redelivery.model.errors import InvalidDestinationError
 
 
@@ -17,7 +25,6 @@ from redelivery.model.errors import InvalidDestinationError
         ("queue://orders", Queue("orders")),
         ("topic://news", Topic("news")),
         ("orders.eu.new", Queue("orders.eu.new")),
-        ("a b", Queue("a b")),
         ("queue://a://b", Queue("a://b")),
         ("q?consumer.prefetchSize=1", Queue("q?consumer.prefetchSize=1")),
     ],
@@ -41,6 +48,9 @@ def test_texts(text: str, expected: Destination) -> None:
         "Queue://x",
         "://x",
         "a\0b",
+        "a b",
+        "two\nlines",
+        "queue://a b",
         None,
         5,
         b"orders",
@@ -54,8 +64,40 @@ def test_what_is_no_destination_is_refused(value: Any) -> None:
 def test_the_error_says_what_to_write() -> None:
     with pytest.raises(InvalidDestinationError, match="'queue://' or 'topic://', not 'file://'"):
         destination("file://x")
-    with pytest.raises(ValueError, match="give a Queue, a Topic or a text"):
+    with pytest.raises(ValueError, match="give a Queue, a Topic or a str"):
         destination(5)  # type: ignore[arg-type]  # the point of the test
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("/queue/orders", "'/queue/orders': write 'orders' or 'queue://orders'"),
+        ("queue:///queue/orders", "'/queue/orders': write 'orders' or 'queue://orders'"),
+        ("/topic/news.eu", "'/topic/news.eu': write 'topic://news.eu'"),
+        ("/dsub/mine", "'/dsub/mine': write 'topic://mine'"),
+        ("jms.queue.orders", "write 'orders' or 'queue://orders'; if .* begins so, pass Queue\\('jms.queue.orders'\\)"),
+        ("jms.topic.news", "write 'topic://news'; if .* begins so, pass Topic\\('jms.topic.news'\\)"),
+        ("a b", "'a b' has a space .* pass Queue"),
+        ("topic://a b", "'topic://a b' has a space .* pass Topic"),
+    ],
+)
+def test_how_others_write_a_destination_is_refused_with_the_right_spelling(text: str, spelling: str) -> None:
+    with pytest.raises(InvalidDestinationError, match=spelling):
+        destination(text)
+
+
+def test_a_class_takes_any_name_that_a_broker_could_have_but_no_prefix_of_stomp() -> None:
+    for name in ("a b", "jms.queue.orders", "two\nlines"):
+        assert Queue(name).name == name
+        assert read_destination(f"topic://{name}") == Topic(name)  # as it travels in a header
+    with pytest.raises(InvalidDestinationError, match="write 'orders'"):
+        Queue("/queue/orders")
+
+
+def test_a_long_body_in_the_wrong_place_is_cut() -> None:
+    with pytest.raises(InvalidDestinationError) as caught:
+        destination("secret, " * 100 + "end")
+    assert len(str(caught.value)) < 300
 
 
 def test_a_queue_is_no_topic() -> None:
@@ -76,7 +118,7 @@ def test_names_do_not_change() -> None:
     queue: Any = Queue("a")
     with pytest.raises(AttributeError):
         queue.name = "b"
-    assert repr(queue) == "Queue(name='a')"
+    assert repr(queue) == "Queue('a')"
 
 
 @pytest.mark.parametrize(

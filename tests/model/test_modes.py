@@ -52,3 +52,11 @@ def test_parse(value: AckMode | int | str, mode: AckMode) -> None:
 def test_what_is_no_mode_is_refused_with_the_names(value: Any) -> None:
     with pytest.raises(ConfigError, match="TRANSACTED, AUTO, CLIENT, DUPS_OK, INDIVIDUAL"):
         AckMode.parse(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"), [("transction", "TRANSACTED"), ("Auto-Acknowledge", "AUTO_ACKNOWLEDGE"), ("tx", "TRANSACTED")]
+)
+def test_an_unknown_mode_says_which_one_was_meant(value: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}"):
+        AckMode.parse(value)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConfigError, InvalidDestinationError
-from redelivery.policies.destination_map import DestinationMap, matches
-from redelivery.policies.destination_patterns import ONE, REST
+from redelivery.policies.destinations.map import DestinationMap, matches
+from redelivery.policies.destinations.patterns import ONE, REST
 
 
 @pytest.mark.parametrize(

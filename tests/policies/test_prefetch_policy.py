@@ -57,7 +57,7 @@ def test_activemqs_names(options: dict[str, object], expected: PrefetchPolicy) -
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"queueprefetch": "1"}, "'p.queueprefetch' is no known option.*p.queuePrefetch"),
+        ({"queueprefetch": "1"}, "unknown option 'p.queueprefetch'; did you mean 'p.queuePrefetch'"),
         ({"maximumPendingMessageLimit": "1"}, "p.maximumPendingMessageLimit"),
         ({"all": "many"}, "p.all='many'"),
         ({"queuePrefetch": "-1"}, "p.queuePrefetch=-1"),

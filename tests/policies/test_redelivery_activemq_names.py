@@ -75,10 +75,27 @@ def test_from_activemq_names_a_bad_value(name: str, value: object) -> None:
         RedeliveryPolicy.from_activemq({name: value}, prefix="jms.redeliveryPolicy.")
 
 
-@pytest.mark.parametrize("name", ["maximumredeliveries", "collisionAvoidanceFactor", "destination", ""])
+@pytest.mark.parametrize("name", ["destination", ""])
 def test_from_activemq_refuses_an_unknown_name_and_lists_the_known(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{name}' is no known option.*maximumRedeliveries.*preDispatchCheck"):
+    with pytest.raises(ConfigError, match=f"unknown option '{name}'; known.*maximumRedeliveries.*preDispatchCheck"):
         RedeliveryPolicy.from_activemq({name: "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("maximumredeliveries", "maximumRedeliveries"),
+        ("maxRedeliveries", "maximumRedeliveries"),
+        ("max_redeliveries", "maximumRedeliveries"),
+        ("backoffMultiplier", "backOffMultiplier"),
+        ("multiplier", "backOffMultiplier"),
+        ("redelivery_delay", "redeliveryDelay"),
+        ("collisionAvoidanceFactor", "collisionAvoidancePercent"),
+    ],
+)
+def test_from_activemq_says_which_name_was_meant(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"unknown option 'p.{name}'; did you mean 'p.{meant}'"):
+        RedeliveryPolicy.from_activemq({name: "1"}, prefix="p.")
 
 
 def test_str_is_javas() -> None:
@@ -96,4 +113,6 @@ def test_str_is_javas() -> None:
     [(0, "0.0"), (0.0005, "5.0E-4"), (0.00123, "0.00123"), (1e7, "1.0E7"), (12345678.5, "1.23456785E7"), (2, "2.0")],
 )
 def test_numbers_are_written_as_java_writes_doubles(multiplier: float, text: str) -> None:
-    assert f"backOffMultiplier = {text}," in str(RedeliveryPolicy(back_off_multiplier=multiplier))
+    assert f"backOffMultiplier = {text}," in str(
+        RedeliveryPolicy(use_exponential_back_off=False, back_off_multiplier=multiplier)
+    )

@@ -68,6 +68,17 @@ EXPONENTIAL = {"useExponentialBackOff": True}
             },
             [100, 200, 400, 800, 5000, 5000],
         ),
+        # a delay that equals such a cap is not above it
+        (
+            EXPONENTIAL
+            | {
+                "initialRedeliveryDelay": 250,
+                "redeliveryDelay": 1000,
+                "backOffMultiplier": 2,
+                "maximumRedeliveryDelay": 500,
+            },
+            [250, 500, 1000, 1000],
+        ),
         ({"initialRedeliveryDelay": 0}, [0, 1000, 1000]),
         ({"initialRedeliveryDelay": 500}, [500, 1000, 1000]),
         # a later initialRedeliveryDelay does not change redeliveryDelay

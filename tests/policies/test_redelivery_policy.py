@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from datetime import timedelta
 from typing import Any
 
@@ -114,3 +115,44 @@ def test_replacing_another_field_keeps_what_was_asked_for() -> None:
     assert dataclasses.replace(asked, maximum_redeliveries=1).pre_dispatch_check_set
     off = dataclasses.replace(RedeliveryPolicy(), pre_dispatch_check=False)
     assert (off.pre_dispatch_check, off.pre_dispatch_check_set) == (False, True)
+
+
+def test_a_multiplier_without_back_off_is_refused_as_it_would_have_no_effect() -> None:
+    with pytest.raises(ConfigError, match="back_off_multiplier=3 has no effect without use_exponential_back_off=True"):
+        RedeliveryPolicy(back_off_multiplier=3)
+    assert RedeliveryPolicy(back_off_multiplier=3, use_exponential_back_off=False).delay(5) == 1.0  # said so
+    assert RedeliveryPolicy(back_off_multiplier=5.0) == RedeliveryPolicy()
+    ours = RedeliveryPolicy.from_activemq({"backOffMultiplier": "3"})  # a file of ActiveMQ's may say it
+    assert dataclasses.replace(ours, destination="orders").back_off_multiplier == 3
+
+
+@pytest.mark.parametrize("name", ["redelivery_delay", "initial_redelivery_delay"])
+def test_seconds_that_were_probably_meant_as_milliseconds_are_warned_of(name: str) -> None:
+    def made(value: Any) -> RedeliveryPolicy:
+        return RedeliveryPolicy(**{name: value})
+
+    with pytest.warns(UserWarning, match=rf"^{name}=5000 is 1\.39 hours, as delays are in seconds") as warned:
+        made(5000)
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(timedelta(hours=2))  # plain enough
+        made(3600)
+        dataclasses.replace(made(timedelta(hours=2)), maximum_redeliveries=1)
+        RedeliveryPolicy.from_activemq({"redeliveryDelay": 7200000})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("max_redeliveries", "maximum_redeliveries"),
+        ("maximumRedeliveries", "maximum_redeliveries"),
+        ("max_retries", "maximum_redeliveries"),
+        ("backoff_multiplier", "back_off_multiplier"),
+        ("delay", "redelivery_delay"),
+    ],
+)
+def test_an_unknown_keyword_says_which_one_was_meant(given: str, meant: str) -> None:
+    options: Any = {given: 3}
+    with pytest.raises(TypeError, match=f"^RedeliveryPolicy.. got an unexpected keyword .*'{given}'; .*'{meant}'"):
+        RedeliveryPolicy(**options)

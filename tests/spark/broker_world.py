@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from tests.spark.wal_world import data, ids_of
+from tests.spark.wal_world import data, ids_of, keys
 
-from redelivery.spark.store import Tombstone
-from redelivery.spark.wal import FencedError, Wal
+from redelivery.spark.log.chain import SegmentChain
+from redelivery.spark.log.store.interface import Tombstone
+from redelivery.spark.log.wal import FencedError, SegmentName, Wal
+from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
+from redelivery.spark.rows.digests import Key
 
 
 class Queue:
-    """Messages are only ids. What a closed session held comes again, first in the queue and flagged as redelivered.
+    """Messages are only ids. What a closed session held is redelivered, first in the queue and flagged as redelivered.
 
     ``late``: only after `notice`, as from a broker that learns by a missing heartbeat that a client is gone.
     """
@@ -34,7 +39,7 @@ class Queue:
 
     @property
     def unsettled(self) -> set[str]:
-        """What was delivered and may be delivered again."""
+        """What was delivered and may be redelivered."""
         return {*self.waiting, *self.held, *self.unnoticed} & self.seen
 
 
@@ -75,11 +80,21 @@ class Session:
 _names = itertools.count()
 
 
-def fresh_ids(wal: Wal, session: Session, most: int) -> list[str]:
+class _Known:
+    """As a task asks the log."""
+
+    def __init__(self, wal: Wal) -> None:
+        self.in_doubt: Callable[[], Mapping[str, Sequence[Key]]] = lambda: {
+            name: each.keys for name, each in wal.in_doubt().items()
+        }
+        self.confirmed = wal.confirmed
+
+
+def fresh_ids(wal: Wal, session: Session, most: int, known: SegmentsInDoubt | None = None) -> list[str]:
     """Receive, and drop what stands in a segment already."""
-    messages = session.receive(most)
-    doubt = wal.in_doubt_ids() if any(redelivered for _, redelivered in messages) else frozenset()
-    return [each for each, redelivered in messages if not (redelivered and each in doubt)]
+    ids = [each for each, _ in session.receive(most)]
+    places = Duplicates(known or _Known(wal), threading.Event(), patience=0).places(keys(*ids))
+    return [each for place, each in enumerate(ids) if place not in places]
 
 
 def attempt(
@@ -114,27 +129,49 @@ def attempt(
         return
 
 
-def receive_on(wal: Wal, queue: Queue, head: int, epoch: int, pause: Callable[[], None]) -> None:
+Beginning: TypeAlias = tuple[int, Sequence[SegmentName]]
+"""The highest number of a segment, and those that have no mark."""
+
+
+def beginning(wal: Wal, seq: int = 0) -> Beginning:
+    """As a runner finds the log when it has taken its epoch."""
+    segments = wal.segments()
+    return max([seq, *(each.seq for each in segments), wal.watermark()]), [each for each in segments if not each.ok]
+
+
+def receive_on(
+    wal: Wal,
+    queue: Queue,
+    found: Beginning,
+    epoch: int,
+    pause: Callable[[], None],
+    *,
+    answer: Callable[[], bool] = lambda: True,
+    batches: int = 10_000,
+) -> None:
     """A runner's receiver (receiver=driver), until the queue is empty. Raises FencedError."""
-    while True:
+    head, unmarked = found
+    chain = SegmentChain(wal, head, check=lambda: wal.check_epoch(epoch), unmarked=unmarked)
+    for _ in range(batches):
         session = queue.session()
         try:
             pause()
-            ids = fresh_ids(wal, session, 2)
+            ids = fresh_ids(wal, session, 2, chain)
             if not ids and not queue.waiting and not session.holds:
                 return
             pause()
+            number = 0
             if ids:
-                content = data(f"segment-{next(_names)}", *ids)
-                head += 1
-                while not wal.publish(head, 0, content):
-                    head += 1
+                published = chain.publish(data(f"segment-{next(_names)}", *ids), keys(*ids))
+                if published is None:
+                    continue
+                number = published
                 pause()
                 wal.check_epoch(epoch)
             pause()
             session.commit()
             pause()
-            if ids:
-                wal.confirm(head, 0)
+            if ids and answer():
+                chain.confirm(number)
         finally:
             session.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 from redelivery import Message, MessageFormatError, Queue
 from redelivery.model.values import Body, Value
-from redelivery.spark.columns import Columns
+from redelivery.spark.rows.columns import Columns
 
 HALF = "\ud800"  # half a surrogate pair: a str, but no UTF-8
 SENT = datetime(2026, 11, 21, 18, 6, 29, 250_000, UTC)

@@ -17,12 +17,14 @@ PATIENCE = 20.0
 Answer = Callable[[Message], Sequence[Message]]
 
 
-def says(text: object, *, told: object = True, correlation_id: str | None = None) -> Answer:
+def says(text: object, *, succeeded: object = True, correlation_id: str | None = None) -> Answer:
     """An answer of one message."""
 
     def answer(request: Message) -> Sequence[Message]:
         asked = request.correlation_id
-        return (Message(text, properties={"_AMQ_OperationSucceeded": told}, correlation_id=correlation_id or asked),)
+        return (
+            Message(text, properties={"_AMQ_OperationSucceeded": succeeded}, correlation_id=correlation_id or asked),
+        )
 
     return answer
 
@@ -77,10 +79,10 @@ class Manager:
             assert self._changed.wait_for(lambda: len(self.requests) >= requests, PATIENCE), "nobody asks"
 
 
-def until(met: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool]) -> None:
     """For what only a look can tell."""
     end, pause = monotonic() + PATIENCE, threading.Event()
-    while not met():
+    while not holds():
         assert monotonic() < end, "it has not come to that"
         pause.wait(0.01)
 

@@ -1,11 +1,11 @@
-"""The tables of options in docs/spark.md, written from the table that parsing reads (redelivery.spark.option_table)."""
+"""The tables of options in docs/spark.md, written from redelivery.spark.options.table, which parsing reads."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from redelivery.spark.option_table import READ, READ_STREAM, WRITE, documentation
+from redelivery.spark.options.table import READ, READ_STREAM, WRITE, documentation
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "spark.md"
 BEGIN: Final = "<!-- options: written by scripts/spark-options -->"

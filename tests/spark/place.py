@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
-from redelivery.spark.options import SourceOptions
-from redelivery.spark.store import open_store
-from redelivery.spark.wal import Wal
+from redelivery.spark.log.store.opening import open_store
+from redelivery.spark.log.wal import Wal
+from redelivery.spark.options.query import SourceOptions
 
 QUEUE = "orders"
 
@@ -24,7 +26,7 @@ class Place:
 
     def options(self, **options: object) -> SourceOptions:
         """Of a source of `QUEUE`, with waits that suit a test."""
-        given = {
+        given: dict[str, object] = {
             "url": self.url,
             "destination": QUEUE,
             "walLocation": str(self.folder),
@@ -34,6 +36,8 @@ class Place:
             "maxReconnectTime": "5 s",
             **options,
         }
+        if given.get("receiver") == "executor":
+            del given["linger"]  # which it refuses
         return SourceOptions.parse({name: str(value) for name, value in given.items()})
 
     def wal(self) -> Wal:
@@ -68,3 +72,20 @@ def shout(message: redelivery.Message) -> str:
 def nothing_is_good(message: redelivery.Message) -> str:
     """A converter that likes no message."""
     raise ValueError(f"no {message.body}")
+
+
+def print_body(message: redelivery.Message) -> str:
+    """A converter that prints, and so does a program that it runs."""
+    print("converting", message.body)
+    subprocess.run(["/bin/echo", f"a program says {message.body}"], check=True)  # noqa: S603  # a test's
+    return str(message.body)
+
+
+def ask(message: redelivery.Message) -> str:
+    """A converter that reads standard input."""
+    return f"{message.body}: {sys.stdin.read()!r}"
+
+
+def leave(message: redelivery.Message) -> str:
+    """A converter that ends its process."""
+    sys.exit(f"I cannot stand {message.body}")

@@ -10,8 +10,9 @@ from typing import Any, Final, TypeVar
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from tests.spark.place import Place, texts
 
-from redelivery.spark.driver import DriverStreamReader
-from redelivery.spark.executor import ExecutorStreamReader
+from redelivery.spark.log import claims
+from redelivery.spark.read.driver import DriverStreamReader
+from redelivery.spark.read.executor import ExecutorStreamReader
 
 R = TypeVar("R", DriverStreamReader, ExecutorStreamReader)
 ALL: Final = ReadAllAvailable()
@@ -34,6 +35,11 @@ def pickled(reader: R) -> R:
     """What a task gets."""
     copy: R = pickle.loads(pickle.dumps(reader))  # noqa: S301  # our own
     return copy
+
+
+def given_up_for_dead(reader: R) -> None:
+    """To the others it looks as if its process had been killed; it goes on, as a zombie does."""
+    claims.leave(reader.wal.store.location, reader.epoch)
 
 
 def rows(reader: R, start: Any, end: Any) -> list[str]:

@@ -18,10 +18,10 @@ from tests.spark.place import QUEUE, Place
 
 from redelivery import Message, Queue, Topic
 from redelivery.broker import EmbeddedBroker
-from redelivery.spark.depth import QueueDepth, read_depth
-from redelivery.spark.driver import DriverStreamReader
-from redelivery.spark.executor import ExecutorStreamReader
-from redelivery.spark.options import SourceOptions
+from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.driver import DriverStreamReader
+from redelivery.spark.read.executor import ExecutorStreamReader
+from redelivery.spark.read.inspect.depth import QueueDepth, read_depth
 from redelivery.transports.dialects.detect import depth_question
 from redelivery.transports.wire.clock import monotonic
 
@@ -55,7 +55,9 @@ def depth(options: SourceOptions) -> Iterator[Made]:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    """What the connector says; that a connection was lost, the client says."""
+    own = [each for each in caplog.records if each.name.startswith("redelivery.spark")]
+    return [each.getMessage() for each in own if each.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("kind", [DriverStreamReader, ExecutorStreamReader])
@@ -73,7 +75,7 @@ def test_the_report_has_the_depth(kind: Any, options: SourceOptions, broker: Emb
 
 @pytest.mark.parametrize("kind", [DriverStreamReader, ExecutorStreamReader])
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-def test_the_embedded_broker_does_not_tell(
+def test_the_embedded_broker_does_not_report_it(
     kind: Any, protocol: str, broker: EmbeddedBroker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Manager(broker, RIGHT) as manager:
@@ -215,7 +217,7 @@ def test_what_broker_j_says(status: int, body: Any, number: int | None) -> None:
 def test_answers_without_a_number_are_logged_once_and_asked_again(
     depth: Made, broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Manager(broker, *[says("Cannot find resource", told=False)] * 12, RIGHT) as manager:
+    with Manager(broker, *[says("Cannot find resource", succeeded=False)] * 12, RIGHT) as manager:
         made = depth()
         manager.wait_for(12)
         assert made.report() == {}
@@ -228,7 +230,7 @@ def test_answers_without_a_number_are_logged_once_and_asked_again(
 def test_a_queue_that_is_made_a_moment_later_is_no_fault(
     depth: Made, broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Manager(broker, says("Cannot find resource", told=False), RIGHT):
+    with Manager(broker, says("Cannot find resource", succeeded=False), RIGHT):
         made = depth()
         until(lambda: made.report() == {"queueDepth": 7})
     assert warnings(caplog) == []
@@ -258,7 +260,7 @@ def test_a_lost_connection_is_made_anew(
     assert warnings(caplog) == []
 
 
-def test_a_refusal_by_a_broker_that_has_told_before_is_not_the_end(
+def test_a_refusal_by_a_broker_that_has_answered_before_is_not_the_end(
     depth: Made, broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Manager(broker, RIGHT, says("[3]")):

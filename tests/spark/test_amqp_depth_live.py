@@ -16,10 +16,10 @@ from tests.spark.managing import askers, until
 from tests.spark.place import texts
 
 import redelivery
-from redelivery.spark.driver import DriverStreamReader
-from redelivery.spark.executor import ExecutorStreamReader
-from redelivery.spark.options import SourceOptions
-from redelivery.testing.real import RealBroker
+from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.driver import DriverStreamReader
+from redelivery.spark.read.executor import ExecutorStreamReader
+from redelivery.testing.brokers.real import RealBroker
 
 Reader = DriverStreamReader | ExecutorStreamReader
 ALL = ReadAllAvailable()
@@ -71,7 +71,7 @@ def falls_with_what_tasks_receive(broker: RealBroker, queue: str, folder: Path) 
         until(lambda: depth(reader) == 0)
 
 
-def is_told_while_rows_pend(broker: RealBroker, queue: str, folder: Path) -> None:
+def is_reported_while_rows_pend(broker: RealBroker, queue: str, folder: Path) -> None:
     fill(broker, queue)
     few = {"maxPendingRows": "2", "segmentRows": "2", "prefetch": "1"}
     with stream(DriverStreamReader, broker.amqp_url, queue, folder, **few) as reader:
@@ -96,12 +96,12 @@ def test_on_broker_j_it_falls_with_what_tasks_receive(qpid: RealBroker, queue: s
     falls_with_what_tasks_receive(qpid, queue, tmp_path)
 
 
-def test_on_artemis_it_is_told_while_rows_pend(artemis: RealBroker, queue: str, tmp_path: Path) -> None:
-    is_told_while_rows_pend(artemis, queue, tmp_path)
+def test_on_artemis_it_is_reported_while_rows_pend(artemis: RealBroker, queue: str, tmp_path: Path) -> None:
+    is_reported_while_rows_pend(artemis, queue, tmp_path)
 
 
-def test_on_broker_j_it_is_told_while_rows_pend(qpid: RealBroker, queue: str, tmp_path: Path) -> None:
-    is_told_while_rows_pend(qpid, queue, tmp_path)
+def test_on_broker_j_it_is_reported_while_rows_pend(qpid: RealBroker, queue: str, tmp_path: Path) -> None:
+    is_reported_while_rows_pend(qpid, queue, tmp_path)
 
 
 def test_on_artemis_a_queue_of_another_address_has_its_own(artemis: RealBroker, queue: str, tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 import redelivery
 from redelivery import MessageFormatError, SecurityError, UnsupportedError
 from redelivery.broker import BrokerConfig, EmbeddedBroker
-from redelivery.spark import browse
-from redelivery.spark.browse import BrowseReader
-from redelivery.spark.columns import Columns
-from redelivery.spark.options import BrowseOptions
-from redelivery.spark.rows import arrow_schema
+from redelivery.spark.options.query import BrowseOptions
+from redelivery.spark.read.inspect import browse
+from redelivery.spark.read.inspect.browse import BrowseReader
+from redelivery.spark.rows.columns import Columns
+from redelivery.spark.rows.schema import arrow_schema
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -75,8 +75,8 @@ def test_many_rows_are_several_batches(broker: EmbeddedBroker, url: str, monkeyp
 def test_a_batch_ends_where_its_bodies_are_enough(
     broker: EmbeddedBroker, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browse, "_BYTES", 1000)
-    send(broker, *[b"x" * 400] * 5)
+    monkeypatch.setattr(browse, "_BYTES", 10_000)
+    send(broker, *[b"x" * 4000] * 5)
     (partition,) = reader(url).partitions()
     assert [batch.num_rows for batch in reader(url).read(partition)] == [3, 2]
 

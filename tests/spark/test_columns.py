@@ -15,10 +15,11 @@ from tests.spark.column_rows import HALF, SENT, Source, received, row, rows
 
 from redelivery import Byte, Float, Long, Message, MessageFormatError, Queue, Short
 from redelivery.model.values import Body, Value
-from redelivery.spark import columns as columns_module
-from redelivery.spark.columns import Columns
-from redelivery.spark.property_texts import property_text
-from redelivery.spark.variants import decode
+from redelivery.spark.log.segments import SegmentWriter
+from redelivery.spark.rows import columns as columns_module
+from redelivery.spark.rows.columns import Columns
+from redelivery.spark.rows.property_strings import property_string
+from redelivery.spark.rows.variants import decode
 
 
 def test_each_header_has_its_column() -> None:
@@ -109,12 +110,12 @@ def test_the_group_is_among_the_properties() -> None:
     ],
 )
 def test_a_property_reads_as_in_java(value: Value, text: str | None) -> None:
-    assert property_text(value) == text
+    assert property_string(value) == text
 
 
 @given(st.floats(allow_nan=False) | st.floats(width=32, allow_nan=False).map(Float))
 def test_the_text_of_a_number_is_that_number(value: float) -> None:
-    text = property_text(value)
+    text = property_string(value)
     assert text is not None
     again = float(text.replace("Infinity", "inf"))
     assert (Float(again) if isinstance(value, Float) else again) == pytest.approx(value, rel=1e-7, abs=1e-44)
@@ -147,23 +148,23 @@ def test_drop_and_rows() -> None:
     for number in range(7):
         source = Source(b"x" * number, count=1 + number % 2, headers={"message_id": f"ID:{number}"})
         columns.add(received(source))
-    assert (len(columns), columns.size) == (7, 21)
-    assert columns.message_ids == [f"ID:{number}" for number in range(7)]
-    assert columns.redelivered == [False, True, False, True, False, True, False]
-    batches = columns.batches(rows=2, drop=[0, 3])
-    assert [batch.num_rows for batch in batches] == [2, 2, 1]
-    assert [each for batch in batches for each in batch.column("message_id").to_pylist()] == [
-        *("ID:1", "ID:2", "ID:4", "ID:5", "ID:6")
-    ]
+    assert (len(columns), columns.size) == (7, 21 + 7 * columns_module.ROW_BYTES)
+    assert [message_id for message_id, _ in columns.keys] == [f"ID:{number}" for number in range(7)]
+    assert len({digest for _, digest in columns.keys}) == 7
+    assert [batch.num_rows for batch in columns.batches(rows=2)] == [2, 2, 2, 1]
+    writer = SegmentWriter(columns.schema, "none", "a")
+    columns.write(writer, drop=[0, 3])
+    assert [message_id for message_id, _ in writer.keys] == ["ID:1", "ID:2", "ID:4", "ID:5", "ID:6"]
+    assert (writer.rows, writer.size) == (5, 18 + 5 * columns_module.ROW_BYTES)
     assert len(columns) == 7
-    assert columns.batches(drop=range(7)) == []
     columns.clear()
-    assert (len(columns), columns.size, columns.message_ids, columns.batches()) == (0, 0, [], [])
+    assert (len(columns), columns.size, columns.keys, columns.batches()) == (0, 0, [], [])
 
 
 def test_a_batch_of_large_bodies_is_cut_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "_BATCH_BYTES", 100)
     columns = Columns()
+    monkeypatch.setattr(columns_module, "ROW_BYTES", 0)
     for size in (101, 60, 40, 1, 250, 0, 99, 1):
         columns.add(Message(b"x" * size))
     batches = columns.batches(rows=6)

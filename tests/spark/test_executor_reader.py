@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from tests.spark.place import QUEUE, Place, texts
-from tests.spark.streams import ALL, drained, pickled, readers, rows
+from tests.spark.streams import ALL, drained, given_up_for_dead, pickled, readers, rows
 
 import redelivery
 from redelivery import ConfigError, ConnectError
-from redelivery.spark.batches import BatchFailedError
-from redelivery.spark.executor import ExecutorStreamReader
-from redelivery.spark.store import Tombstone
-from redelivery.spark.wal import FencedError, Wal
+from redelivery.spark.log.store.interface import Tombstone
+from redelivery.spark.log.wal import FencedError, Wal
+from redelivery.spark.read.attempts import BatchFailedError
+from redelivery.spark.read.executor import ExecutorStreamReader
 
 Made = Callable[..., ExecutorStreamReader]
 
@@ -82,7 +82,7 @@ def test_a_crash_before_the_commit_brings_no_row_twice(place: Place, reader: Mad
     assert place.left() == []
 
 
-def test_a_task_that_fails_gives_back_what_it_has(place: Place, reader: Made) -> None:
+def test_a_task_that_fails_releases_what_it_has(place: Place, reader: Made) -> None:
     place.send("a", "b")
     stream = reader(badMessages="fail", converter="tests.spark.place:shout")
     start = stream.initialOffset()
@@ -113,6 +113,7 @@ def test_the_older_of_two_queries_on_one_folder_is_fenced(place: Place, reader: 
     start = older.initialOffset()
     end = older.latestOffset(start, ALL)
     (share,) = older.partitions(start, end)
+    given_up_for_dead(older)
     newer.latestOffset(newer.initialOffset(), ALL)
     with pytest.raises(FencedError, match="process"):
         texts(pickled(older).read(share))
@@ -155,6 +156,7 @@ def test_a_batch_that_always_fails(place: Place, reader: Made) -> None:
     assert rows(failing, start, end) == ["a", "b"]
     with pytest.raises(BatchFailedError, match="maxBatchAttempts=1"):
         rows(failing, start, end)
+    failing.stop()
     assert rows(reader(maxBatchAttempts=1, onBatchFailure="deadLetter"), start, end) == []
     assert place.left("ActiveMQ.DLQ") == ["a", "b"]
 
@@ -184,6 +186,7 @@ def test_what_a_fenced_task_has_published_beyond_the_newer_plan_comes_again(
 
     def late(wal: Wal, seq: int, part: int, data: bytes) -> bool:
         monkeypatch.undo()
+        given_up_for_dead(older)
         plans.append(newer.initialOffset())
         plans.append(newer.latestOffset(plans[0], ALL))
         return publish(wal, seq, part, data)

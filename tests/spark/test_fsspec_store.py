@@ -16,52 +16,34 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("fsspec")
 
 import fsspec
+from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
-from tests.spark.wal_world import data, ids_of
+from tests.spark.wal_world import data, ids_of, in_doubt_ids
 
 from redelivery import ConfigError
-from redelivery.spark.fsspec_store import FsspecStore
-from redelivery.spark.store import SegmentStore, StoreError, Tombstone, check_create_if_absent, open_store
-from redelivery.spark.wal import Wal
+from redelivery.spark.log.store.fsspec_store import FsspecStore, _creates
+from redelivery.spark.log.store.interface import SegmentStore, StoreError, Tombstone, check_create_if_absent
+from redelivery.spark.log.store.opening import open_store
+from redelivery.spark.log.wal import Wal
 
 _S3 = [name for name in ("s3fs", "moto", "flask") if importlib.util.find_spec(name) is None]
 Place = tuple[str, dict[str, Any]]
 
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[dict[str, Any]]:
-    """The storage options of an S3 emulator with the bucket ``wal``."""
-    from moto.server import DomainDispatcherApplication, create_backend_app
-
-    # One request at a time: unlike S3, moto looks and then writes.
-    server = importlib.import_module("werkzeug.serving").make_server(
-        "127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False
-    )
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    options = {
-        "endpoint_url": f"http://127.0.0.1:{server.port}",
-        "key": "x",
-        "secret": "x",
-        "client_kwargs": {"region_name": "eu-west-1"},
-    }
-    fsspec.filesystem("s3", **options).mkdir("wal")
-    yield options
-    server.shutdown()
-    thread.join(20)
-    server.server_close()
+pytestmark = pytest.mark.together("S3")  # one emulator
 
 
-@pytest.fixture(
-    params=[
-        "memory",
-        pytest.param("s3", marks=pytest.mark.skipif(bool(_S3), reason=f"not installed: {', '.join(_S3)}")),
-    ]
-)
-def place(request: pytest.FixtureRequest) -> Place:
+_OBJECT_STORES = [
+    pytest.param(scheme, marks=pytest.mark.skipif(bool(_S3), reason=f"not installed: {', '.join(_S3)}"))
+    for scheme in ("s3", "s3a")
+]
+
+
+@pytest.fixture(params=["memory", *_OBJECT_STORES])
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
     if request.param == "memory":
+        monkeypatch.setattr(MemoryFileSystem, "redelivery_durable", True, raising=False)  # for as long as the test
         return f"memory://{uuid.uuid4().hex}", {}
-    return f"s3://wal/{uuid.uuid4().hex}", request.getfixturevalue("s3")
+    return f"{request.param}://wal/{uuid.uuid4().hex}", request.getfixturevalue("s3")
 
 
 @pytest.fixture
@@ -76,6 +58,7 @@ def test_the_first_wins(store: SegmentStore) -> None:
     assert store.get("seg/1") == b"first"
 
 
+@pytest.mark.parametrize("place", _OBJECT_STORES, indirect=True)  # fsspec's memory looks first, and writes then
 def test_of_eight_writers_one_wins(place: Place) -> None:
     for race in range(3):
         name, start, won = f"seg/{race}", threading.Barrier(8), list[int]()
@@ -123,7 +106,7 @@ def test_arrow_files_and_tombstones(store: SegmentStore) -> None:
     with pytest.raises(Tombstone, match=f"{store.location}/seg/2 is a tombstone"):
         store.open_arrow("seg/2")
     store.put_if_absent("seg/3", b"no arrow file")
-    with pytest.raises(StoreError, match=f"{store.location}/seg/3 is no Arrow file"):
+    with pytest.raises(StoreError, match=f"{store.location}/seg/3 is not an Arrow file"):
         store.open_arrow("seg/3")
 
 
@@ -137,7 +120,7 @@ def test_a_log(store: SegmentStore) -> None:
     assert again.watermark() == 3
     assert ids_of(again, 3) == ["m3"]
     assert ids_of(again, 2) is None
-    assert again.in_doubt_ids() == {"m1", "m2", "m3"}
+    assert in_doubt_ids(again) == {"m1", "m2", "m3"}
 
 
 @pytest.mark.skipif(bool(_S3), reason=f"not installed: {', '.join(_S3)}")
@@ -222,14 +205,30 @@ class TestRefused:
             FsspecStore(f"file://{tmp_path}")
 
     def test_one_that_is_not_known(self) -> None:
-        with pytest.raises(ConfigError, match=r"walLocation 'nosuch://x'.*Protocol not known: nosuch"):
+        with pytest.raises(ConfigError, match=r"walLocation='nosuch://x': nosuch: is not known to be durable"):
             open_store("nosuch://x")
 
-    @pytest.mark.skipif(importlib.util.find_spec("gcsfs") is not None, reason="gcsfs is installed")
-    def test_one_that_is_not_installed(self) -> None:
-        with pytest.raises(ConfigError, match=r"walLocation 'gs://x'.*gcsfs"):
-            open_store("gs://x")
+    @pytest.mark.parametrize(
+        ("url", "package"), [("gs://b/x", "gcsfs"), ("abfss://c@a.dfs.core.windows.net/x", "adlfs")]
+    )
+    def test_one_that_is_not_installed(self, url: str, package: str) -> None:
+        if importlib.util.find_spec(package) is not None:
+            pytest.skip(f"{package} is installed")
+        with pytest.raises(ConfigError, match=rf"walLocation '{url}' needs {package} .*: pip install {package}$"):
+            open_store(url)
 
+    @pytest.mark.skipif(bool(_S3), reason=f"not installed: {', '.join(_S3)}")
     def test_storage_options_that_do_not_fit(self) -> None:
-        with pytest.raises(ConfigError, match=r"walLocation 'github://x'"):
-            open_store("github://x", {"nonsense": 1})
+        with pytest.raises(ConfigError, match=r"walLocation 's3://b/x' with these storageOptions"):
+            open_store("s3://b/x", {"use_listings_cache": True})
+
+
+def test_azure_names_the_mode_among_its_other_keywords() -> None:
+    """adlfs sends a conditional PUT for ``mode="create"``, which its signature does not show."""
+
+    class Azure(AsyncFileSystem):
+        async def _pipe_file(self, path: str, value: bytes, overwrite: bool = True, **more: Any) -> None: ...
+
+    assert not _creates(Azure())
+    Azure.__module__ = "adlfs.spec"
+    assert _creates(Azure())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redelivery import ConfigError
-from redelivery.spark.offsets import DriverOffset, ExecutorOffset, parse_offset
+from redelivery.spark.read.offsets import DriverOffset, ExecutorOffset, parse_offset
 
 NUMBERS = st.integers(0, 2**53)
 

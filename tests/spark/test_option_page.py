@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.spark.option_page import BEGIN, END, PAGE, page, tables
 
-from redelivery.spark.option_table import OPTIONS
+from redelivery.spark.options.table import OPTIONS
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "spark-options"
 

@@ -14,9 +14,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from redelivery import Byte, Float, Long, Message, Queue, Short
-from redelivery.spark.columns import Columns
-from redelivery.spark.rows import arrow_schema, struct_type
-from redelivery.spark.segments import encode, segment_batches
+from redelivery.spark.log.segments import SegmentWriter, segment_batches
+from redelivery.spark.rows.columns import Columns
+from redelivery.spark.rows.schema import arrow_schema, struct_type
 
 COLUMNS = [
     *("message_id", "body", "body_type", "destination", "correlation_id", "reply_to", "type", "timestamp"),
@@ -52,7 +52,9 @@ def test_spark_reads_a_segment(spark: Any) -> None:
         columns = Columns(kind)
         columns.add(message)
         columns.add(Message(None))
-        files[kind] = encode(columns.batches(rows=1), columns.schema, "zstd", rows=2, attempt="a").to_pybytes()
+        writer = SegmentWriter(columns.schema, "zstd", "a")
+        columns.write(writer)
+        files[kind] = writer.finish().to_pybytes()
 
     class Reader(DataSourceReader):
         def __init__(self, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Segments: what was put in comes out, with what is said about it; what is no segment is refused."""
+"""Segments: what was put in comes out, with what is said about it; what is not a segment is refused."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 
 from redelivery import Message
-from redelivery.spark.columns import Columns
-from redelivery.spark.rows import arrow_schema
-from redelivery.spark.segments import (
+from redelivery.spark.log.segments import (
+    Extent,
     SegmentError,
-    encode,
+    SegmentWriter,
     segment_attempt,
     segment_batches,
-    segment_ids,
+    segment_extent,
+    segment_keys,
     segment_rows,
 )
-from redelivery.spark.store import StoreError
+from redelivery.spark.log.store.interface import DamagedError
+from redelivery.spark.rows.columns import Columns
+from redelivery.spark.rows.schema import arrow_schema
 
 
 def columns(ids: list[str | None]) -> Columns:
@@ -34,16 +36,28 @@ def columns(ids: list[str | None]) -> Columns:
     return found
 
 
+def encode(rows: Columns, compression: str = "zstd", attempt: str = "a") -> Any:
+    writer = SegmentWriter(rows.schema, compression, attempt)
+    rows.write(writer)
+    return writer.finish()
+
+
+def ids_in(reader: Any) -> list[str | None]:
+    return [message_id for message_id, _ in segment_keys(reader)]
+
+
 def written(compression: str = "zstd", ids: tuple[str | None, ...] = ("ID:1", None, "ID:3")) -> Any:
-    rows = columns(list(ids))
-    return encode(rows.batches(rows=2), rows.schema, compression, rows=len(ids), attempt="b7c1")
+    writer = SegmentWriter(arrow_schema(), compression, "b7c1")
+    for part in (ids[:2], ids[2:]):
+        columns(list(part)).write(writer)
+    return writer.finish()
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])
 def test_there_and_back(compression: str) -> None:
     reader = pa.ipc.open_file(written(compression))
-    assert (segment_rows(reader), segment_attempt(reader)) == (3, "b7c1")
-    assert segment_ids(reader) == ["ID:1", "ID:3"]
+    assert (segment_extent(reader), segment_attempt(reader)) == (Extent(3, 3 * 1200), "b7c1")
+    assert segment_keys(reader) == columns(["ID:1", None, "ID:3"]).keys
     batches = list(segment_batches(reader))
     assert [batch.num_rows for batch in batches] == [2, 1]
     assert batches == columns(["ID:1", None, "ID:3"]).batches(rows=2)
@@ -53,23 +67,39 @@ def test_there_and_back(compression: str) -> None:
 
 def test_it_is_compressed() -> None:
     rows = columns([f"ID:{number}" for number in range(100)])
-    sizes = [
-        encode(rows.batches(), rows.schema, compression, rows=100, attempt="a").size
-        for compression in ("none", "lz4", "zstd")
-    ]
+    sizes = [encode(rows, compression).size for compression in ("none", "lz4", "zstd")]
     assert sizes[0] > 100_000 > 10 * max(sizes[1:])
 
 
+def old_segment(*ids: str | None) -> Any:
+    """As the release before wrote it."""
+    rows = columns(list(ids))
+    sink = pa.BufferOutputStream()
+    schema = rows.schema.with_metadata({"v": "1", "rows": str(len(ids)), "attempt": "old"})
+    with pa.ipc.new_file(sink, schema) as writer:
+        for batch in rows.batches(rows=2):
+            writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def test_one_of_the_release_before_is_read() -> None:
+    reader = pa.ipc.open_file(old_segment("ID:1", None, "ID:3"))
+    assert (segment_rows(reader), segment_attempt(reader)) == (3, "old")
+    assert segment_extent(reader).size > 3000
+    assert segment_keys(reader) == [("ID:1", None), ("ID:3", None)], "known by their ids alone"
+    assert list(segment_batches(reader)) == columns(["ID:1", None, "ID:3"]).batches(rows=2)
+
+
 def test_a_segment_without_rows() -> None:
-    reader = pa.ipc.open_file(encode([], arrow_schema(), "zstd", rows=0, attempt="a"))
-    assert (segment_rows(reader), segment_ids(reader), list(segment_batches(reader))) == (0, [], [])
+    reader = pa.ipc.open_file(encode(columns([])))
+    assert (segment_rows(reader), segment_keys(reader), list(segment_batches(reader))) == (0, [], [])
 
 
 def test_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "0001.arrow"
     path.write_bytes(written().to_pybytes())
     with pa.memory_map(str(path)) as source:
-        assert segment_ids(pa.ipc.open_file(source)) == ["ID:1", "ID:3"]
+        assert ids_in(pa.ipc.open_file(source)) == ["ID:1", None, "ID:3"]
 
 
 def test_another_arrow_file_is_refused() -> None:
@@ -77,16 +107,16 @@ def test_another_arrow_file_is_refused() -> None:
     with pa.ipc.new_file(sink, arrow_schema()):
         pass
     reader = pa.ipc.open_file(sink.getvalue())
-    for ask in (segment_rows, segment_attempt, segment_ids, lambda each: list(segment_batches(each))):
-        with pytest.raises(SegmentError, match="is no segment"):
+    for ask in (segment_rows, segment_attempt, segment_keys, lambda each: list(segment_batches(each))):
+        with pytest.raises(DamagedError, match="is not a segment"):
             ask(reader)
 
 
 def test_a_newer_version_is_refused() -> None:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, arrow_schema().with_metadata({"v": "2", "rows": "0", "attempt": "a"})):
+    with pa.ipc.new_file(sink, arrow_schema().with_metadata({"v": "3", "attempt": "a"})):
         pass
-    with pytest.raises(StoreError, match="version 2"):
+    with pytest.raises(SegmentError, match=r"version 3, written by a newer release: install that release"):
         segment_rows(pa.ipc.open_file(sink.getvalue()))
 
 
@@ -95,5 +125,5 @@ def test_damage_is_an_error_of_ours() -> None:
     middle = len(data) // 3
     data[middle : middle + 64] = b"\xff" * 64
     reader = pa.ipc.open_file(pa.py_buffer(bytes(data)))
-    with pytest.raises(SegmentError, match="cannot be read"):
+    with pytest.raises(DamagedError, match="cannot be read"):
         list(segment_batches(reader))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,9 +23,11 @@ from redelivery import (
     TransactionRolledBackError,
 )
 from redelivery.broker import EmbeddedBroker
-from redelivery.spark.options import SinkOptions
-from redelivery.spark.sink import BatchWriter, Sent, StreamWriter
-from redelivery.spark.sink_rows import DEDUPE_ID
+from redelivery.spark.options.query import SinkOptions
+from redelivery.spark.write.rows import DEDUPE_ID
+from redelivery.spark.write.task import Sent
+from redelivery.spark.write.writers import BatchWriter, StreamWriter
+from redelivery.transports.dialects import detect
 
 SCHEMA = StructType([StructField("body", StringType())])
 QUERY = {"sql.streaming.queryId": "a1b2", "streaming.sql.batchId": "7"}
@@ -53,7 +56,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _run_as(monkeypatch: pytest.MonkeyPatch, partition: int, properties: Mapping[str, str] | None = None) -> None:
-    monkeypatch.setattr("redelivery.spark.sink.TaskContext", Task(partition, properties or {}))
+    monkeypatch.setattr("redelivery.spark.write.task.TaskContext", Task(partition, properties or {}))
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -104,10 +107,10 @@ def test_an_empty_task_connects_to_nothing() -> None:
     assert BatchWriter(nowhere, SCHEMA).write(iter([next(_batches("a")).slice(1)])) == Sent(0, 0, 0)
 
 
-def test_a_row_that_is_no_message_leaves_nothing_of_its_task(broker: EmbeddedBroker, url: str) -> None:
+def test_a_row_that_is_not_a_message_leaves_nothing_of_its_task(broker: EmbeddedBroker, url: str) -> None:
     columns = {"body": ["{}", "{}", "no json"], "body_type": ["text", "text", "map"]}
     schema = StructType([StructField(name, StringType()) for name in columns])
-    with pytest.raises(MessageFormatError, match="the body is no map") as error:
+    with pytest.raises(MessageFormatError, match="the body is not valid as body_type='map'") as error:
         BatchWriter(_options(url), schema).write(iter([pa.RecordBatch.from_pydict(columns)]))
     assert error.value.__notes__ == ["in row 2 of the task, counted from 0"]
     assert broker.queue_depth("orders") == 0
@@ -165,7 +168,7 @@ def test_what_is_sent_twice_has_the_same_ids(broker: EmbeddedBroker, url: str, m
     _run_as(monkeypatch, 3, QUERY)
     writer = StreamWriter(_options(url), SCHEMA)
     broker.faults.drop_after("COMMIT")
-    with pytest.raises(InDoubtError, match=f"consumers can tell by the property {DEDUPE_ID}"):
+    with pytest.raises(InDoubtError, match=f"consumers can recognise them by the property {DEDUPE_ID}"):
         writer.write(_batches("a", "b"))
     assert writer.write(_batches("a", "b")) == Sent(3, 2, 2)
     assert _ids(broker) == ["a1b2-7-3-0", "a1b2-7-3-1"] * 2
@@ -232,18 +235,33 @@ def test_a_task_of_many_rows_is_one_transaction(broker: EmbeddedBroker, url: str
     assert _bodies(broker) == bodies
 
 
-def test_where_there_are_no_transactions_every_send_is_confirmed(broker: EmbeddedBroker) -> None:
+@pytest.fixture
+def without_transactions(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a dialect over AMQP that has none, whose queues are named as the embedded broker's."""
+    found = detect._DIALECTS["rabbitmq"]
+    assert found.amqp is not None
+    plain = replace(found, amqp=replace(found.amqp, queue_prefix="", existing_queue_prefix=""))
+    monkeypatch.setattr(detect, "_DIALECTS", {**detect._DIALECTS, "rabbitmq": plain})
+    return "rabbitmq"
+
+
+def test_where_there_are_no_transactions_every_send_is_confirmed(
+    broker: EmbeddedBroker, without_transactions: str
+) -> None:
     bodies = [f"{number}" for number in range(1500)]
-    options = _options(broker.amqp_url, dialect="rabbitmq")
+    options = _options(broker.amqp_url, dialect=without_transactions)
     assert BatchWriter(options, SCHEMA).write(_batches(*bodies, size=400)).rows == 1500
-    assert _bodies(broker, "/queue/orders") == bodies
+    assert _bodies(broker) == bodies
 
 
 @pytest.mark.parametrize("count", [4, 1000])
-def test_a_refused_send_fails_the_task_where_there_are_no_transactions(broker: EmbeddedBroker, count: int) -> None:
+def test_a_refused_send_fails_the_task_where_there_are_no_transactions(
+    broker: EmbeddedBroker, without_transactions: str, count: int
+) -> None:
     broker.faults.error("SEND", "no room", nth=3)
+    options = _options(broker.amqp_url, dialect=without_transactions)
     with pytest.raises(JMSError, match="no room"):
-        BatchWriter(_options(broker.amqp_url, dialect="rabbitmq"), SCHEMA).write(_batches(*["a"] * count, size=500))
+        BatchWriter(options, SCHEMA).write(_batches(*["a"] * count, size=500))
 
 
 def test_writers_and_what_tasks_report_can_be_pickled(broker: EmbeddedBroker) -> None:
@@ -252,7 +270,7 @@ def test_writers_and_what_tasks_report_can_be_pickled(broker: EmbeddedBroker) ->
 
 
 def test_the_driver_says_in_one_line_what_was_sent(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "redelivery.spark.sink")
+    caplog.set_level(logging.INFO, "redelivery.spark.write.writers")
     sent = [Sent(0, 10, 100), Sent(1, 5, 50, repeated=True)]
     BatchWriter(_options("stomp://host"), SCHEMA).commit(sent)
     StreamWriter(_options("stomp://host"), SCHEMA).commit(sent, 4)
@@ -272,8 +290,8 @@ def test_the_driver_says_in_one_line_what_stays_sent(caplog: pytest.LogCaptureFi
 
 
 def test_a_message_that_was_read_goes_back_as_it_was(broker: EmbeddedBroker) -> None:
-    from redelivery.spark.columns import Columns
-    from redelivery.spark.rows import struct_type
+    from redelivery.spark.rows.columns import Columns
+    from redelivery.spark.rows.schema import struct_type
 
     original = Message([1, "two", 3.5], properties={"n": 1}, correlation_id="c", type="t", group_id="g")
     columns = Columns("variant")

@@ -15,10 +15,11 @@ from tests.faults.proxy import Cut, Proxy
 
 import redelivery
 from redelivery import InDoubtError, Message
-from redelivery.spark.options import SinkOptions
-from redelivery.spark.sink import BatchWriter, Sent
-from redelivery.spark.sink_rows import DEDUPE_ID
-from redelivery.testing.real import RealBroker
+from redelivery.spark.options.query import SinkOptions
+from redelivery.spark.write.rows import DEDUPE_ID
+from redelivery.spark.write.task import Sent
+from redelivery.spark.write.writers import BatchWriter
+from redelivery.testing.brokers.real import RealBroker
 
 SCHEMA = StructType([StructField("body", StringType()), StructField("properties", MapType(StringType(), StringType()))])
 
@@ -36,7 +37,7 @@ class _Task:
 
 @pytest.fixture(autouse=True)
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redelivery.spark.sink.TaskContext", _Task())
+    monkeypatch.setattr("redelivery.spark.write.task.TaskContext", _Task())
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_a_task_that_was_committed_before_succeeds_and_sends_nothing(
 ) -> None:
     writer = _writer(artemis, queue, jobId="load")
     assert writer.write(_rows("a", "b", "c")) == Sent(0, 3, 3)
-    with caplog.at_level(logging.WARNING, "redelivery.spark.sink"):
+    with caplog.at_level(logging.WARNING, "redelivery.spark.write.task"):
         assert writer.write(_rows("a", "b", "c")) == Sent(0, 3, 3, repeated=True)
     assert "an earlier attempt has committed these 3 rows" in caplog.text
     messages = _take(artemis, queue)

@@ -12,9 +12,9 @@ from pyspark.sql.functions import udf
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
-from redelivery.spark.sink_rows import DEDUPE_ID
 from redelivery.spark.source import DefaultSource
-from redelivery.testing.real import RealBroker
+from redelivery.spark.write.rows import DEDUPE_ID
+from redelivery.testing.brokers.real import RealBroker
 
 pytestmark = pytest.mark.timeout(180, func_only=True)
 
@@ -140,19 +140,19 @@ def test_when_a_write_fails_for_good_what_finished_tasks_sent_stays(
             raise RuntimeError("on purpose")
 
     def let_go_when_the_other_task_has_committed() -> None:
-        while not over.wait(0.02):
+        while not ended.wait(0.02):
             if broker.queue_depth("orders") == 1000:
                 Path(go).touch()
                 return
 
-    over = threading.Event()
+    ended = threading.Event()
     watcher = threading.Thread(target=let_go_when_the_other_task_has_committed)
     watcher.start()
     try:
         with pytest.raises(Exception, match="on purpose"):  # Spark's own class, which changes
             _write(_checked(jms, 2000, fail_always), broker.stomp_url)
     finally:
-        over.set()
+        ended.set()
         watcher.join()
     assert Path(go).exists()
     assert _bodies(broker) == list(range(1000))

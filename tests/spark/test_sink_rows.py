@@ -30,11 +30,11 @@ from pyspark.sql.types import (
 )
 
 from redelivery import ConfigError, InvalidDestinationError, Message, MessageFormatError, Queue, Topic
-from redelivery.spark.columns import Columns
-from redelivery.spark.options import SinkOptions
-from redelivery.spark.rows import struct_type
-from redelivery.spark.sink_rows import DEDUPE_ID, Outgoing, Rows, check_columns
-from redelivery.spark.variants import NO_NAMES, encode
+from redelivery.spark.options.query import SinkOptions
+from redelivery.spark.rows.columns import Columns
+from redelivery.spark.rows.schema import struct_type
+from redelivery.spark.rows.variants import NO_NAMES, encode
+from redelivery.spark.write.rows import DEDUPE_ID, Outgoing, Rows, check_columns
 
 _VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary())])
 
@@ -124,7 +124,7 @@ def test_unknown_columns_are_all_named_with_what_can_be_done() -> None:
 
 def test_a_column_that_is_there_twice_is_named() -> None:
     schema = StructType([StructField("body", StringType()), StructField("type", StringType())] * 2)
-    with pytest.raises(ConfigError, match="the column 'body' is there twice"):
+    with pytest.raises(ConfigError, match="the column 'body' occurs twice"):
         check_columns(schema, destination_given=True)
 
 
@@ -218,7 +218,7 @@ def test_what_a_broker_would_obey_is_not_sent_again_but_the_reasons_of_a_dead_le
 
 
 def test_a_row_that_is_no_message_is_named() -> None:
-    with pytest.raises(MessageFormatError, match="the body is no map") as error:
+    with pytest.raises(MessageFormatError, match="the body is not valid as body_type='map'") as error:
         _sent({"body": "{}", "body_type": "map"}, {"body": "no json", "body_type": "map"})
     assert error.value.__notes__ == ["in row 1 of the task, counted from 0"]
 

@@ -19,14 +19,9 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 from redelivery import ConfigError
-from redelivery.spark.local_store import LocalStore
-from redelivery.spark.store import (
-    Data,
-    StoreError,
-    Tombstone,
-    check_create_if_absent,
-    open_store,
-)
+from redelivery.spark.log.store.interface import Data, StoreError, Tombstone, check_create_if_absent
+from redelivery.spark.log.store.local_store import LocalStore
+from redelivery.spark.log.store.opening import open_store
 
 
 @pytest.fixture
@@ -107,7 +102,7 @@ def test_an_empty_file_is_a_tombstone(store: LocalStore) -> None:
 @pytest.mark.parametrize("content", [b"x", b"no arrow file" * 100, bytes(segment("a"))[:-20]])
 def test_what_is_no_arrow_file_is_named(store: LocalStore, content: bytes) -> None:
     store.put_if_absent("seg/1", content)
-    with pytest.raises(StoreError, match=rf"{store.location}/seg/1 is no Arrow file"):
+    with pytest.raises(StoreError, match=rf"{store.location}/seg/1 is not an Arrow file"):
         store.open_arrow("seg/1")
 
 
@@ -273,7 +268,7 @@ class TestTheProbe:
 
 WRITER = """
 import itertools, sys
-from redelivery.spark.local_store import LocalStore
+from redelivery.spark.log.store.local_store import LocalStore
 
 store = LocalStore(sys.argv[1])
 for number in itertools.count():

@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from tests.spark.broker_world import Queue, Session, attempt, fresh_ids
-from tests.spark.wal_world import Died, MemoryStore, WatchedStore, data, ids_of
+from tests.spark.broker_world import Queue, Session, attempt, beginning, receive_on
+from tests.spark.wal_world import Died, MemoryStore, WatchedStore, ids_of, in_doubt_ids
 
-from redelivery.spark.store import Tombstone
-from redelivery.spark.wal import Wal
+from redelivery.spark.log.store.interface import Tombstone
+from redelivery.spark.log.wal import Wal
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -43,7 +43,7 @@ class World:
             self.sink.append(rows)
 
     def check(self) -> None:
-        """What must hold whoever has just died."""
+        """What must hold whichever process has just died."""
         wal = Wal.open(self.files, check=False)
         mark = wal.watermark()
         committed = self.offsets[: self.done]
@@ -53,7 +53,7 @@ class World:
         used = set(rows) - set(
             ids for each in wal.segments() if each.seq > mark for ids in rows_of(wal, each.seq, each.part)
         )
-        assert self.queue.unsettled & used <= wal.in_doubt_ids(), "would come twice"
+        assert self.queue.unsettled & used <= in_doubt_ids(wal), "would give two rows"
 
     def check_end(self) -> None:
         assert sorted(row for batch in self.sink for row in batch) == sorted(self.queue.all)
@@ -162,24 +162,9 @@ class DriverLife(Life):
         return end if end > start else None
 
     def receive(self) -> None:
-        wal = self.wal
-        head = max([wal.watermark(), *(each.seq for each in wal.segments())])
-        for _ in range(3):
-            session = self.world.queue.session()
-            try:
-                ids = fresh_ids(wal, session, QUOTA)
-                self.step()
-                if ids:
-                    head += 1
-                    assert wal.publish(head, 0, data(f"{head}", *ids))
-                    wal.check_epoch(self.epoch)
-                self.step()
-                session.commit()
-                self.step()
-                if ids and self.answer():
-                    wal.confirm(head, 0)
-            finally:
-                session.close()
+        receive_on(
+            self.wal, self.world.queue, beginning(self.wal), self.epoch, self.step, answer=self.answer, batches=3
+        )
 
     def rows(self, start: int, end: int) -> list[str]:
         return [row for seq in range(start + 1, end + 1) for row in ids_of(self.wal, seq) or ["gone"]]

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from tests.spark.actors import Actor
-from tests.spark.broker_world import Queue, attempt, receive_on
-from tests.spark.wal_world import MemoryStore, WatchedStore, data, ids_of
+from tests.spark.broker_world import Beginning, Queue, attempt, beginning, receive_on
+from tests.spark.wal_world import MemoryStore, WatchedStore, data, ids_of, in_doubt_ids
 
-from redelivery.spark.wal import FencedError, Wal
+from redelivery.spark.log.wal import FencedError, Wal
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -45,24 +45,23 @@ class Scene:
         self.attached(pause).commit(self.committed, 1, retain=0)
 
     def old_runner(self, pause: Callable[[], None]) -> None:
-        self.receive(self.attached(pause), 0, self.old_epoch, pause)
+        self.receive(self.attached(pause), (0, ()), self.old_epoch, pause)
 
     def new_runner(self, pause: Callable[[], None]) -> None:
         wal = self.attached(pause)
         epoch = wal.take_epoch("new")
-        head = max([wal.watermark(), *(each.seq for each in wal.segments())])
-        self.receive(wal, head, epoch, pause)
+        self.receive(wal, beginning(wal), epoch, pause)
         self.read = [ids_of(wal, each.seq) or ["gone"] for each in wal.segments()]
         wal.commit_driver(len(self.read), 0, epoch=epoch)
 
-    def receive(self, wal: Wal, head: int, epoch: int, pause: Callable[[], None]) -> None:
+    def receive(self, wal: Wal, found: Beginning, epoch: int, pause: Callable[[], None]) -> None:
         try:
-            receive_on(wal, self.queue, head, epoch, pause)
+            receive_on(wal, self.queue, found, epoch, pause)
         except FencedError:
             return
 
     def come_again(self) -> set[str]:
-        return set(self.queue.waiting) - self.wal.in_doubt_ids()
+        return set(self.queue.waiting) - in_doubt_ids(self.wal)
 
 
 def orders(first: Callable[..., None], second: Callable[..., None]) -> Iterator[tuple[int, int, int]]:
@@ -93,7 +92,7 @@ def perform(one: Actor, other: Actor, turns: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
 @pytest.mark.parametrize("committed", [1, 2], ids=["of its batch", "of the next, after one that died"])
 def test_a_late_attempt_and_the_commit(published: bool, dies: bool, committed: int) -> None:
-    """Each message is in the batch, or comes again; never both, never neither."""
+    """Each message is in the batch, or is redelivered; never both, never neither."""
 
     def scene() -> Scene:
         return Scene(published=published, committed=committed)
@@ -135,14 +134,14 @@ def test_an_old_runner_and_the_new_one() -> None:
 @pytest.mark.parametrize("driver", [False, True])
 def test_ids_in_doubt_are_not_missed_during_a_commit(driver: bool) -> None:
     """They move from the segment, which is deleted, to their own file."""
-    found: list[frozenset[str]] = []
+    found: list[set[str]] = []
 
     def begin() -> tuple[Callable[..., None], Callable[..., None]]:
         now = Scene()
         now.wal.publish(1, 0, data("died", "m0"))
 
         def ask(pause: Any) -> None:
-            found.append(now.attached(pause).in_doubt_ids())
+            found.append(in_doubt_ids(now.attached(pause)))
 
         def commit_driver(pause: Any) -> None:
             now.attached(pause).commit_driver(1, 0)

@@ -15,11 +15,12 @@ pytest.importorskip("pyarrow")
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.run import forms
 from tests.spark.actors import Actor
-from tests.spark.broker_world import Queue, attempt, receive_on
+from tests.spark.broker_world import Queue, attempt, beginning, receive_on
 from tests.spark.wal_world import MemoryStore, WatchedStore, ids_of
 
-from redelivery.spark.wal import FencedError, Wal
+from redelivery.spark.log.wal import FencedError, Wal
 
 MESSAGES = 16
 STEPS = st.integers(1, 25)
@@ -173,12 +174,12 @@ class DriverZombies(Zombies):
             self.actors.append(self.committer)
         self.committer = None
         epoch = self.epoch = self.wal.take_epoch("x")
-        head = max([self.start_offset, self.wal.watermark(), *(each.seq for each in self.wal.segments())])
+        found = beginning(self.wal, self.start_offset)
 
         def play(pause: Any) -> None:
             wal = Wal.attach(self.store(pause), self.wal.identity)
             try:
-                receive_on(wal, self.queue, head, epoch, pause)
+                receive_on(wal, self.queue, found, epoch, pause)
             except FencedError:
                 return
 
@@ -226,7 +227,7 @@ class DriverZombies(Zombies):
 def machine(kind: type[Zombies]) -> Any:
     case = kind.TestCase
     case.settings = settings(
-        max_examples=80, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=forms.examples(80), stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
     )
     return case
 

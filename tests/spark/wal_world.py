@@ -8,21 +8,32 @@ from typing import Any
 
 import pyarrow as pa
 
-from redelivery.spark.segments import encode, segment_ids
-from redelivery.spark.store import Data, SegmentStore
-from redelivery.spark.wal import Wal
+from redelivery.spark.log.segments import SegmentWriter, segment_keys
+from redelivery.spark.log.store.interface import DamagedError, Data, SegmentStore
+from redelivery.spark.log.wal import Wal
+from redelivery.spark.rows.digests import Key
 
 SCHEMA = pa.schema([("message_id", pa.string())])
 
 
+def keys(*ids: str) -> list[Key]:
+    """Each id has its own digest."""
+    return [(each, each.encode().ljust(16)) for each in ids]
+
+
 def data(attempt: str, *ids: str) -> Any:
-    batch = pa.record_batch({"message_id": pa.array(ids, pa.string())}, SCHEMA)
-    return encode([batch], SCHEMA, "none", rows=len(ids), attempt=attempt)
+    writer = SegmentWriter(SCHEMA, "none", attempt)
+    writer.add(pa.record_batch({"message_id": pa.array(ids, pa.string())}, SCHEMA), keys(*ids), 100 * len(ids))
+    return writer.finish()
 
 
 def ids_of(wal: Wal, seq: int, part: int = 0) -> list[str] | None:
     reader = wal.reader(seq, part)
-    return None if reader is None else segment_ids(reader)
+    return None if reader is None else [str(message_id) for message_id, _ in segment_keys(reader)]
+
+
+def in_doubt_ids(wal: Wal, seq: int = 0, parts: int = 0) -> set[str]:
+    return {str(message_id) for each in wal.in_doubt(seq, parts).values() for message_id, _ in each.keys}
 
 
 class Now:
@@ -92,12 +103,15 @@ class MemoryStore(SegmentStore):
         return self.files.get(name)
 
     def open_arrow(self, name: str) -> Any:
-        from redelivery.spark.store import Tombstone
+        from redelivery.spark.log.store.interface import Tombstone
 
         content = self.files.get(name)
         if content == b"":
             raise Tombstone(f"{self.location}/{name} is a tombstone")
-        return None if content is None else pa.ipc.open_file(pa.BufferReader(content))
+        try:
+            return None if content is None else pa.ipc.open_file(pa.BufferReader(content))
+        except pa.ArrowInvalid as error:
+            raise DamagedError(f"{self.location}/{name} is not an Arrow file: {error}") from error
 
     def exists(self, name: str) -> bool:
         return name in self.files

@@ -125,7 +125,9 @@ def _slack_after(theirs: Event, ours: Event, slack: float, overlapping: bool) ->
     if ours["op"] in _DELAY_BEGINS:
         return earlier + float(ours["ms"])
     if "then" in ours:
-        return earlier
+        bounds = _bounds(theirs)
+        late = 0.0 if bounds is None or not overlapping else max(0.0, ours["ms"] - bounds[1])
+        return earlier + late
     if ours["op"] == "browse":  # recorded without its time
         return slack + float(ours["ms"])
     bounds = _bounds(theirs)

@@ -9,7 +9,7 @@ import pytest
 from tests.traces.runner import Runs
 from tests.traces.targets import TARGETS, Target
 
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 
 @pytest.fixture(scope="session")

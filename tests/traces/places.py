@@ -148,7 +148,7 @@ class OwnDeadLettersPlace(_Networked):
         return SharedDeadLetterStrategy(dead_letter_queue=self.physical(self._letters))
 
     def take_expired(self) -> None:
-        """What Classic has put on the queue that all share: who consumes it over STOMP is cut off (DESIGN.md §5)."""
+        """What Classic has put on the shared queue; it would cut off a STOMP consumer (docs/brokers/activemq.md)."""
         from tests.traces import amqp_reader
 
         amqp_reader.empty(self._url, DEAD_LETTERS)

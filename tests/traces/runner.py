@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tests.run import again
 from tests.traces.compare import LATE_MS, Mismatch, closest, only_late
 from tests.traces.courses import courses
 from tests.traces.differences import difference
@@ -54,7 +55,7 @@ class Outcome:
 
     @property
     def broker_failed(self) -> bool:
-        """Whether it may be a broker's own fault, which comes by chance (DESIGN.md §5).
+        """Whether it may be a broker's own fault, which comes by chance (docs/brokers/hornetq.md, rabbitmq.md).
 
         HornetQ drops a message for a consumer that it is still making, and has it again after the consumer's end.
         RabbitMQ 3.10 stops answering an AMQP session; the exception listener hears it when the session is closed.
@@ -88,6 +89,8 @@ def run(scenario: Scenario, target: Target, urls: Urls) -> Outcome:
     """Play it, as often as its course was left to chance; the first outcome with a problem, else the last."""
     for _ in range(min(scenario.repetitions, REPETITIONS if target.broker is None else 1)):
         for number in range(TRIES):
+            if number:
+                again.note(again.PLAYED)
             with _room(1 if number == 0 else SIDE_BY_SIDE):
                 outcome = _once(scenario, target, urls)
             by_chance = outcome.broker_failed and number < TRIES_OF_A_BROKER - 1

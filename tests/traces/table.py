@@ -1,17 +1,22 @@
-"""docs/traces.md: the outcome of every scenario at every target, and why it differs where it does."""
+"""docs/traces: the outcome of every scenario at every target as data, and by broker what differs, and why."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.traces.differences import FAULTS, REASONS, difference, missing
+from tests.traces.differences import FAULTS, REASONS, Difference, differences, missing
 from tests.traces.scenario import Scenario, scenarios
 from tests.traces.targets import TARGETS
 
-PAGE = Path(__file__).parents[2] / "docs" / "traces.md"
-EQUAL, DIFFERENT, EITHER, NOT_SHOWN = "=", "≠", "±", ""
+from redelivery.testing.brokers.specs import SPECS
+
+FOLDER = Path(__file__).parents[2] / "docs"
+EQUAL, DIFFERENT, EITHER, NOT_PLAYED = "equal", "different", "either", "not played"
+Cells = Mapping[tuple[str, str], str]  # outcomes by scenario and target
 
 _HEAD = """\
 # What the Java clients do, and what we do
@@ -27,8 +32,9 @@ AMQP on the broker that they were recorded on. Qpid JMS knows no delay and no li
 without a delay, and without a limit unless the scenario asks for one; outcomes of Qpid JMS for a message over the limit
 are our dead-letter strategies.
 
-This page is written by `.venv/bin/python scripts/trace-table` from a run; the tests hold every line of it.
-`=` equal, `≠` different, `±` by chance either, empty: not played there.
+[traces.csv](traces.csv) has one line for each scenario and target, and one for each further reason where an outcome has
+several. The pages of the brokers tell what differs there and why. All of it is written by `make nightly`
+(`.venv/bin/python scripts/trace-table`) from a run; the tests hold every line of it.
 
 """
 _NOTES = """
@@ -49,96 +55,133 @@ Each has a test of its own under the same number (`tests/traces/test_not_copied.
 
 
 def stated(scenario: Scenario, target: str) -> str:
-    """The cell that the table of differences claims."""
+    """The outcome that the table of differences claims."""
     if not TARGETS[target].plays(scenario):
-        return NOT_SHOWN
-    entry = difference(scenario, target)
-    if entry is None:
+        return NOT_PLAYED
+    entries = differences(scenario, target)
+    if not entries:
         return EQUAL
-    return EITHER if entry.chance else DIFFERENT
+    return EITHER if entries[0].chance else DIFFERENT
 
 
-def page(cells: Mapping[tuple[str, str], str]) -> str:
-    """The page for these outcomes, by scenario and target."""
-    targets = TARGETS.values()
-    played = [each for each in scenarios().values() if any(target.plays(each) for target in targets)]
-    return "".join(
-        (
-            _HEAD.format(recorded=len(scenarios()), played=len(played)),
-            _summary(cells),
-            _NOTES,
-            _faults(),
-            _scenarios(played, cells),
-            _left_out(),
-        )
-    )
+def files(cells: Cells) -> Mapping[Path, str]:
+    """Every file of the documentation for these outcomes."""
+    pages = {FOLDER / "traces" / f"{broker}.md": _page(broker, cells) for broker in _brokers()}
+    return {FOLDER / "traces.md": _index(cells), FOLDER / "traces.csv": _data(cells), **pages}
 
 
-def _summary(cells: Mapping[tuple[str, str], str]) -> str:
+def _index(cells: Cells) -> str:
+    played = [each for each in scenarios().values() if any(target.plays(each) for target in TARGETS.values())]
     lines = ["| target | equal | by chance either | different | not played |", "|---|---|---|---|---|"]
     for name, target in TARGETS.items():
         seen = Counter(cells[each, name] for each in scenarios())
-        lines.append(f"| {target.title} | {seen[EQUAL]} | {seen[EITHER]} | {seen[DIFFERENT]} | {seen[NOT_SHOWN]} |")
-    lines += ["", f"| reason of a difference | {' | '.join(TARGETS)} |", f"|---|{'---|' * len(TARGETS)}"]
-    for why, text in REASONS.items():
-        counts = " | ".join(str(_count(cells, target, why)) for target in TARGETS)
-        lines.append(f"| {why}: {text} | {counts} |")
-    return "\n".join(lines) + "\n"
+        numbers = " | ".join(str(seen[outcome]) for outcome in (EQUAL, EITHER, DIFFERENT, NOT_PLAYED))
+        lines.append(f"| [{target.title}](traces/{_broker(name)}.md) | {numbers} |")
+    faults = [f"| {number} | {java} | {ours} |" for number, (java, ours) in FAULTS.items()]
+    head = _HEAD.format(recorded=len(scenarios()), played=len(played))
+    return "".join((head, _text(lines), _NOTES, _FAULTS, _text(faults), _left_out_everywhere()))
 
 
-def _count(cells: Mapping[tuple[str, str], str], target: str, why: str) -> int:
-    entries = (difference(each, target) for each in scenarios().values() if cells[each.id, target] == DIFFERENT)
-    return sum(entry is not None and entry.why == why for entry in entries)
+def _data(cells: Cells) -> str:
+    """One line for each outcome, and for each further reason of it."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("scenario", "title", "target", "outcome", "reason", "what happens instead"))
+    for scenario in scenarios().values():
+        for target in TARGETS:
+            outcome = cells[scenario.id, target]
+            reasons = [(_label(each), each.instead) for each in differences(scenario, target)]
+            if outcome == NOT_PLAYED:
+                reasons = [("not played", _why_not_played(scenario, target))]
+            for reason in reasons or [("", "")]:
+                writer.writerow((scenario.id, scenario.title, target, outcome, *reason))
+    return text.getvalue()
 
 
-def _faults() -> str:
-    lines = [f"| {number} | {java} | {ours} |" for number, (java, ours) in FAULTS.items()]
-    return _FAULTS + "\n".join(lines) + "\n"
-
-
-def _scenarios(played: list[Scenario], cells: Mapping[tuple[str, str], str]) -> str:
+def _page(broker: str, cells: Cells) -> str:
+    """What differs at the targets of a broker, by reason; and what is not played there."""
+    targets = [name for name in TARGETS if _broker(name) == broker]
+    title = SPECS[broker].title if broker in SPECS else "The embedded broker"
     lines = [
+        f"# {title}: where scenarios differ from the Java client, and why",
         "",
-        "## Scenarios",
+        "Written by `make nightly`; [traces.md](../traces.md) tells how scenarios are played and compared, and numbers",
+        "the faults. Where an outcome has several reasons, the scenario stands under each of them.",
         "",
-        f"| scenario | {' | '.join(TARGETS)} | why, and what happens instead |",
-        f"|---|{'---|' * len(TARGETS)}---|",
     ]
-    for scenario in played:
-        results = " | ".join(cells[scenario.id, target] for target in TARGETS)
-        lines.append(f"| `{scenario.id}`: {_escaped(scenario.title)} | {results} | {_reasons(scenario)} |")
-    return "\n".join(lines) + "\n"
+    for why, text in REASONS.items():
+        rows = [row for row in _rows(targets, cells) if row[0] == why]
+        if rows:
+            lines += [f"## {why[0].upper()}{why[1:]}: {text}", "", "| what happens instead | at | scenarios |"]
+            lines += ["|---|---|---|"]
+            lines += [f"| {_escaped(instead)} | {at} | {names} |" for _, instead, at, names in rows]
+            lines += [""]
+    return _text(lines) + _left_out(targets)
 
 
-def _reasons(scenario: Scenario) -> str:
-    reasons: dict[str, list[str]] = {}
-    for target in TARGETS:
-        entry = difference(scenario, target) if TARGETS[target].plays(scenario) else None
-        if entry is not None:
-            why = f"fault {entry.fault}" if entry.fault else entry.why
-            reasons.setdefault(f"{why}: {entry.instead}", []).append(target)
-    shown = sum(TARGETS[target].plays(scenario) for target in TARGETS)
-    return "; ".join(
-        text if len(targets) == shown else f"{', '.join(targets)}: {text}" for text, targets in reasons.items()
-    )
+def _rows(targets: list[str], cells: Cells) -> Iterator[tuple[str, str, str, str]]:
+    """Why, what happens instead, at which targets, and in which scenarios."""
+    groups: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for scenario in scenarios().values():
+        for target in targets:
+            outcome = cells[scenario.id, target]
+            for each in differences(scenario, target) if outcome != NOT_PLAYED else ():
+                number = f"fault {each.fault}: " if each.fault else ""
+                by_chance = " (by chance)" if outcome == EITHER else ""
+                group = groups.setdefault((each.why, f"{number}{each.instead}"), {})
+                group.setdefault(f"`{scenario.id}`{by_chance}", []).append(target)
+    for (why, instead), found in groups.items():
+        same: dict[str, list[str]] = {}
+        for name, where in found.items():
+            same.setdefault(", ".join(f"`{target}`" for target in where), []).append(name)
+        for at, names in same.items():
+            yield why, instead, at, ", ".join(names)
 
 
-def _left_out() -> str:
-    everywhere: dict[str, list[str]] = {}
-    here: dict[tuple[str, str], list[str]] = {}
+def _left_out_everywhere() -> str:
+    found: dict[str, list[str]] = {}
     for scenario in scenarios().values():
         why = missing(scenario)
         if why is not None:
-            everywhere.setdefault(why, []).append(f"`{scenario.id}`")
-            continue
-        for name, target in TARGETS.items():
-            needed = next((need for need in scenario.needs if need in target.cannot), None)
-            if needed is not None:
-                here.setdefault((name, target.cannot[needed]), []).append(f"`{scenario.id}`")
-    lines = ["", "## Not played", "", "| at | because of | scenarios |", "|---|---|---|"]
-    lines += [f"| all | {why} | {', '.join(names)} |" for why, names in everywhere.items()]
-    lines += [f"| {name} | {why} | {', '.join(names)} |" for (name, why), names in here.items()]
-    return "\n".join(lines) + "\n"
+            found.setdefault(why, []).append(f"`{scenario.id}`")
+    lines = ["", "## Not played anywhere", "", "| because of | scenarios |", "|---|---|"]
+    return _text([*lines, *(f"| {why} | {', '.join(names)} |" for why, names in found.items())])
+
+
+def _left_out(targets: list[str]) -> str:
+    found: dict[tuple[str, str], list[str]] = {}
+    for scenario in scenarios().values():
+        for target in targets:
+            if missing(scenario) is None and any(need in TARGETS[target].cannot for need in scenario.needs):
+                found.setdefault((target, _why_not_played(scenario, target)), []).append(f"`{scenario.id}`")
+    if not found:
+        return ""
+    lines = ["## Not played", "", "| at | because of | scenarios |", "|---|---|---|"]
+    return _text([*lines, *(f"| `{name}` | {why} | {', '.join(names)} |" for (name, why), names in found.items())])
+
+
+def _why_not_played(scenario: Scenario, target: str) -> str:
+    found = missing(scenario)
+    if found is not None:
+        return found
+    cannot = TARGETS[target].cannot
+    return next((cannot[need] for need in scenario.needs if need in cannot), "not one of this target's scenarios")
+
+
+def _label(entry: Difference) -> str:
+    return f"fault {entry.fault}" if entry.fault else entry.why
+
+
+def _broker(target: str) -> str:
+    return TARGETS[target].broker or "embedded"
+
+
+def _brokers() -> list[str]:
+    return list(dict.fromkeys(map(_broker, TARGETS)))
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where scenarios are played: one `Target` for each column of docs/traces.md."""
+"""Where scenarios are played: one `Target` for each that docs/traces.csv names."""
 
 from __future__ import annotations
 

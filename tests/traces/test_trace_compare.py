@@ -173,6 +173,16 @@ def test_our_own_count_on_a_copy_must_agree_with_its_cause() -> None:
     assert [each.kind for each in compare(POISONED, wrong, Sight())] == ["end"]
 
 
+def test_what_follows_a_late_callback_is_not_early() -> None:
+    """The delay of m1 has run meanwhile; only that the callback itself was late is told, which is played again."""
+    trace = scenarios()["listener-transacted-rollback-nonblocking"].traces[0]
+    held_up = replayed(trace, lambda events: (events[2].update(ms=events[2]["ms"] + 200), events[3].update(ms=0.0)))
+    early = replayed(trace, lambda events: events[3].update(ms=0.0))
+
+    assert [each.kind for each in compare(trace, held_up, Sight(), overlapping=True)] == ["late"]
+    assert [each.kind for each in compare(trace, early, Sight(), overlapping=True)] == ["early"]
+
+
 def test_an_exception_listener_that_heard_too_much_differs() -> None:
     assert [each.kind for each in compare(POISONED, replace(replayed(POISONED), heard=1), Sight())] == ["heard"]
 

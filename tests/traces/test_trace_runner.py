@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from tests.run import again
 from tests.traces import runner
 from tests.traces.compare import compare
 from tests.traces.runner import TRIES, TRIES_OF_A_BROKER, Outcome
@@ -86,7 +87,10 @@ def test_it_is_played_again_a_few_times_and_then_fails(
         outcomes.append(outcome(target, next(left)))
         return outcomes[-1]
 
+    counted: list[str] = []
     monkeypatch.setattr(runner, "_once", once)
+    monkeypatch.setattr(again, "note", counted.append)
     last = runner.run(SCENARIO, TARGETS[target], {})
     assert len(outcomes) == played
+    assert counted == [again.PLAYED] * (played - 1)
     assert last is outcomes[-1]

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pytest
+
+pytest.importorskip("proton")  # with its reason, the files are skipped that need this one
+
 import proton
 from proton import Described, symbol, uint, ulong
 

@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
+pytest.importorskip("proton")  # with its reason, the files are skipped that need this one
+
 import proton
 from proton import Described, symbol
 from tests.transports import scripted
@@ -30,14 +34,21 @@ from tests.transports.amqp_frames import (
 )
 from tests.transports.scripted import TIMEOUT
 
+_NO_END = 0x7FFFFFFF
+
 
 @dataclass
 class PeerEnd:
-    """The peer's end of one connection."""
+    """The peer's end of one connection.
+
+    Attributes:
+        window: transfers that each session may send in all.
+    """
 
     sock: socket.socket
     taken: list[Frame] = field(default_factory=list)
     flows: list[Frame] = field(default_factory=list)
+    window: int = _NO_END
 
     def __post_init__(self) -> None:
         self.sock.settimeout(TIMEOUT)
@@ -141,14 +152,13 @@ class PeerEnd:
     # sessions and links
 
     def begun(self, frame: Frame) -> Frame:
-        window = 0x7FFFFFFF
         self.send(
             "begin",
             frame.channel,
             remote_channel=frame.channel,
             next_outgoing_id=0,
-            incoming_window=window,
-            outgoing_window=window,
+            incoming_window=self.window,
+            outgoing_window=_NO_END,
         )
         self._ids[frame.channel] = 0
         return frame
@@ -173,6 +183,12 @@ class PeerEnd:
         """Credit for a sender."""
         self._flow(link, link_credit=credit, delivery_count=delivery_count)
 
+    def open_window(self, channel: int) -> None:
+        """The session may send on."""
+        self.window = _NO_END
+        fields = {"next_incoming_id": 0, "incoming_window": _NO_END, "next_outgoing_id": 0, "outgoing_window": _NO_END}
+        self.send("flow", channel, **fields)
+
     def drained(self, link: Frame, delivery_count: int) -> None:
         """All that a receiver has asked for, as far as there was any, has come."""
         self._flow(link, link_credit=0, delivery_count=delivery_count, drain=True)
@@ -182,9 +198,9 @@ class PeerEnd:
             "flow",
             link.channel,
             next_incoming_id=0,
-            incoming_window=0x7FFFFFFF,
+            incoming_window=self.window,
             next_outgoing_id=self._ids[link.channel],
-            outgoing_window=0x7FFFFFFF,
+            outgoing_window=_NO_END,
             handle=link["handle"],
             **fields,
         )

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from redelivery.model.destinations import Destination, Queue
-from redelivery.transports.amqp.encoding import write_list, write_map, write_symbol
-from redelivery.transports.amqp.messages import AmqpDelivery
+from redelivery.transports.amqp.codec.encoding import write_list, write_map, write_symbol
+from redelivery.transports.amqp.codec.messages import AmqpFormat
+from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.base import Link
 from redelivery.transports.dialects import activemq
 from redelivery.transports.dialects.dialect import AmqpDialect
@@ -20,7 +21,13 @@ proton = pytest.importorskip("proton")
 def delivery(
     raw: bytes | bytearray, dialect: AmqpDialect = activemq.AMQP, destination: Destination | None = None
 ) -> AmqpDelivery:
-    receiver: Any = SimpleNamespace(link=Link(destination or Queue("orders")), dialect=dialect)
+    link = Link(destination or Queue("orders"))
+    receiver: Any = SimpleNamespace(
+        link=link,
+        dialect=dialect,
+        format=AmqpFormat(dialect, link.destination),
+        table=SimpleNamespace(broker="broker:5672"),
+    )
     return AmqpDelivery(raw, receiver, "handle")
 
 

@@ -32,6 +32,10 @@ class Place:
         self._used.add(f"{self.queue}.{suffix}")
         return f"{self.queue}.{suffix}"
 
+    def forget(self) -> None:
+        """The test has emptied its queues itself, which no plain consumer can."""
+        self._used.clear()
+
     def client(self, **options: Any) -> Client:
         """A transport."""
         address = self._address
@@ -79,7 +83,7 @@ class Place:
         session.attach(queue or self.queue, **options)
         found: list[Any] = []
         while (delivery := session.receive(TIMEOUT if len(found) < at_least else wait)) is not None:
-            session.channel.accept([delivery], lazy=False)
+            session.channel.accept([delivery], batched=False)
             found.append(delivery)
         session.do(session.channel.close())
         client.transport.close()
@@ -104,7 +108,7 @@ def held(session: Session, number: int) -> list[Any]:
     for _ in range(number):
         delivery = session.receive()
         assert delivery is not None, f"no message after {len(deliveries)}"
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
         deliveries.append(delivery)
     return deliveries
 

@@ -10,19 +10,27 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from redelivery.client.flows import run
-from redelivery.model.destinations import Destination
-from redelivery.model.destinations import destination as as_destination
+from redelivery.client.sync.driver import run
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, T, TransportOptions
 from redelivery.transports.stomp.adapter import StompTransport
-from redelivery.transports.stomp.frames import Frame, encode
-from redelivery.transports.stomp.reader import FrameReader
+from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.codec.reader import FrameReader
 from redelivery.transports.wire.clock import monotonic
 
 TIMEOUT = 5.0
+SHARING = "redelivery/1"  # a server on which the sessions of a connection share its socket
+
+
+def as_destination(destination: str | Destination) -> Destination:
+    """A name without a scheme is a queue's, whatever it holds."""
+    if isinstance(destination, str) and "://" not in destination:
+        return Queue(destination)
+    return parse(destination)
 
 
 class BrokerEnd:
@@ -118,7 +126,8 @@ class ScriptedBroker:
 
     def _follow(self, sock: socket.socket) -> None:
         try:
-            end = BrokerEnd(sock if self._tls is None else self._tls.wrap_socket(sock, server_side=True))
+            sock = sock if self._tls is None else self._tls.wrap_socket(sock, server_side=True)
+            end = BrokerEnd(sock)
             self.ends.append(end)
             self._script(end)
         except OSError:
@@ -126,7 +135,7 @@ class ScriptedBroker:
         except BaseException as problem:  # noqa: BLE001  # shown by the test's thread
             self.problems.append(problem)
         finally:
-            (self.ends[-1].sock if self._tls is not None and self.ends else sock).close()
+            sock.close()
 
     def __enter__(self) -> Self:
         return self

@@ -86,7 +86,7 @@ def browse(session: Session, link: Link) -> list[str]:
     found: list[str] = []
     more = True
     while more:
-        more = session.do(session.channel.look(link))
+        more = session.do(session.channel.browse_more(link))
         found += [each.header("message_id").rpartition(":")[2] for each in session.inbox]
         session.inbox.clear()
     return found
@@ -176,7 +176,7 @@ def test_a_question_that_is_never_answered_is_a_time_out() -> None:
         session = client.session()
         link = session.attach(browse=True)
         with pytest.raises(RequestTimeoutError):
-            session.do(session.channel.look(link), timeout=0.1)
+            session.do(session.channel.browse_more(link), timeout=0.1)
 
 
 @pytest.mark.parametrize("product", ["RabbitMQ", "Something"])
@@ -225,4 +225,4 @@ def test_a_lost_connection_is_no_end() -> None:
         session = client.session()
         link = session.attach(browse=True)
         with pytest.raises(ConnectionLostError):
-            session.do(session.channel.look(link))
+            session.do(session.channel.browse_more(link))

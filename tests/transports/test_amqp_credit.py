@@ -34,7 +34,7 @@ class Feeder:
         self.product = product
         self.sent = 0
         self.most = 0  # that was sent and not handed out
-        self.handed_out = 0
+        self.dispatched = 0
 
     def __call__(self, end: PeerEnd) -> None:
         end.log_in(self.product)
@@ -59,8 +59,8 @@ def test_any_batch_is_held_by_any_window(prefetch: int, number: int) -> None:
         for each in range(1, number + 1):
             delivery = session.receive()
             assert delivery.header("message_id").endswith(f"m{each}")
-            session.channel.handed_out(delivery)
-            session.channel.handed_out(delivery)  # again, after a rollback: counts once
+            session.channel.dispatched(delivery)
+            session.channel.dispatched(delivery)  # again, after a rollback: counts once
         limits = [granted(flow) for flow in peer.peers[0].flows]
     assert limits[0] == prefetch
     assert max(limits) <= number + prefetch
@@ -73,7 +73,7 @@ def test_five_thousand_messages_are_held_in_one_batch() -> None:
         session = client.session(AckMode.TRANSACTED)
         assert session.attach(prefetch=1000).prefetch == 200  # Classic pages so many, and then sleeps
         for _ in range(number):
-            session.channel.handed_out(session.receive())
+            session.channel.dispatched(session.receive())
 
 
 def test_what_is_not_handed_out_gets_no_more_than_the_window() -> None:
@@ -82,10 +82,10 @@ def test_what_is_not_handed_out_gets_no_more_than_the_window() -> None:
         session.attach(prefetch=10)
         deliveries = session.receive_many(10)
         for delivery in deliveries[:4]:
-            session.channel.handed_out(delivery)
+            session.channel.dispatched(delivery)
         session.receive(0.1)
         assert [granted(flow) for flow in peer.peers[0].flows] == [10]
-        session.channel.handed_out(deliveries[4])
+        session.channel.dispatched(deliveries[4])
         session.receive(0.05)
         session.until(lambda: len(peer.peers[0].flows) == 2)
         assert granted(peer.peers[0].flows[1]) == 15
@@ -100,8 +100,8 @@ def test_an_acknowledgement_makes_room_as_handing_out_does() -> None:
         session = client.session()
         session.attach(prefetch=4)
         for delivery in session.receive_many(4):
-            session.channel.handed_out(delivery)
-            session.channel.accept([delivery], lazy=False)  # once for both
+            session.channel.dispatched(delivery)
+            session.channel.accept([delivery], batched=False)  # once for both
         session.until(lambda: len(peer.peers[0].flows) >= 3)
         assert [granted(flow) for flow in peer.peers[0].flows[:3]] == [4, 6, 8]
 
@@ -184,7 +184,7 @@ def test_fetch_brings_what_there_is_and_gives_the_credit_again() -> None:
         link = session.attach(prefetch=10)
         session.do(session.channel.fetch(link))
         assert len(session.inbox) == 2
-        session.channel.handed_out(session.inbox.popleft())
+        session.channel.dispatched(session.inbox.popleft())
         session.do(session.channel.fetch(link))
         assert len(session.inbox) == 1
         client.transport.close()
@@ -204,7 +204,7 @@ def test_a_drain_that_is_used_up_needs_no_flow_to_say_so() -> None:
         link = session.attach(prefetch=1)
         for _ in range(3):
             session.do(session.channel.fetch(link))
-            session.channel.handed_out(session.inbox.popleft())
+            session.channel.dispatched(session.inbox.popleft())
         client.transport.close()
 
 
@@ -317,7 +317,7 @@ def test_an_empty_transfer_is_a_message_that_says_it_cannot_be_read() -> None:
         session.attach()
         delivery = session.receive()
         assert delivery.wire_count() == 1
-        session.channel.accept([delivery], lazy=False)
+        session.channel.accept([delivery], batched=False)
         client.transport.close()
 
 

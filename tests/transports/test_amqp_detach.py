@@ -16,6 +16,7 @@ from redelivery.model.errors import (
     RequestTimeoutError,
 )
 from redelivery.model.modes import AckMode
+from redelivery.transports.wire.clock import monotonic
 
 ARTEMIS = "apache-activemq-artemis"
 
@@ -44,10 +45,10 @@ def test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_
         session = client.session(AckMode.CLIENT)
         link = session.attach()
         seen, *_ = session.receive_many(3)
-        session.channel.handed_out(seen)
+        session.channel.dispatched(seen)
         session.do(session.channel.detach(link))
         with pytest.raises(JMSError, match="is closed"):
-            session.channel.accept([seen], lazy=True)
+            session.channel.accept([seen], batched=True)
     outcomes = {
         "RabbitMQ": [],  # its session's end gives them back, at once and in order
         "some other": ["released"] * 3,
@@ -77,7 +78,7 @@ def test_rabbitmqs_session_is_ended_when_the_broker_has_written_all_of_it() -> N
         link = session.attach()
         session.do(session.channel.detach(link))
         transport: Any = client.transport
-        assert list(transport._connection.endpoints.values()) == []
+        assert list(transport._connection.protocol.table.endpoints.values()) == []
 
 
 @pytest.mark.parametrize("product", [ARTEMIS, "RabbitMQ", "ActiveMQ"])
@@ -132,3 +133,35 @@ def test_what_is_given_back_cannot_come_to_the_same_link_again() -> None:
         client.transport.close()
     assert names[names.index("credit 0") :] == ["credit 0", "disposition", "detach"]
     assert "disposition" not in names[: names.index("credit 0")]
+
+
+@pytest.mark.parametrize(
+    ("product", "way"), [("RabbitMQ", "session"), ("RabbitMQ", "consumer"), ("ActiveMQ", "session")]
+)
+def test_an_end_that_the_broker_does_not_answer_is_waited_for_briefly_where_it_loses_answers(
+    product: str, way: str
+) -> None:
+    """RabbitMQ answers the detach and then, now and then, not the end, which has ended the session all the same."""
+
+    def then(end: PeerEnd) -> None:
+        while (frame := end.take("detach", "disposition", "end", "flow")).name != "end":
+            if frame.name == "detach":
+                end.agree_to_end(frame)
+            elif frame.name == "flow" and frame["drain"]:
+                end.drained(end.taken[-2], 100)
+        over.wait(TIMEOUT)
+
+    over = threading.Event()
+    with ScriptedPeer(with_messages(0, then, product)) as peer, Client(peer.port) as client:
+        session = client.session(AckMode.CLIENT)
+        link = session.attach()
+        began = monotonic()
+        session.do(session.channel.close() if way == "session" else session.channel.detach(link), timeout=2.5)
+        took = monotonic() - began
+        over.set()
+        if product == "RabbitMQ":
+            assert 0.9 < took < 2
+            assert client.errors == []
+        else:
+            assert took > 2.4
+            assert isinstance(client.errors[0], RequestTimeoutError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,8 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.transports.wire.housekeeping import housekeeper
+from redelivery.model.errors import ConnectionLostError
+from redelivery.transports.wire.threads.housekeeping import housekeeper
 
 EMPTY = b"\x00\x00\x00\x08\x02\x00\x00\x00"
 
@@ -76,7 +78,77 @@ def test_a_peer_that_is_silent_is_lost() -> None:
         began = time.monotonic()
         assert client.lost_event.wait(TIMEOUT)
         assert time.monotonic() - began > 0.25
-        assert "local-idle-timeout expired" in str(client.lost[0])
+        assert re.search(r"was silent for 0\.\d+ s; the idle time-out is 0\.3 s", str(client.lost[0]))
+        over.set()
+
+
+@pytest.mark.parametrize("request_of", ["send", "attach", "drain"])
+def test_a_peer_that_is_silent_while_it_works_on_a_request_is_not_lost(request_of: str) -> None:
+    """ActiveMQ Classic says nothing for as long as it works on the discharge of a large transaction."""
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        if request_of == "attach":
+            frame = end.take("attach")
+            time.sleep(1.2)
+            end.agree(frame)
+        elif request_of == "send":
+            end.attached()
+            frame = end.take("transfer")
+            time.sleep(1.2)
+            end.settle(frame)
+        else:
+            link = end.attached()
+            while not end.take("flow")["drain"]:
+                pass
+            time.sleep(1.2)
+            end.drained(link, 100)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port, heartbeat=0.15, request_timeout=5) as client:
+        session = client.session()
+        if request_of == "send":
+            assert session.send(text()) is None
+        else:
+            link = session.attach()
+            if request_of == "drain":
+                session.do(session.channel.fetch(link))
+        assert client.lost == []
+
+
+def test_a_peer_that_is_dead_is_lost_though_an_answer_is_awaited() -> None:
+    over = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.take("transfer")
+        over.wait(TIMEOUT)
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port, heartbeat=0.15, request_timeout=0.5)
+        session = client.session()
+        answer = session.post(text())
+        began = time.monotonic()
+        assert client.lost_event.wait(TIMEOUT)
+        assert 0.7 < time.monotonic() - began < 2.5  # the idle time-out of 0.3 s, and the time of a request
+        assert isinstance(answer.error, ConnectionLostError)
+        over.set()
+
+
+def test_a_peer_that_is_silent_after_its_answer_has_the_idle_time_out_again() -> None:
+    over = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.settle(end.take("transfer"))
+        over.wait(TIMEOUT)
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port, heartbeat=0.15, request_timeout=30)
+        assert client.session().send(text()) is None
+        assert client.lost_event.wait(1.5)
         over.set()
 
 
@@ -92,7 +164,7 @@ def test_messages_that_nobody_takes_are_signs_of_life() -> None:
     with ScriptedPeer(script) as peer, Client(peer.port, heartbeat=0.3) as client:
         session = client.session()
         session.attach()
-        assert not client.lost_event.wait(0.9)
+        assert not client.lost_event.wait(0.9), client.lost
         assert len(session.receive_many(10)) == 10
 
 

@@ -203,8 +203,8 @@ def test_a_consumer_that_the_broker_ends_is_told_and_the_others_live_on(closed: 
         assert session.ended[0][0] is link
         assert isinstance(session.ended[0][1], InvalidDestinationError)
         with pytest.raises(JMSError, match=r"cannot be acknowledged any more: .*queue deleted"):
-            session.channel.accept([first], lazy=False)
-        session.channel.accept([second], lazy=False)
+            session.channel.accept([first], batched=False)
+        session.channel.accept([second], batched=False)
         session.do(session.channel.detach(link))  # nothing is left to do
         client.transport.close()
 

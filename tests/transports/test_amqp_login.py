@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from proton import symbol
-from tests.transports.amqp_frames import HEADER, SASL_HEADER
+from tests.transports.amqp_frames import HEADER, SASL_HEADER, frame_bytes
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 from tests.transports.scripted import TIMEOUT
@@ -26,7 +26,7 @@ from redelivery.model.errors import (
     SecurityError,
     UnsupportedError,
 )
-from redelivery.testing.ports import free_ports
+from redelivery.testing.brokers.ports import free_ports
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 
@@ -108,13 +108,13 @@ def test_a_broker_whose_amqp_cannot_settle_is_refused_and_the_connection_closed(
     ("options", "named"),
     [
         ({"scheme": "stomp"}, "stomp:// is not AMQP"),
-        ({"params": {"amqp.maxFrameSize": "511"}}, "amqp.maxFrameSize='511' is no whole number from 512"),
+        ({"params": {"amqp.maxFrameSize": "511"}}, "amqp.maxFrameSize='511' is not a whole number from 512"),
         ({"params": {"amqp.maxFrameSize": "9999999999"}}, "amqp.maxFrameSize="),
         ({"params": {"amqp.idleTimeout": "-1"}}, "amqp.idleTimeout='-1'"),
         ({"params": {"amqp.idleTimeout": "9" * 5000}}, "amqp.idleTimeout="),
         (
             {"params": {"transport.trustAll": "true"}},
-            "'transport.trustAll' is no option of amqp://; those are amqp.vhost",
+            "unknown option 'transport.trustAll' of amqp://; known are amqp.vhost",
         ),
         ({"params": {"amqp.saslMechanisms": "PLAIN"}}, "PLAIN needs a username"),
         ({"username": "ann", "password": "s3cret\0"}, "NUL"),
@@ -142,7 +142,7 @@ def test_without_the_package_it_says_how_to_get_it() -> None:
     run = subprocess.run(  # noqa: S603  # a text of ours
         [sys.executable, "-c", _WITHOUT_PROTON], capture_output=True, text=True, timeout=30, check=True
     )
-    assert "pip install 'redelivery[amqp]'" in run.stdout
+    assert "pip install '.[amqp]'" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,14 @@ def test_without_the_package_it_says_how_to_get_it() -> None:
         (b"\x00\x00\x01\x3c\x01ActiveMQ\x00\x00\x00\x0c", "OpenWire"),
         (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "HTTP"),
         (b"\x15\x03\x03\x00\x02\x02\x16", "TLS"),
-        (b"ERROR\nmessage:Unknown STOMP action\n\n\0", "says b'ERROR"),
+        (b"ERROR\nmessage:Unknown STOMP action\n\n\0", "speaks STOMP: use stomp://"),
+        (b"CONNECTED\nversion:1.2\n\n\0", "speaks STOMP: use stomp://"),
         (b"AMQP\x00\x00\x09\x01", "speaks AMQP 0-9-1"),
         (b"AMQP\x01\x01\x00\x09", "speaks AMQP 0-9-1"),
         (HEADER, "does not log in by SASL"),
-        (SASL_HEADER + b"\x00\x00\x00\x08\x02\x00\x00\x00", "no frame of SASL"),
-        (SASL_HEADER + b"\x7f\xff\xff\xff\x02\x01\x00\x00", "no frame of SASL"),
-        (SASL_HEADER + b"\x00\x00\x00\x0a\x02\x01\x00\x00\x00\x53", "no frame of SASL"),
+        (SASL_HEADER + b"\x00\x00\x00\x08\x02\x00\x00\x00", "not a SASL frame"),
+        (SASL_HEADER + b"\x7f\xff\xff\xff\x02\x01\x00\x00", "not a SASL frame"),
+        (SASL_HEADER + b"\x00\x00\x00\x0a\x02\x01\x00\x00\x00\x53", "not a SASL frame"),
         (SASL_HEADER + b"\x00\x00\x00\x0c\x02\x01\x00\x00\x00\x53\x41\x45", "unexpected in SASL"),
         (SASL_HEADER + b"\x00\x00\x00\x0c\x02\x01\x00\x00\x00\x53\x42\x45", "unexpected in SASL"),
     ],
@@ -184,7 +185,18 @@ def another_header_after_the_login(end: PeerEnd) -> None:
     end.goodbye()
 
 
-@pytest.mark.parametrize("script", [nonsense_after_the_login, another_header_after_the_login])
+def a_frame_for_no_channel_with_the_open(end: PeerEnd) -> None:
+    end.sasl("ANONYMOUS")
+    end.header()
+    end.take("open")
+    wrong = frame_bytes("disposition", 9, role=True, first=0, settled=True)
+    end.write(frame_bytes("open", 0, container_id="peer") + wrong)
+    end.goodbye()
+
+
+@pytest.mark.parametrize(
+    "script", [nonsense_after_the_login, another_header_after_the_login, a_frame_for_no_channel_with_the_open]
+)
 def test_what_breaks_the_protocol_fails_the_opening(script: Callable[[PeerEnd], None]) -> None:
     with ScriptedPeer(script) as peer, pytest.raises(ProtocolError, match="amqp:"):
         Client(peer.port)

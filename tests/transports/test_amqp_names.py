@@ -6,7 +6,7 @@ import pytest
 
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.errors import UnsupportedError
-from redelivery.transports.amqp.names import capability, from_address, kind_of, to_address
+from redelivery.transports.amqp.codec.names import capability, from_address, kind_of, to_address
 from redelivery.transports.dialects import activemq, artemis, qpid, rabbitmq
 from redelivery.transports.dialects.dialect import AmqpDialect
 

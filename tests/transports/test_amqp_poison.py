@@ -53,7 +53,7 @@ def test_a_rejection_has_its_cause_as_far_as_it_fits_into_a_frame(
         session.do(session.channel.poison(poison, cause, None))
         with pytest.raises(JMSError, match="acknowledged already"):
             session.do(session.channel.poison(poison, cause, None))
-        session.channel.accept([good], lazy=False)
+        session.channel.accept([good], batched=False)
         client.transport.close()
 
 
@@ -117,7 +117,7 @@ def test_a_refused_copy_leaves_the_delivery_ours() -> None:
         delivery = session.receive()
         with pytest.raises(ResourceAllocationError, match="DLQ is full"):
             session.do(session.channel.poison(delivery, "why", text("copy", "DLQ")))
-        session.channel.accept([delivery], lazy=False)
+        session.channel.accept([delivery], batched=False)
         client.transport.close()
 
 
@@ -145,12 +145,12 @@ def test_a_refused_discharge_leaves_the_delivery_ours(afterwards: str) -> None:
         with pytest.raises(JMSError, match="too late"):
             session.do(session.channel.poison(delivery, "why", text("copy", "DLQ")))
         if afterwards == "accepted":
-            session.channel.accept([delivery], lazy=False)
+            session.channel.accept([delivery], batched=False)
         elif afterwards == "rejected":
             session.do(session.channel.poison(delivery, "why", None))
         else:
             if afterwards == "modified failed":
-                session.channel.handed_out(delivery)
+                session.channel.dispatched(delivery)
             session.do(session.channel.detach(link))
         client.transport.close()
     assert outcomes == [afterwards]

@@ -8,7 +8,7 @@ import pytest
 
 import redelivery
 from redelivery import AckMode, JMSError
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 
 pytest.importorskip("proton")
 

@@ -14,7 +14,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 
 from redelivery.model.errors import ProtocolError, SecurityError, UnsupportedError
-from redelivery.transports.amqp.scram import Scram
+from redelivery.transports.amqp.connection.scram import Scram
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -17,9 +16,8 @@ from redelivery.model.destinations import Queue, TemporaryQueue, TemporaryTopic,
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import HEADERS, Message
 from redelivery.model.values import Byte, Float, Long, Short, Value
-from redelivery.transports.amqp.messages import AmqpDelivery
-from redelivery.transports.amqp.sends import LARGE, encode
-from redelivery.transports.base import Link
+from redelivery.transports.amqp.codec.messages import AmqpFormat, AmqpMessage
+from redelivery.transports.amqp.codec.sends import LARGE, encode
 from redelivery.transports.dialects import activemq, qpid, rabbitmq
 from redelivery.transports.dialects.dialect import AmqpDialect
 
@@ -30,7 +28,7 @@ NOW = 1_800_000_000_000
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redelivery.transports.amqp.sends.epoch_ms", lambda: NOW)
+    monkeypatch.setattr("redelivery.transports.amqp.codec.sends.epoch_ms", lambda: NOW)
 
 
 def stamped(body: Any = "x", *, stamps: dict[str, Any] | None = None, **fields: Any) -> Message:
@@ -62,8 +60,7 @@ def by_proton(message: Message, dialect: AmqpDialect = CLASSIC) -> Any:
 
 
 def by_us(message: Message, dialect: AmqpDialect = CLASSIC) -> Message:
-    receiver: Any = SimpleNamespace(link=Link(Queue("orders")), dialect=dialect)
-    return Message.received(AmqpDelivery(raw_of(message, dialect), receiver, None), 0, None)
+    return Message.received(AmqpMessage(raw_of(message, dialect), AmqpFormat(dialect, Queue("orders"))), 0, None)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +185,7 @@ def test_what_was_received_can_be_answered() -> None:
     """JMS: the id of a request is the correlation id of its reply, of whatever type the request's was."""
     for request_id in ("plain", UUID(int=3), proton.ulong(5), b"\1\2", "ID:AMQP_STRING:x"):
         request = proton.Message(id=request_id, body="x").encode()
-        receiver: Any = SimpleNamespace(link=Link(Queue("orders")), dialect=CLASSIC)
-        message_id = AmqpDelivery(request, receiver, None).header("message_id")
+        message_id = AmqpMessage(request, AmqpFormat(CLASSIC, Queue("orders"))).header("message_id")
         assert by_proton(stamped("reply", correlation_id=message_id)).correlation_id == request_id
 
 
@@ -273,7 +269,7 @@ def test_properties_have_the_types_of_jms() -> None:
         (stamped("x", type="\ud800"), "^type: "),
         (stamped("x", group_id="\ud800"), "^group_id: "),
         (stamped("x", group_sequence=1 << 32), "^group_sequence="),
-        (stamped("x", reply_to="\ud800"), "^reply_to "),
+        (stamped("x", reply_to=Queue("\ud800")), "^reply_to "),
     ],
 )
 def test_what_amqp_cannot_carry_is_named(message: Message, error: str) -> None:

@@ -27,8 +27,8 @@ def everything(session: Session, link: Link, delivery: Any) -> None:
     """Whatever can be done with a delivery and its link; each is refused or does nothing, and none crashes."""
     channel = session.channel
     refused: list[Callable[[], object]] = [
-        lambda: channel.accept([delivery], lazy=False),
-        lambda: channel.accept([delivery], lazy=True),
+        lambda: channel.accept([delivery], batched=False),
+        lambda: channel.accept([delivery], batched=True),
         lambda: session.do(channel.poison(delivery, "why", None)),
         lambda: session.do(channel.commit([delivery])),
     ]
@@ -36,7 +36,7 @@ def everything(session: Session, link: Link, delivery: Any) -> None:
         with pytest.raises(JMSError):
             step()
     harmless: list[Callable[[], object]] = [
-        lambda: channel.handed_out(delivery),
+        lambda: channel.dispatched(delivery),
         lambda: channel.release([delivery]),
         lambda: session.do(channel.fetch(link)),
         lambda: session.do(channel.detach(link)),
@@ -46,7 +46,7 @@ def everything(session: Session, link: Link, delivery: Any) -> None:
         try:
             step()
         except ConnectionLostError:
-            assert session.channel._connection.lost is not None  # type: ignore[attr-defined]  # said by nothing public
+            assert session.channel._protocol.lost is not None  # type: ignore[attr-defined]  # said by nothing public
     assert delivery.body() == b"x"  # what was received can be read for ever
     assert delivery.wire_count() == 1
 
@@ -121,7 +121,7 @@ def test_a_delivery_of_an_old_connection_is_not_acknowledged_on_the_next() -> No
             other = again.session()
             other.attach()
             with pytest.raises(ConnectionLostError, match="cannot be acknowledged any more"):
-                other.channel.accept([old], lazy=False)
+                other.channel.accept([old], batched=False)
             assert other.receive().header("message_id") == old.header("message_id")
         assert "disposition" not in [frame.name for end in peer.peers for frame in end.taken if _outcome(frame)]
 
@@ -135,11 +135,11 @@ def test_a_delivery_is_acknowledged_once() -> None:
         session = client.session()
         session.attach()
         first, second = session.receive_many(2)
-        session.channel.accept([first], lazy=False)
+        session.channel.accept([first], batched=False)
         with pytest.raises(IllegalStateError, match="acknowledged already"):
-            session.channel.accept([first], lazy=False)
+            session.channel.accept([first], batched=False)
         with pytest.raises(IllegalStateError, match="acknowledged already"):
-            session.channel.accept([second, first], lazy=False)
+            session.channel.accept([second, first], batched=False)
         client.transport.close()
 
 
@@ -210,11 +210,11 @@ def test_links_that_end_at_any_moment_crash_nothing(pool: ThreadPoolExecutor) ->
                 delivery = session.receive(0.02)
                 if delivery is None:
                     break
-                session.channel.handed_out(delivery)
+                session.channel.dispatched(delivery)
                 stale.append(delivery)
             for delivery in dice.sample(stale, len(stale) // 2):
                 try:
-                    session.channel.accept([delivery], lazy=dice.random() < 0.5)
+                    session.channel.accept([delivery], batched=dice.random() < 0.5)
                     acknowledged += 1
                 except JMSError:
                     stale.remove(delivery)
@@ -229,15 +229,15 @@ def test_links_that_end_at_any_moment_crash_nothing(pool: ThreadPoolExecutor) ->
     with ScriptedPeer(endless) as peer, Client(peer.port) as client:
         working = [pool.submit(work, client, seed) for seed in range(4)]
         assert all(each.result(50) > 0 for each in working)
-        assert len(client.transport._connection.endpoints) <= 12  # type: ignore[union-attr]  # sessions and senders
+        assert len(client.transport._connection.protocol.table.endpoints) <= 12  # type: ignore[union-attr]  # sessions and senders
 
 
 def _detach(session: Session, link: Link) -> None:
     """Without draining, which this peer does not answer."""
     channel: Any = session.channel  # the public detach drains
     receiver = channel._receivers[link]
-    with channel._talk.writing():
-        receiver.give_back(list(receiver.unsettled)) if receiver.ended is None else None
+    with channel._context.writing():
+        receiver.release(list(receiver.unsettled)) if receiver.ended is None else None
         receiver.close(None)
     channel._receivers.pop(link)
 
@@ -248,9 +248,9 @@ def use(session: Session) -> None:
         for _ in range(10):
             delivery = session.receive(0.02)
             if delivery is not None:
-                session.channel.handed_out(delivery)
+                session.channel.dispatched(delivery)
                 with suppress(IllegalStateError):  # its link has ended
-                    session.channel.accept([delivery], lazy=True)
+                    session.channel.accept([delivery], batched=True)
         session.channel.send(text(), transacted=False, pending=None)
 
 
@@ -295,7 +295,7 @@ def test_links_and_sessions_that_have_ended_are_forgotten() -> None:
             other.do(other.channel.close())
         connection = client.transport._connection
         assert connection is not None
-        assert len(connection.endpoints) == 2  # the first link and its session
+        assert len(connection.protocol.table.endpoints) == 2  # the first link and its session
 
 
 def serve_links(end: PeerEnd) -> None:

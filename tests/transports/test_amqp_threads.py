@@ -118,8 +118,8 @@ def test_a_child_after_fork_leaves_the_parent_s_connection_alone() -> None:
         assert session.send(text()) is None
 
 
-@pytest.mark.parametrize("lazy", [True, False])
-def test_a_large_flow_of_messages_and_acknowledgements(lazy: bool) -> None:
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_large_flow_of_messages_and_acknowledgements(batched: bool) -> None:
     number = 3000
     got: set[int] = set()
 
@@ -135,7 +135,7 @@ def test_a_large_flow_of_messages_and_acknowledgements(lazy: bool) -> None:
         for each in range(1, number + 1):
             delivery = session.receive()
             assert delivery.header("message_id").endswith(f"m{each}")
-            session.channel.accept([delivery], lazy=lazy)
+            session.channel.accept([delivery], batched=batched)
         client.transport.close()
     assert got == set(range(number))
 
@@ -160,7 +160,7 @@ def test_sessions_share_a_connection_and_get_what_is_theirs(pool: ThreadPoolExec
                 name.encode(),
                 f"m{each}"[-3:].rjust(3, ":"),
             )
-            session.channel.accept([delivery], lazy=each % 2 == 0)
+            session.channel.accept([delivery], batched=each % 2 == 0)
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         for each in [pool.submit(consume, client, str(number)) for number in range(3)]:

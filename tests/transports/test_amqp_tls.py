@@ -184,7 +184,7 @@ def test_tls_carries_messages_both_ways_at_the_same_time(
         session.attach(prefetch=number + 1)
         producing = pool.submit(produce, client)
         for _ in range(number):
-            session.channel.accept([session.receive()], lazy=False)
+            session.channel.accept([session.receive()], batched=False)
         producing.result(TIMEOUT * 2)
         assert len(session.receive(TIMEOUT * 2).body()) == 3 << 20
 

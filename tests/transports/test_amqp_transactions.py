@@ -23,7 +23,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.modes import AckMode
-from redelivery.transports.amqp import transactions
+from redelivery.transports.amqp.channel import transactions
 from redelivery.transports.base import Pending
 from redelivery.transports.wire.clock import monotonic
 
@@ -80,7 +80,7 @@ def test_a_rollback_undoes_the_sends_and_touches_no_delivery() -> None:
     with ScriptedPeer(with_messages(1, then)) as peer:
         with Client(peer.port) as client:
             session, deliveries = transacted(client, 1)
-            session.channel.handed_out(deliveries[0])
+            session.channel.dispatched(deliveries[0])
             first = session.post(text("1"), transacted=True)
             knows_the_transaction(session)
             second = session.post(text("2"), transacted=True)  # takes the first with it
@@ -228,6 +228,33 @@ def test_an_idle_transaction_is_replaced_before_anything_enters_it(monkeypatch: 
         _hours_later(monkeypatch)
         session.do(session.channel.commit([second]))
     assert orders == [("discharge", b"t2", True), "transactional t3 accepted"]
+
+
+def test_an_idle_transaction_is_replaced_before_a_send_enters_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fresh for 20 s and no longer; the shortest limit of a broker is 60 s."""
+    for seconds, used in ((15, b"t1"), (25, b"t2")):
+
+        def then(end: PeerEnd, seconds: int = seconds, used: bytes = used) -> None:
+            end.coordinated(b"t0")
+            entered(end, b"t0")
+            end.discharge(b"t0", fail=True)
+            end.declare(b"t1")
+            if seconds > 20:
+                end.discharge(b"t1", fail=True)
+                end.declare(b"t2")
+            entered(end, used)
+            end.discharge(used)
+
+        with ScriptedPeer(with_messages(0, then)) as peer, Client(peer.port) as client, monkeypatch.context() as patch:
+            session, _ = transacted(client)
+            declare_first(session)
+            session.post(text("undone"), transacted=True)
+            session.do(session.channel.rollback())
+            knows_the_transaction(session)
+            now = monotonic() + seconds
+            patch.setattr(transactions, "monotonic", lambda now=now: now)
+            session.post(text("kept"), transacted=True)
+            session.do(session.channel.commit([]))
 
 
 def test_a_transaction_that_holds_a_send_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import LONG_MAX, LONG_MIN, Byte, Float, Long, Short, Value
-from redelivery.transports.amqp.encoding import (
+from redelivery.transports.amqp.codec.encoding import (
     write,
     write_key,
     write_list,
@@ -25,7 +25,7 @@ from redelivery.transports.amqp.encoding import (
     write_uint,
     write_ulong,
 )
-from redelivery.transports.amqp.values import read, skip
+from redelivery.transports.amqp.codec.values import read, skip
 
 # What stands on the wire, and what JMS has for it.
 READ: list[tuple[str, Any]] = [
@@ -136,7 +136,7 @@ def test_what_is_cut_off_is_an_error(wire: str) -> None:
 def test_unknown_types_are_an_error(code: int) -> None:
     raw = bytes((code,)) + bytes(300)
     for reader in (read, skip):
-        with pytest.raises(MessageFormatError, match="is no AMQP type"):
+        with pytest.raises(MessageFormatError, match="is not an AMQP type"):
             reader(raw, 0)
 
 

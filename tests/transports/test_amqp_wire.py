@@ -14,7 +14,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, Session
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Pending
 
@@ -87,14 +87,33 @@ def talk_of_a_link_that_is_not_there(end: PeerEnd, frame: Frame) -> None:
     end.goodbye()
 
 
+def test_a_frame_for_a_channel_that_is_not_there_breaks_the_protocol() -> None:
+    """proton calls it `amqp:not-allowed`, which is a broker's word for what a user may not do."""
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.send("disposition", 9, role=True, first=0, settled=True)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer:
+        client = Client(peer.port)
+        session = client.session()
+        session.post(text())
+        with pytest.raises(ConnectionLostError, match=r"breaks the rules of AMQP 1\.0") as caught:
+            session.receive()
+        assert isinstance(caught.value.__cause__, ProtocolError)
+        assert isinstance(client.lost[0], ProtocolError)
+
+
 @pytest.mark.parametrize("phase", ["attach", "transfer", "receive", "detach", "commit"])
 @pytest.mark.parametrize(
     ("way", "why"),
     [
         (hang_up, "closed the connection"),
         (say_why, "the broker closed the connection: .*connection:forced: shutting down"),
-        (talk_nonsense, "the protocol failed|framing-error"),
-        (talk_of_a_link_that_is_not_there, "no such handle|the protocol failed"),
+        (talk_nonsense, "breaks the rules of AMQP 1.0|framing-error"),
+        (talk_of_a_link_that_is_not_there, "no such handle|breaks the rules of AMQP 1.0"),
     ],
 )
 def test_a_loss_in_any_phase_is_told_once_and_why(phase: str, way: Callable[[PeerEnd, Frame], None], why: str) -> None:

@@ -16,8 +16,8 @@ from redelivery.model.errors import (
     InvalidSelectorError,
 )
 from redelivery.model.messages import Message
-from redelivery.testing.real import RealBroker
-from redelivery.transports.stomp.subscriptions import PLAIN
+from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.stomp.connection.subscriptions import PLAIN
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) 
     for _ in range(3):
         session.transport.wait(session.waiter, 0.1)
     assert len(session.inbox) + 1 <= prefetch  # it counts bytes, 1 KiB a message; 1 is one message
-    session.channel.handed_out(first)
+    session.channel.dispatched(first)
     assert len({first, *held(session, 29)}) == 30
 
 
@@ -69,7 +69,7 @@ def test_every_error_ends_the_connection_and_the_call_says_why(place: Place) -> 
     session.attach(place.queue)
     place.fill("x")
     delivery = session.receive()
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
     session.channel._outbox.write(delivery.subscription.ack(delivery, PLAIN))  # type: ignore[attr-defined]  # twice
     with pytest.raises(ConnectionLostError):
         session.receive()
@@ -85,6 +85,6 @@ def test_a_selector_compares_numbers_and_knows_jms_names(place: Place) -> None:
     wanted = session.receive()
     assert wanted.body() == "10 JMSPriority"
     assert session.receive(0.2) is None
-    session.channel.accept([wanted], lazy=False)
+    session.channel.accept([wanted], batched=False)
     session.do(session.channel.close())
     assert len(place.left(at_least=3)) == 3

@@ -14,7 +14,8 @@ from redelivery import AckMode, BrokerDeadLetterStrategy, SharedDeadLetterStrate
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConnectionLostError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
-from redelivery.transports.stomp.frames import encode
+from redelivery.transports.base import Pending
+from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 DUPLICATE_ID = {"artemis": "_AMQ_DUPL_ID", "hornetq": "_HQ_DUPL_ID"}
@@ -49,7 +50,7 @@ def test_a_body_comes_back_as_it_was_sent(place: Place, body: object) -> None:
     assert (got.group_id, got.group_sequence) == ("g", 7)
     assert (got.persistent, got.destination, got.redelivered) == (True, Queue(place.queue), False)
     assert abs(got.timestamp.timestamp() - utc_now().timestamp()) < 60 if got.timestamp else False
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
 
 
 def test_what_others_send_is_text_where_it_can_be(place: Place) -> None:
@@ -63,7 +64,7 @@ def test_what_others_send_is_text_where_it_can_be(place: Place) -> None:
         session.channel._outbox.write(frame)  # type: ignore[attr-defined]  # as above
     first, second = session.receive_many(2)
     assert (first.body(), second.body()) == ("text", b"\xff\0")
-    session.channel.accept([first, second], lazy=False)
+    session.channel.accept([first, second], batched=False)
 
 
 def test_no_local_leaves_out_what_the_connection_itself_sends(place: Place) -> None:
@@ -82,7 +83,7 @@ def test_a_delayed_message_comes_later(place: Place) -> None:
     delivery = session.receive()
     assert monotonic() - began > 0.4
     assert delivery.properties() == {}
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
 
 
 def test_the_flag_is_all_that_is_said_of_the_count(place: Place) -> None:
@@ -120,7 +121,7 @@ def test_a_name_is_a_queue_and_a_topic_which_are_two(place: Place) -> None:
         "to the queue": Queue(place.queue),
         "to the topic": Topic(place.queue),
     }
-    session.channel.accept(found, lazy=False)
+    session.channel.accept(found, batched=False)
     assert session.receive(0.2) is None
 
 
@@ -132,11 +133,11 @@ def test_an_id_of_a_lost_connection_is_never_sent(place: Place) -> None:
     stale = session.receive()
     client.transport.abort()
     with pytest.raises(ConnectionLostError):
-        session.channel.accept([stale], lazy=False)
+        session.channel.accept([stale], batched=False)
     again = place.client().session()
     again.attach(place.queue)
     with pytest.raises(ConnectionLostError):
-        again.channel.accept([stale], lazy=False)
+        again.channel.accept([stale], batched=False)
 
 
 def test_a_pattern_of_topics_takes_from_all_and_one_of_queues_is_refused(place: Place) -> None:
@@ -192,6 +193,7 @@ def test_a_crash_between_the_copy_and_the_ack_leaves_one_copy(place: Place) -> N
             session.do(session.channel.close())
         else:
             pending = next(flow)
+            assert isinstance(pending, Pending)
             while not pending.done:
                 client.transport.wait(session.waiter, TIMEOUT)
             client.transport.abort()  # confirmed, not acknowledged
@@ -229,7 +231,7 @@ def test_a_producers_own_ack_and_flag_mean_nothing(place: Place) -> None:
     session.channel._outbox.write(frame)  # type: ignore[attr-defined]  # as above
     delivery = session.receive()
     assert delivery.wire_count() == 1
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
     session.do(session.channel.close())
     assert client.lost == []
     assert place.left() == []
@@ -239,6 +241,7 @@ def test_browsing_is_not_offered(place: Place) -> None:
     assert not place.client().transport.peer.capabilities.browse
 
 
+@pytest.mark.long_form
 @pytest.mark.timeout(120)
 def test_a_silent_client_is_not_thrown_out(place: Place) -> None:
     """Without any heart-beats it ends the connection after 60 seconds."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker, Session, lines
+from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker, Session, lines
 
 from redelivery.model.errors import (
     ConnectionLostError,
     InvalidSelectorError,
+    JMSError,
     RequestTimeoutError,
     UnsupportedError,
 )
@@ -30,7 +31,7 @@ def seen(session: Session) -> list[str]:
 def browse(session: Session, link: Link) -> list[str]:
     """All that is shown."""
     found = []
-    while session.do(session.channel.look(link)):
+    while session.do(session.channel.browse_more(link)):
         found += seen(session)
     return found + seen(session)
 
@@ -85,7 +86,7 @@ def test_what_is_there_already_is_not_waited_for() -> None:
         session = client.session()
         link = session.attach(browse=True)
         for _ in range(2):
-            assert session.do(session.channel.look(link))
+            assert session.do(session.channel.browse_more(link))
         assert seen(session) == ["m1"]
 
 
@@ -100,7 +101,7 @@ def test_an_empty_queue_is_the_end_at_once_even_before_the_subscription_is_answe
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
         link = session.attach(browse=True)
-        assert not session.do(session.channel.look(link))
+        assert not session.do(session.channel.browse_more(link))
         assert not session.inbox
 
 
@@ -120,7 +121,7 @@ def test_a_message_that_pretends_to_be_the_end_is_a_message() -> None:
 
 def test_messages_of_a_consumer_and_of_a_browser_on_one_connection_do_not_mix() -> None:
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         consuming, browsing = end.subscribed(), end.subscribed()
         end.message(browsing, 1)
         end.message(consuming, 2)
@@ -174,7 +175,7 @@ def test_a_broker_that_shows_nothing_and_no_end_is_a_time_out() -> None:
         session = client.session()
         link = session.attach(browse=True)
         with pytest.raises(RequestTimeoutError):
-            session.do(session.channel.look(link), timeout=0.05)
+            session.do(session.channel.browse_more(link), timeout=0.05)
         go.set()
         assert browse(session, link) == ["m1"]  # it may be asked again
 
@@ -188,7 +189,27 @@ def test_a_lost_connection_is_no_end() -> None:
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
         link = session.attach(browse=True)
-        assert session.do(session.channel.look(link))
+        assert session.do(session.channel.browse_more(link))
         session.inbox.clear()
         with pytest.raises(ConnectionLostError):
-            session.do(session.channel.look(link))
+            session.do(session.channel.browse_more(link))
+
+
+def test_a_look_at_a_queue_that_is_deleted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it waits, and at every later look: the broker has ended the subscription."""
+    told: list[str] = []
+    monkeypatch.setattr(Session, "on_link_closed", lambda _, __, error: told.append(str(error)))
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        subscription = end.subscribed()
+        end.send("ERROR", subscription=subscription, message="Server cancelled subscription")
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        session = client.session()
+        link = session.attach(browse=True)
+        for _ in range(2):
+            with pytest.raises(JMSError, match="Server cancelled subscription"):
+                session.do(session.channel.browse_more(link))
+        assert len(told) == 1

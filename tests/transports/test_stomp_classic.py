@@ -13,18 +13,11 @@ import pytest
 from tests.transports.live import bodies, held
 from tests.transports.scripted import TIMEOUT, Client, text
 
+from redelivery.model import errors
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import (
-    InDoubtError,
-    InvalidClientIDError,
-    InvalidSelectorError,
-    JMSError,
-    SecurityError,
-    TransactionRolledBackError,
-)
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.testing.real import RealBroker
+from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.base import Pending
 from redelivery.transports.wire.clock import monotonic, utc_now
 
@@ -80,7 +73,7 @@ def until_free(connect: Connect, client_id: str) -> None:
     while True:
         try:
             connect(client_id=client_id).transport.close()
-        except InvalidClientIDError:
+        except errors.InvalidClientIDError:
             assert monotonic() < until
         else:
             return
@@ -115,7 +108,7 @@ def test_a_batch_larger_than_the_window_does_not_stall(
     assert bodies(first) == [str(at) for at in range(number)]
     session.do(session.channel.rollback())
     for delivery in first:  # they are still ours: handed out again, and committed
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
     session.do(session.channel.commit(first))
     session.do(session.channel.close())
     assert left(connect, queue) == []
@@ -157,9 +150,9 @@ def test_a_refused_send_commits_nothing(connect: Connect, queue: str) -> None:
     session.channel.send(text("yes", f"allowed.{queue}"), transacted=True, pending=None)
     session.channel.send(text("no", queue), transacted=True, pending=None)
     session.channel.send(text("yes", f"allowed.{queue}"), transacted=True, pending=None)
-    with pytest.raises(TransactionRolledBackError) as caught:
+    with pytest.raises(errors.TransactionRolledBackError) as caught:
         session.do(session.channel.commit([delivery]))
-    assert isinstance(caught.value.__cause__, SecurityError)
+    assert isinstance(caught.value.__cause__, errors.SecurityError)
     assert left(connect, f"allowed.{queue}") == []
     session.do(session.channel.commit([delivery]))  # still ours
     session.do(session.channel.close())
@@ -174,7 +167,7 @@ def test_native_poison_is_in_the_dead_letter_queue_at_once(connect: Connect, que
     session.attach(queue, prefetch=2)
     first, second = held(session, 2)
     session.do(session.channel.rollback())
-    session.channel.handed_out(first)
+    session.channel.dispatched(first)
     session.do(session.channel.poison(second, "why", None))
     session.do(session.channel.commit([first]))
     assert bodies(left(connect, f"DLQ.{queue}", at_least=1)) == ["1"]
@@ -202,7 +195,7 @@ def test_a_refused_dead_letter_leaves_the_message_where_it_was(connect: Connect,
     session = connect(username="restricted", **{"password": "restricted"}).session()
     session.attach(queue)
     delivery = session.receive()
-    with pytest.raises(SecurityError):
+    with pytest.raises(errors.SecurityError):
         session.do(session.channel.poison(delivery, "why", text("copy", f"{queue}.dead")))
     session.do(session.channel.close())
     assert len(left(connect, queue, at_least=1)) == 1
@@ -222,7 +215,7 @@ def test_parked_messages_do_not_stop_the_others_and_come_back_to_us(connect: Con
     assert left(connect, queue) == []
     session.channel.unpark(parked)
     for delivery in parked:
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
     session.do(session.channel.commit(parked))
     session.do(session.channel.close())
     assert left(connect, queue) == []
@@ -245,7 +238,7 @@ def test_lazy_acknowledgements_leave_by_themselves(connect: Connect, queue: str)
     session = client.session(AckMode.INDIVIDUAL)
     session.attach(queue, prefetch=1)
     for _ in range(5):  # each comes only after the one before was acknowledged
-        session.channel.accept([session.receive()], lazy=True)
+        session.channel.accept([session.receive()], batched=True)
     session.do(session.channel.close())
     assert left(connect, queue) == []
 
@@ -256,9 +249,9 @@ def test_a_second_acknowledgement_is_reported_and_harms_nobody(connect: Connect,
     session = client.session()
     session.attach(queue)
     first, second = session.receive_many(2)
-    session.channel.accept([first], lazy=False)
-    session.channel.accept([first], lazy=False)
-    session.channel.accept([second], lazy=False)
+    session.channel.accept([first], batched=False)
+    session.channel.accept([first], batched=False)
+    session.channel.accept([second], batched=False)
     session.do(session.channel.close())
     assert client.error_event.wait(TIMEOUT)
     assert "Unexpected ACK" in str(client.errors[0])
@@ -267,14 +260,14 @@ def test_a_second_acknowledgement_is_reported_and_harms_nobody(connect: Connect,
 
 def test_the_broker_s_refusals_are_errors_of_ours(connect: Connect, queue: str) -> None:
     session = connect(client_id=queue).session()
-    with pytest.raises(InvalidSelectorError):
+    with pytest.raises(errors.InvalidSelectorError):
         session.attach(queue, selector="a = = b")
-    with pytest.raises(InvalidClientIDError):
+    with pytest.raises(errors.InvalidClientIDError):
         connect(client_id=queue)
-    with pytest.raises(SecurityError):
+    with pytest.raises(errors.SecurityError):
         connect(**{"password": "wrong"})
     refused = connect(username="restricted", **{"password": "restricted"}).session()
-    assert isinstance(refused.send(text("x", queue)), SecurityError)
+    assert isinstance(refused.send(text("x", queue)), errors.SecurityError)
 
 
 def test_a_selector_and_no_local_are_the_broker_s(connect: Connect, queue: str) -> None:
@@ -298,7 +291,7 @@ def test_a_delayed_message_comes_later(connect: Connect, queue: str) -> None:
 
 def test_confirmations_come_to_callbacks_though_nobody_reads(connect: Connect, queue: str) -> None:
     session = connect().session()
-    answers: list[JMSError | None] = []
+    answers: list[errors.JMSError | None] = []
     done = threading.Event()
 
     def answered(pending: Pending) -> None:
@@ -319,18 +312,36 @@ def test_a_large_body_survives(connect: Connect, queue: str) -> None:
         assert session.send(text(body, queue)) is None
         delivery = session.receive(30)
         assert delivery.body() == body
-        session.channel.accept([delivery], lazy=False)
+        session.channel.accept([delivery], batched=False)
+
+
+def test_a_commit_of_one_delivery_is_its_ack_and_a_refused_one_is_rolled_back(connect: Connect, queue: str) -> None:
+    client = connect()
+    fill(client, queue, 2)
+    session = client.session(AckMode.TRANSACTED)
+    session.attach(queue)
+    first, second = held(session, 2)
+    session.do(session.channel.commit([first]))
+    with pytest.raises(errors.TransactionRolledBackError, match="Unexpected ACK received"):
+        session.do(session.channel.commit([first]))
+    flow = session.channel.commit([second])
+    next(flow)  # the ACK is written
+    client.transport.abort()
+    with pytest.raises(errors.InDoubtError) as caught:
+        flow.send(None)
+    assert caught.value.transaction_id is None
+    assert len(left(connect, queue)) in (0, 1)
 
 
 def test_a_commit_whose_answer_is_cut_off_happened_or_did_not(connect: Connect, queue: str) -> None:
     client = connect()
-    fill(client, queue, 1)
+    fill(client, queue, 2)
     session = client.session(AckMode.TRANSACTED)
     session.attach(queue)
-    flow = session.channel.commit(held(session, 1))
+    flow = session.channel.commit(held(session, 2))
     next(flow)  # COMMIT is written
     client.transport.abort()
-    with pytest.raises(InDoubtError) as caught:
+    with pytest.raises(errors.InDoubtError) as caught:
         flow.send(None)
     assert caught.value.transaction_id
-    assert len(left(connect, queue)) in (0, 1)
+    assert len(left(connect, queue)) in (0, 2)

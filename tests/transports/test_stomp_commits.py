@@ -17,6 +17,8 @@ from redelivery.model.errors import (
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Pending
 
+COMMITTING = pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT])
+
 
 def test_what_is_enlisted_is_not_acknowledged_again_at_the_commit() -> None:
     frames: list[list[str]] = []
@@ -30,7 +32,7 @@ def test_what_is_enlisted_is_not_acknowledged_again_at_the_commit() -> None:
         session.attach(prefetch=4)
         deliveries = session.receive_many(3)
         for delivery in deliveries:
-            session.channel.handed_out(delivery)
+            session.channel.dispatched(delivery)
         session.do(session.channel.commit(deliveries))
     assert [frame[:-1] for frame in frames] == [["BEGIN"], ["ACK", "a:1"], ["ACK", "a:2"], ["ACK", "a:3"]]
 
@@ -63,7 +65,7 @@ def test_what_is_handed_out_enters_the_transaction_before_the_window_is_full() -
     frames: list[list[str]] = []
 
     def then(end: BrokerEnd) -> None:
-        frames.extend(lines(end.take()) for _ in range(6 + 2))
+        frames.extend(lines(end.take()) for _ in range(6 + 3))
         end.answer(end.take("COMMIT"))
 
     with ScriptedBroker(with_messages(5, then)) as broker, Client(broker.port) as client:
@@ -71,13 +73,14 @@ def test_what_is_handed_out_enters_the_transaction_before_the_window_is_full() -
         session.attach(prefetch=4)
         deliveries = session.receive_many(5)
         for delivery in deliveries[:4]:
-            session.channel.handed_out(delivery)
+            session.channel.dispatched(delivery)
         session.do(session.channel.rollback())
-        session.channel.handed_out(deliveries[0])
-        session.do(session.channel.commit(deliveries[:1]))
+        session.channel.dispatched(deliveries[0])
+        session.do(session.channel.commit(deliveries[:2]))
     (first,), (second,) = {tuple(frame[-1:]) for frame in frames[:6]}, {tuple(frame[-1:]) for frame in frames[6:]}
     assert [frame[:-1] for frame in frames] == [
         ["BEGIN"], ["ACK", "a:1"], ["ACK", "a:2"], ["ACK", "a:3"], ["ACK", "a:4"], ["ABORT"], ["BEGIN"], ["ACK", "a:1"],
+        ["ACK", "a:2"],
     ]  # fmt: skip
     assert first != second
 
@@ -86,23 +89,25 @@ def test_a_commit_acknowledges_nothing_that_is_not_in_it() -> None:
     frames: list[list[str]] = []
 
     def then(end: BrokerEnd) -> None:
-        frames.extend(lines(end.take()) for _ in range(6))
+        frames.extend(lines(end.take()) for _ in range(8))
         end.answer(end.take("COMMIT"))
 
-    with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
+    with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.CLIENT)
-        session.attach(prefetch=4)
-        first, second = session.receive_many(2)
-        session.channel.handed_out(first)
-        session.channel.handed_out(second)
-        session.do(session.channel.commit([first]))
+        session.attach(prefetch=6)
+        first, second, third = session.receive_many(3)
+        for delivery in (first, second, third):
+            session.channel.dispatched(delivery)
+        session.do(session.channel.commit([first, second]))
     assert [frame[:-1] for frame in frames] == [
         ["BEGIN"],
         ["ACK", "a:1"],
         ["ACK", "a:2"],
+        ["ACK", "a:3"],
         ["ABORT"],
         ["BEGIN"],
         ["ACK", "a:1"],
+        ["ACK", "a:2"],
     ]
 
 
@@ -157,11 +162,73 @@ def test_sends_are_confirmed_before_the_commit_leaves() -> None:
 
 def test_a_refused_commit_leaves_the_deliveries_ours() -> None:
     def then(end: BrokerEnd) -> None:
-        end.take("BEGIN"), end.take("ACK")
-        end.refuse(end.take("COMMIT"), "no")
+        end.take("BEGIN"), end.take("ACK"), end.take("ACK")
+        commit = end.take("COMMIT")
+        end.refuse(commit, "no")
         end.take("BEGIN"), end.take("ABORT")
-        end.take("BEGIN"), end.take("ACK")
+        abort = end.take("ABORT")  # or the broker would hold the ACK, and refuse the next one
+        assert abort.headers["transaction"] == commit.headers["transaction"]
+        end.refuse(abort, "no such transaction")
+        end.take("BEGIN"), end.take("ACK"), end.take("ACK")
         end.answer(end.take("COMMIT"))
+
+    with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        deliveries = session.receive_many(2)
+        with pytest.raises(TransactionRolledBackError, match="the commit was refused: the broker says: no"):
+            session.do(session.channel.commit(deliveries))
+        session.do(session.channel.commit(deliveries))
+
+
+@pytest.mark.parametrize("silence", [True, False])
+def test_a_commit_whose_answer_does_not_come_is_in_doubt(silence: bool) -> None:
+    release = threading.Event()
+
+    def then(end: BrokerEnd) -> None:
+        end.take("BEGIN"), end.take("ACK"), end.take("ACK"), end.take("COMMIT")
+        if not silence:
+            raise ConnectionError
+        release.wait(TIMEOUT)
+
+    with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        deliveries = session.receive_many(2)
+        with pytest.raises(InDoubtError) as caught:
+            session.do(session.channel.commit(deliveries), timeout=0.3 if silence else TIMEOUT)
+        assert caught.value.transaction_id == broker.ends[0].taken[-1].headers["transaction"]
+        assert isinstance(caught.value.__cause__, RequestTimeoutError if silence else ConnectionLostError)
+        release.set()
+
+
+@COMMITTING
+def test_a_commit_of_one_delivery_is_its_ack(mode: AckMode) -> None:
+    """Atomic by itself; what is parked stays so, since no COMMIT makes Classic forget it."""
+    frames: list[list[str]] = []
+
+    def then(end: BrokerEnd) -> None:
+        frames.extend(lines(end.take("BEGIN", "ACK")) for _ in range(2))
+        ack = end.take("ACK")
+        frames.append(lines(ack))
+        end.answer(ack)
+        frames.append(lines(end.take("ABORT")))
+
+    with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
+        session = client.session(mode)
+        session.attach(prefetch=2)
+        first, second = session.receive_many(2)
+        session.channel.park([first])
+        session.do(session.channel.commit([second]))
+        session.channel.unpark([first])
+    parked = frames[0][-1]
+    assert frames == [["BEGIN", parked], ["ACK", "a:1", parked], ["ACK", "a:2"], ["ABORT", parked]]
+
+
+def test_a_commit_of_one_delivery_that_is_refused_leaves_it_ours() -> None:
+    def then(end: BrokerEnd) -> None:
+        end.refuse(end.take("ACK"), "no")
+        end.answer(end.take("ACK"))
 
     with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
@@ -172,12 +239,24 @@ def test_a_refused_commit_leaves_the_deliveries_ours() -> None:
         session.do(session.channel.commit([delivery]))
 
 
+def test_an_error_about_another_frame_says_nothing_of_a_commit_of_one_delivery() -> None:
+    def then(end: BrokerEnd) -> None:
+        ack = end.take("ACK")
+        end.send("ERROR", message="Unexpected ACK received for message-id [m0]")
+        end.answer(ack)
+
+    with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        session.do(session.channel.commit([session.receive()]))
+
+
 @pytest.mark.parametrize("silence", [True, False])
-def test_a_commit_whose_answer_does_not_come_is_in_doubt(silence: bool) -> None:
+def test_a_commit_of_one_delivery_whose_answer_does_not_come_is_in_doubt(silence: bool) -> None:
     release = threading.Event()
 
     def then(end: BrokerEnd) -> None:
-        end.take("BEGIN"), end.take("ACK"), end.take("COMMIT")
+        end.take("ACK")
         if not silence:
             raise ConnectionError
         release.wait(TIMEOUT)
@@ -186,11 +265,29 @@ def test_a_commit_whose_answer_does_not_come_is_in_doubt(silence: bool) -> None:
         session = client.session(AckMode.TRANSACTED)
         session.attach()
         delivery = session.receive()
-        with pytest.raises(InDoubtError) as caught:
+        with pytest.raises(InDoubtError, match="the broker's answer to the commit did not come") as caught:
             session.do(session.channel.commit([delivery]), timeout=0.3 if silence else TIMEOUT)
-        assert caught.value.transaction_id == broker.ends[0].taken[-1].headers["transaction"]
+        assert caught.value.transaction_id is None  # the broker knows of none
         assert isinstance(caught.value.__cause__, RequestTimeoutError if silence else ConnectionLostError)
         release.set()
+
+
+def test_a_commit_of_one_delivery_and_a_send_is_a_transaction() -> None:
+    frames: list[str] = []
+
+    def then(end: BrokerEnd) -> None:
+        frames.append(end.take().command)
+        frames.append(end.answer(end.take()).command)
+        frames.append(end.take().command)
+        frames.append(end.answer(end.take()).command)
+
+    with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.TRANSACTED)
+        session.attach()
+        delivery = session.receive()
+        session.channel.send(text("1"), transacted=True, pending=None)
+        session.do(session.channel.commit([delivery]))
+    assert frames == ["BEGIN", "SEND", "ACK", "COMMIT"]
 
 
 def test_a_connection_that_went_before_the_commit_rolls_back() -> None:

@@ -20,9 +20,9 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.stomp.engine import HEARTBEAT, Engine
-from redelivery.transports.stomp.errors import broker_error
-from redelivery.transports.stomp.frames import Frame, encode
+from redelivery.transports.stomp.codec.errors import broker_error
+from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.connection.engine import HEARTBEAT, Engine
 
 ARTEMIS = "ActiveMQ-Artemis/2.44.0 ActiveMQ Artemis Messaging Engine"
 HORNETQ = "HornetQ/2.5.0.SNAPSHOT (Wild Hornet, 124) HornetQ Messaging Engine"
@@ -283,7 +283,7 @@ def test_an_error_that_names_its_request_answers_nobody_else() -> None:
     with ScriptedBroker(with_messages(1, then, server=HORNETQ)) as broker, Client(broker.port) as client:
         session = client.session()
         session.attach()
-        session.channel.accept([session.receive()], lazy=False)
+        session.channel.accept([session.receive()], batched=False)
         assert session.send(text()) is None
         assert isinstance(client.errors[0], JMSError)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from redelivery.model.errors import ConnectionLostError
-from redelivery.transports.stomp.engine import HEARTBEAT, Engine
+from redelivery.transports.stomp.connection.engine import HEARTBEAT, Engine
 
 
 def engine(ours: float, theirs: str) -> Engine:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redelivery.model.errors import MessageFormatError
-from redelivery.transports.stomp.frames import Frame, encode, encode_head, escape, unescape
-from redelivery.transports.stomp.reader import FrameReader
+from redelivery.transports.stomp.codec.frames import Frame, encode, encode_head, escape, unescape
+from redelivery.transports.stomp.codec.reader import FrameReader
 
 texts = st.text(alphabet=st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("\\:\r\n\0")))
 

@@ -18,8 +18,8 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.messages import Message
-from redelivery.testing.real import RealBroker
-from redelivery.transports.stomp.subscriptions import PLAIN
+from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.stomp.connection.subscriptions import PLAIN
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_told(place: Plac
         producer.channel.send(text(str(at), topic), transacted=False, pending=None)
     batch = []
     while (delivery := session.receive(0.5)) is not None:
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
         batch.append(delivery)
     assert len(batch) < 60
     assert ["commit smaller batches" in str(each) for each in client.errors] == [True]
@@ -71,10 +71,10 @@ def test_an_error_answers_its_call_and_the_connection_lives(place: Place) -> Non
     place.fill("x")
     session.attach(place.queue)
     delivery = session.receive()
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
     session.channel._outbox.write(delivery.subscription.ack(delivery, PLAIN))  # type: ignore[attr-defined]  # twice
     assert session.send(text("y", place.queue)) is None
-    session.channel.accept([session.receive()], lazy=False)
+    session.channel.accept([session.receive()], batched=False)
     assert client.lost == []
     assert "failed to ack" in str(client.errors[0])
 
@@ -119,7 +119,7 @@ def test_what_is_not_persistent_is_told_by_a_property_of_ours(place: Place) -> N
     )
     delivery = session.receive()
     assert (delivery.header("persistent"), delivery.properties()) == (True, {})
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
 
 
 def test_a_selector_compares_texts_and_knows_jms_names(place: Place) -> None:
@@ -131,6 +131,6 @@ def test_a_selector_compares_texts_and_knows_jms_names(place: Place) -> None:
     wanted = session.receive()
     assert wanted.body() == "JMSPriority 7"
     assert session.receive(0.2) is None
-    session.channel.accept([wanted], lazy=False)
+    session.channel.accept([wanted], batched=False)
     session.do(session.channel.close())
     assert len(place.left(at_least=2)) == 2

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker
 
-from redelivery.transports.wire.housekeeping import housekeeper
+from redelivery.transports.wire.threads.housekeeping import housekeeper
 
 
 def greet(end: BrokerEnd) -> None:

@@ -27,7 +27,7 @@ def commit_after_a_rollback(session: Session, deliveries: list[Any]) -> None:
     """They are still ours then: handed out again, and committed; and the session is closed."""
     session.do(session.channel.rollback())
     for delivery in deliveries:
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
     session.do(session.channel.commit(deliveries), 30)
     session.do(session.channel.close())
 
@@ -57,7 +57,7 @@ def test_what_a_further_subscription_holds_back_comes_when_it_has_ended(
     session.attach(place.queue)
     first: list[Any] = []
     while len(first) < number and (delivery := session.receive(2)) is not None:
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
         first.append(delivery)
     assert len(first) > 30  # the first window
     commit_after_a_rollback(session, first)
@@ -66,7 +66,7 @@ def test_what_a_further_subscription_holds_back_comes_when_it_has_ended(
 
 @ORDERED
 def test_a_window_that_grew_falls_back_and_keeps_the_order(place: Place) -> None:
-    """Where the broker keeps up: the next message has come before the commit (for where it has not: DESIGN.md §5)."""
+    """Where the broker keeps up: the next message has come before the commit (else: docs/brokers/artemis.md)."""
     place.fill(*numbers(300))
     session = place.client().session(AckMode.TRANSACTED)
     session.attach(place.queue, prefetch=2)
@@ -94,6 +94,6 @@ def test_parked_messages_do_not_stop_the_others(place: Place) -> None:
         session.channel.park([delivery])
         parked.append(delivery)
     session.channel.unpark(parked)
-    session.channel.accept(parked, lazy=False)
+    session.channel.accept(parked, batched=False)
     session.do(session.channel.close())
     assert place.left() == []

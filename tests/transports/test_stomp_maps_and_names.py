@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from redelivery.model.destinations import Queue, Topic
 from redelivery.transports.dialects import activemq
-from redelivery.transports.stomp.maps import read_map, write_map
-from redelivery.transports.stomp.names import from_wire, to_wire
+from redelivery.transports.stomp.codec.maps import read_map, write_map
+from redelivery.transports.stomp.codec.names import from_wire, to_wire
 
 ACTIVEMQ = activemq.STOMP
 

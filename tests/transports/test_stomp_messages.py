@@ -18,12 +18,11 @@ from redelivery.model.values import Byte, Float, Long, Short
 from redelivery.transports.base import Link
 from redelivery.transports.dialects import activemq, artemis, hornetq, rabbitmq, unknown
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.stomp.frames import Frame, encode
-from redelivery.transports.stomp.maps import read_map
-from redelivery.transports.stomp.messages import StompDelivery
-from redelivery.transports.stomp.reader import FrameReader
-from redelivery.transports.stomp.sends import SendEncoder
-from redelivery.transports.stomp.subscriptions import Subscription
+from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.codec.maps import read_map
+from redelivery.transports.stomp.codec.reader import FrameReader
+from redelivery.transports.stomp.codec.sends import SendEncoder
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
 
 ACTIVEMQ = activemq.STOMP
 DIALECTS = [ACTIVEMQ, artemis.STOMP, hornetq.STOMP, rabbitmq.STOMP, unknown.STOMP]

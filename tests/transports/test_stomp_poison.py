@@ -26,8 +26,8 @@ def test_native_poison_is_a_nack_outside_any_transaction() -> None:
         session = client.session(AckMode.CLIENT)
         session.attach(prefetch=4)
         first, second, third = session.receive_many(3)
-        session.channel.handed_out(first)
-        session.channel.handed_out(second)
+        session.channel.dispatched(first)
+        session.channel.dispatched(second)
         session.do(session.channel.poison(first, "why", None))
         with pytest.raises(JMSError, match="the broker says: no"):
             session.do(session.channel.poison(third, "why", None))

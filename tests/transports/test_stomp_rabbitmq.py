@@ -23,8 +23,8 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.messages import Message
-from redelivery.testing.real import RealBroker
-from redelivery.transports.dialects.rabbitmq import STOMP
+from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.base import Pending
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 
@@ -69,7 +69,7 @@ def test_a_body_comes_back_as_it_was_sent(place: Place, body: object) -> None:
     )
     assert got.timestamp is not None
     assert abs(got.timestamp - utc_now()) < timedelta(seconds=30)
-    session.channel.accept([delivery], lazy=False)
+    session.channel.accept([delivery], batched=False)
 
 
 def test_an_expired_message_does_not_come(place: Place) -> None:
@@ -109,7 +109,7 @@ def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) 
         session.transport.wait(session.waiter, 0.1)
     session.transport.wait(session.waiter, 0.2)
     assert len(session.inbox) + 1 == prefetch
-    session.channel.handed_out(first)
+    session.channel.dispatched(first)
     assert bodies([first, *held(session, 59)]) == numbers(60)
 
 
@@ -149,7 +149,9 @@ def test_poison_is_a_nack_that_does_not_requeue_where_the_broker_is_set_up_for_i
     target, queue = place.name("dead"), f"{place.queue}.declared"
     place.left(target)
     client = place.client()
-    client.transport._dialect = replace(STOMP, queue_prefix="/amq/queue/")  # a queue that is not declared by its name
+    known = client.transport._dialect
+    assert known is not None
+    client.transport._dialect = replace(known, queue_prefix="/amq/queue/")  # a queue that is not declared by its name
     session = client.session()
     session.channel._outbox.write(  # type: ignore[attr-defined]  # what an administrator does
         (
@@ -165,6 +167,9 @@ def test_poison_is_a_nack_that_does_not_requeue_where_the_broker_is_set_up_for_i
     assert letter.body() == "bad"
     assert letter.properties()["x-first-death-reason"] == "rejected"
     assert letter.properties()["x-first-death-queue"] == queue
+    record = Message.received(letter, 0, None).dead_letter
+    assert record is not None
+    assert (record.origin, record.cause, record.expired) == (Queue(queue), "rejected", False)
     replay = Message.received(letter, 0, None).copy()
     assert place.client().session().send(text(replay, place.queue)) is None  # that is shown, and not sent again
     assert not place.left(at_least=1)[0].properties()
@@ -178,6 +183,7 @@ def test_a_crash_between_the_copy_and_the_ack_is_a_duplicate_never_a_loss(place:
     session.attach(place.queue)
     flow = session.channel.poison(session.receive(), "why", text("bad", target))
     pending = next(flow)
+    assert isinstance(pending, Pending)
     while not pending.done:
         client.transport.wait(session.waiter, TIMEOUT)
     client.transport.abort()  # confirmed, not acknowledged
@@ -219,7 +225,7 @@ def test_an_id_of_a_lost_connection_is_never_sent(place: Place) -> None:
     again.attach(place.queue)
     assert again.receive() is not None
     with pytest.raises(ConnectionLostError):
-        again.channel.accept([stale], lazy=False)
+        again.channel.accept([stale], batched=False)
     again.do(again.channel.close())
     assert sorted(bodies(place.left(at_least=2))) == ["x", "y"]
 
@@ -241,7 +247,7 @@ def test_confirmations_are_matched_by_their_number(place: Place) -> None:
     for at in range(500):
         delivery = session.receive()
         assert delivery.body() == str(at)
-        session.channel.accept([delivery], lazy=True)
+        session.channel.accept([delivery], batched=True)
         if at % 50 == 0:
             assert session.send(text("more", place.name("out"))) is None
     session.do(session.channel.close())
@@ -255,4 +261,4 @@ def test_a_large_body_survives(place: Place) -> None:
         assert session.send(text(body, place.queue)) is None
         delivery = session.receive(30)
         assert delivery.body() == body
-        session.channel.accept([delivery], lazy=False)
+        session.channel.accept([delivery], batched=False)

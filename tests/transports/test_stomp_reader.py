@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redelivery.model.errors import ProtocolError
-from redelivery.transports.stomp.frames import Frame, encode
-from redelivery.transports.stomp.reader import FrameReader, RawFrame
+from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
 
 bodies = st.binary(max_size=200)
 names = st.text(min_size=1, max_size=8, alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -112,7 +112,7 @@ def test_a_body_that_belies_its_content_length_is_refused(body: bytes) -> None:
 def test_the_claimed_length_allocates_nothing() -> None:
     reader = FrameReader()
     reader.feed(b"MESSAGE\ncontent-length:104857600\n\nabc")
-    assert len(reader._body) == 3
+    assert sum(map(len, reader._body)) == 3
 
 
 def test_an_endless_head_is_refused() -> None:

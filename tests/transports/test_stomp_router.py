@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
 from redelivery.transports.base import Delivery, Link, Pending, Waiter
 from redelivery.transports.dialects import activemq
-from redelivery.transports.stomp.frames import encode
-from redelivery.transports.stomp.reader import FrameReader, RawFrame
-from redelivery.transports.stomp.router import Router
-from redelivery.transports.stomp.subscriptions import Subscription
+from redelivery.transports.stomp.codec.frames import encode
+from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
+from redelivery.transports.stomp.connection.router import Router
+from redelivery.transports.stomp.connection.subscriptions import Subscription
 
 
 class Events:
@@ -82,3 +84,22 @@ def test_an_answer_to_somebody_who_gave_up_is_no_error() -> None:
     assert told == []
     router.route(frames(("ERROR", {"receipt-id": receipt.decode(), "message": "late"})))
     assert "late" in str(told[0])
+
+
+def test_an_error_that_names_a_subscription_is_that_ones_end() -> None:
+    """RabbitMQ, when a queue is deleted: its consumer is told, and nobody else; its messages are dropped."""
+    told: list[tuple[Link, str]] = []
+
+    class Told(Events):
+        def on_link_closed(self, link: Link, error: JMSError) -> None:
+            told.append((link, str(error)))
+
+    events, router = Told(), Router(activemq.STOMP, "1.2", lambda error: pytest.fail(str(error)))
+    ours, other = subscription("1", events), subscription("2", Events())
+    router.add(ours)
+    router.add(other)
+    router.route(frames(("ERROR", {"subscription": "1", "message": "Server cancelled subscription"})))
+    router.route(frames(("MESSAGE", {"subscription": "1", "ack": "a"})))
+    assert [(link, "Server cancelled subscription" in text) for link, text in told] == [(ours.link, True)]
+    assert not events.inbox
+    assert (router.cancelled(ours), router.cancelled(other)) == (True, False)

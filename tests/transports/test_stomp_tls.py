@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
+from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
 
 from redelivery.model.errors import ConnectError, JMSError
 
@@ -58,7 +58,7 @@ def test_tls_carries_messages_both_ways_at_the_same_time(
     number = 1000
 
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         subscription = end.subscribed()
         for each in range(number):
             end.message(subscription, each, b"x" * 3000)
@@ -82,7 +82,7 @@ def test_tls_carries_messages_both_ways_at_the_same_time(
         session.attach()
         producing = pool.submit(produce, client)
         for _ in range(number):
-            session.channel.accept([session.receive()], lazy=False)
+            session.channel.accept([session.receive()], batched=False)
         producing.result(TIMEOUT)
         assert len(session.receive().body()) == 3 << 20
         session.channel.send(text(b"z" * (3 << 20)), transacted=False, pending=None)
@@ -103,7 +103,18 @@ def test_tls_to_a_plain_port_says_so() -> None:
         end.sock.recv(100)
         end.write(b"ERROR\nmessage:what?\n\n\0")
 
-    with ScriptedBroker(script) as broker, pytest.raises(ConnectError, match="the port does not speak it"):
+    with (
+        ScriptedBroker(script) as broker,
+        pytest.raises(ConnectError, match=r"the port does not speak it; is it a TLS port\?"),
+    ):
+        Client(broker.port, scheme="stomp+ssl")
+
+
+def test_tls_to_a_port_that_hangs_up_says_so() -> None:
+    def script(end: BrokerEnd) -> None:
+        end.sock.recv(100)
+
+    with ScriptedBroker(script) as broker, pytest.raises(ConnectError, match=r"is it a TLS port\?"):
         Client(broker.port, scheme="stomp+ssl")
 
 
@@ -114,6 +125,25 @@ def test_tls_to_a_silent_port_costs_the_connect_timeout() -> None:
         over.wait(TIMEOUT)
 
     with ScriptedBroker(script) as broker:
-        with pytest.raises(ConnectError, match=r"within connect_timeout=0\.3 s|timed out"):
+        with pytest.raises(ConnectError, match=r"not answer in TLS within connect_timeout=0\.3 s: is it a TLS port\?"):
             Client(broker.port, scheme="stomp+ssl", connect_timeout=0.3)
         over.set()
+
+
+def test_each_wire_of_a_connection_is_encrypted_and_verified(
+    server_tls: ssl.SSLContext, trusting: ssl.SSLContext
+) -> None:
+    """A further one goes to the address of the first, and is asked for the certificate of the host all the same."""
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        end.answer(end.take("SEND"))
+        end.goodbye()
+
+    with (
+        ScriptedBroker(script, server_tls) as broker,
+        Client(broker.port, host="localhost", scheme="stomp+ssl", tls=trusting) as client,
+    ):
+        sessions = [client.session() for _ in range(2)]
+        assert [session.send(text()) for session in sessions] == [None, None]
+        assert [isinstance(end.sock, ssl.SSLSocket) for end in broker.ends] == [True, True]

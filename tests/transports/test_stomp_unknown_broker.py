@@ -7,10 +7,12 @@ from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker
 
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import (
+    MessageFormatError,
     SecurityError,
     TransactionRolledBackError,
     UnsupportedError,
 )
+from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 
 
@@ -35,7 +37,7 @@ def test_unknown_no_ack_leaves_before_the_commit_is_confirmed() -> None:
         session.attach(prefetch=2)
         deliveries = session.receive_many(2)
         for delivery in deliveries:
-            session.channel.handed_out(delivery)
+            session.channel.dispatched(delivery)
         session.channel.park(deliveries)
         session.channel.send(text(), transacted=True, pending=None)
         session.do(session.channel.commit(deliveries))
@@ -95,3 +97,22 @@ def test_unknown_an_error_that_names_nobody_answers_whoever_asked() -> None:
 
     with ScriptedBroker(script) as broker, Client(broker.port) as client, pytest.raises(SecurityError):
         client.session().attach()
+
+
+def test_unknown_its_facts_are_the_safest_ones() -> None:
+    """It may be any of the known brokers under another name: what one of them would obey is not sent."""
+    heads: list[dict[str, str]] = []
+
+    def script(end: BrokerEnd) -> None:
+        end.log_in(server="Strange/1")
+        heads.append(end.take("SEND").headers)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        assert client.transport.peer.capabilities.transactions
+        session = client.session()
+        for name in ("scheduledJobId", "destination-type", "x-death", "_AMQ_X", "_HQ_X", "JMS_AMQP_X"):
+            with pytest.raises(MessageFormatError, match="the name is STOMP's or the broker's own"):
+                session.channel.send(text(Message("x", properties={name: "1"})), transacted=False, pending=None)
+        session.channel.send(text("x", persistent=False), transacted=False, pending=None)
+    assert heads[0]["JMS_redelivery_mode"] == "NON_PERSISTENT"

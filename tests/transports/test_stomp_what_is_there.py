@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 import pytest
-from tests.transports.scripted import TIMEOUT, BrokerEnd, ScriptedBroker
+from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, ScriptedBroker
 
 import redelivery
 from redelivery import Connection, Consumer, RedeliveryPolicy, Session
@@ -26,8 +26,8 @@ class Scene:
         self._other = connection.session("auto").consumer("queue://others")
         transport = connection._transport
         assert isinstance(transport, StompTransport)
-        assert transport._connection is not None
-        self._stream = transport._connection._stream
+        assert transport._first is not None
+        self._stream = transport._first._stream
         self._send = send
 
     def put(self, number: int) -> None:
@@ -48,7 +48,7 @@ def scene() -> Iterator[Scene]:
     wanted: SimpleQueue[int] = SimpleQueue()
 
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         subscription = end.subscribed()
         end.subscribed()
         while number := wanted.get(timeout=TIMEOUT):
@@ -81,5 +81,5 @@ def test_a_redelivery_that_is_due_does_not_come_before_it(scene: Scene, monkeypa
     scene.read_by_another()
     assert scene.received() == "m2"
     scene.put(3)
-    monkeypatch.setattr("redelivery.client.core.monotonic", lambda: monotonic() + DELAY)
+    monkeypatch.setattr("redelivery.client.state.monotonic", lambda: monotonic() + DELAY)
     assert [scene.received(), scene.received()] == ["m3", "m1"]

@@ -7,20 +7,19 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 import pytest
-from tests.transports.scripted import BrokerEnd, Client, Script, ScriptedBroker, Session
+from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker, Session
 
-from redelivery.model.destinations import Queue, Topic
-from redelivery.model.errors import JMSError
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.base import Link
 from redelivery.transports.dialects import artemis, hornetq, rabbitmq
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.stomp.frames import Frame
-from redelivery.transports.stomp.messages import StompDelivery
-from redelivery.transports.stomp.router import Router
-from redelivery.transports.stomp.subscriptions import Subscription
-from redelivery.transports.stomp.windows import Window, window_size
-from redelivery.transports.wire.threads import Waiter
+from redelivery.transports.stomp.channel.windows import Window, window_size
+from redelivery.transports.stomp.codec.frames import Frame
+from redelivery.transports.stomp.connection.router import Router
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.wire.threads.waiter import Waiter
 
 RABBITMQ = "RabbitMQ/3.10.8"
 ARTEMIS = "ActiveMQ-Artemis/2.44.0"
@@ -136,14 +135,14 @@ def test_those_that_were_replaced_are_over_when_they_are_settled() -> None:
     held = deliveries(first, 2)
     for each in held:
         window.take(each)
-    first.aside = True
+    first.superseded = True
     window.replace(second, 2)
-    assert window.over() == []
+    assert window.exhausted() == []
     for each in held:
         window.settle(each)
-    assert window.over() == [first]
+    assert window.exhausted() == [first]
     window.drop([first])
-    assert (window.over(), window.subscriptions, window.idle(held)) == ([], [second], False)
+    assert (window.exhausted(), window.subscriptions, window.idle(held)) == ([], [second], False)
     assert [window.take(each) for each in deliveries(second, 2)] == [0, 2]
 
 
@@ -224,7 +223,7 @@ def test_what_is_on_its_way_to_a_further_subscription_that_ends_is_not_handed_ou
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = hold_and_commit(client, 5)
         delivery = session.receive()
-        session.channel.handed_out(delivery)
+        session.channel.dispatched(delivery)
         session.do(session.channel.commit([delivery]))
         assert not session.inbox
 
@@ -279,7 +278,7 @@ def hold_and_commit(client: Client, number: int) -> Session:
     batch = []
     for _ in range(number):
         batch.append(session.receive())
-        session.channel.handed_out(batch[-1])
+        session.channel.dispatched(batch[-1])
     session.do(session.channel.commit(batch))
     return session
 
@@ -303,7 +302,7 @@ def test_a_closed_consumer_nacks_under_its_own_id_where_unsubscribe_keeps() -> N
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session(AckMode.AUTO)
         link = session.attach()
-        session.channel.accept([session.receive()], lazy=False)
+        session.channel.accept([session.receive()], batched=False)
         session.receive_many(2)
         session.do(session.channel.detach(link))
         assert not session.inbox
@@ -313,30 +312,30 @@ def test_a_closed_consumer_nacks_under_its_own_id_where_unsubscribe_keeps() -> N
     assert [frame.headers["id"] for frame in frames[2:5]] == ["a:4", "a:3", "a:2"]
 
 
-def script_of(server: str, destination: dict[str, str]) -> Script:
+def test_what_an_acknowledge_in_doubt_was_about_is_not_given_back() -> None:
+    """It may be acknowledged: RabbitMQ answers a NACK of it with "unknown delivery tag", and hangs up."""
+    frames: list[Frame] = []
+
     def script(end: BrokerEnd) -> None:
-        end.log_in(server=server)
-        frame = end.answer(end.take("SUBSCRIBE"))
-        destination.update(frame.headers)
+        end.log_in(server=RABBITMQ)
+        subscription = end.subscribed()
+        serve(end, subscription, range(1, 3))
+        end.take("ACK")  # never answered
+        end.take("UNSUBSCRIBE")
+        end.answer(end.take("SUBSCRIBE"))
+        end.take("BEGIN")
+        end.answer(end.take("ABORT"))
+        frames.extend((end.take(), end.answer(end.take("UNSUBSCRIBE"))))
         end.goodbye()
 
-    return script
-
-
-@pytest.mark.parametrize(
-    ("mode", "target", "expected"),
-    [
-        (AckMode.AUTO, Queue("q"), "2048"),
-        (AckMode.TRANSACTED, Queue("q"), "2048"),
-        (AckMode.AUTO, Topic("q"), "2048"),
-        (AckMode.TRANSACTED, Topic("q"), "-1"),  # a second subscription would get everything twice
-    ],
-)
-def test_only_a_topics_consumer_that_withholds_acks_has_no_window(
-    mode: AckMode, target: Queue | Topic, expected: str
-) -> None:
-    headers: dict[str, str] = {}
-    with ScriptedBroker(script_of(ARTEMIS, headers)) as broker, Client(broker.port) as client:
-        client.session(mode).attach(target, prefetch=2)
-    assert headers["consumer-window-size"] == expected
-    assert headers["subscription-type"] == ("ANYCAST" if isinstance(target, Queue) else "MULTICAST")
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        session = client.session(AckMode.CLIENT)
+        link = session.attach()
+        first, _ = session.receive_many(2)
+        session.channel.dispatched(first)
+        flow = session.channel.commit([first])
+        next(flow)
+        with pytest.raises(InDoubtError):
+            flow.throw(RequestTimeoutError("no answer"))
+        session.do(session.channel.detach(link))
+    assert [(frame.command, frame.headers["id"]) for frame in frames] == [("NACK", "a:2"), ("UNSUBSCRIBE", link.id)]

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 import pytest
-from tests.transports.scripted import TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
+from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
@@ -55,7 +55,7 @@ def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
     with ScriptedBroker(greet) as broker:
         client = Client(broker.port)
         waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
-        while not client.transport._connection.leader.led:  # type: ignore[union-attr]  # it is open
+        while [wire.leader.led for wire in client.transport._wires._sessions] != [True] * 3:
             time.sleep(0.001)
         client.transport.close()
         for each in waiting:
@@ -90,7 +90,7 @@ def test_a_loss_is_told_once_and_after_every_answer_has_failed() -> None:
 
 def test_nonsense_in_the_middle_ends_the_connection() -> None:
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         end.take("SEND")
         end.write(b"RECEIPT\n\n\0")
         end.goodbye()
@@ -105,7 +105,7 @@ def test_nonsense_in_the_middle_ends_the_connection() -> None:
 @pytest.mark.parametrize("frame", [b"SEND\ndestination:x\n\n\0", b"MESSAGE\nack:1\n\nx\0"])
 def test_frames_that_no_server_sends_end_the_connection(frame: bytes) -> None:
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         end.take("SEND")
         end.write(frame)
         end.goodbye()
@@ -193,7 +193,7 @@ def test_a_confirmation_comes_though_the_one_who_read_has_left(pool: ThreadPoolE
     answer = threading.Event()
 
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         frame = end.take("SEND")
         answer.wait(TIMEOUT)
         end.answer(frame)
@@ -246,8 +246,8 @@ def test_a_child_after_fork_leaves_the_parent_s_connection_alone() -> None:
         assert session.send(text()) is None
 
 
-@pytest.mark.parametrize("lazy", [True, False])
-def test_a_large_flow_of_messages_and_acks(lazy: bool) -> None:
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_large_flow_of_messages_and_acks(batched: bool) -> None:
     number = 3000
     got: list[str] = []
 
@@ -265,7 +265,7 @@ def test_a_large_flow_of_messages_and_acks(lazy: bool) -> None:
         for each in range(number):
             delivery = session.receive()
             assert (delivery.header("message_id"), len(delivery.body())) == (f"m{each}", each % 300)
-            session.channel.accept([delivery], lazy=lazy)
+            session.channel.accept([delivery], batched=batched)
     assert got == [f"a:{each}" for each in range(number)]
 
 
@@ -273,7 +273,7 @@ def test_sessions_share_a_connection_and_get_what_is_theirs(pool: ThreadPoolExec
     rounds = 100
 
     def script(end: BrokerEnd) -> None:
-        end.log_in()
+        end.log_in(SHARING)
         ids = {}
         for _ in range(3):
             frame = end.answer(end.take("SUBSCRIBE"))
@@ -291,7 +291,7 @@ def test_sessions_share_a_connection_and_get_what_is_theirs(pool: ThreadPoolExec
         for each in range(rounds):
             delivery = session.receive()
             assert (delivery.body(), delivery.header("message_id")) == (f"/queue/{name}", f"m{each}")
-            session.channel.accept([delivery], lazy=each % 2 == 0)
+            session.channel.accept([delivery], batched=each % 2 == 0)
 
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         for each in [pool.submit(consume, client, str(number)) for number in range(3)]:

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
-from redelivery.transports.wire.leader import Leader
-from redelivery.transports.wire.socket import Stream
-from redelivery.transports.wire.threads import Waiter
+from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.leader import Leader
+from redelivery.transports.wire.threads.waiter import Waiter
 
 TIMEOUT = 5.0
 
@@ -30,7 +30,7 @@ class Line:
         self.left = 0
         self.closed = threading.Event()
         self.before: Callable[[int], None] = lambda _: None
-        self.leader = Leader(self.stream, self.receive, self.fail, self.nobody, self.close)
+        self.leader = Leader(self.stream, self, self)
 
     def receive(self, data: bytes) -> None:
         for number in data:
@@ -40,14 +40,14 @@ class Line:
                 raise ProtocolError("bad byte")
             self.waiters[number].wake()
 
-    def fail(self, error: JMSError) -> None:
+    def lose(self, error: JMSError) -> None:
         self.problems.append(error)
         self.leader.stop(error)
 
-    def nobody(self) -> None:
+    def nobody_reads(self) -> None:
         self.left += 1
 
-    def close(self) -> None:
+    def release_stream(self) -> None:
         self.stream.close()
         self.closed.set()
 

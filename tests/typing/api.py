@@ -19,6 +19,7 @@ def connections() -> None:
     with factory.create_connection(start=False) as other:
         assert_type(other.client_id, str | None)
         assert_type(other.metadata.provider_name, str)
+    redelivery.connect("vm://x", redelivery_policies={"orders.>": RedeliveryPolicy()})
     redelivery.connect(7)  # type: ignore[arg-type]  # a URL is a text
     redelivery.connect("vm://x", retries=3)  # type: ignore[call-arg]  # there is no such option
 
@@ -44,6 +45,30 @@ def messages(session: redelivery.Session) -> None:
     assert_type(producer.send_async(b"bytes"), Future[Message])
 
 
+def publishing(connection: redelivery.Connection, message: Message) -> None:
+    with connection.publisher() as publisher:
+        assert_type(publisher, redelivery.Publisher)
+        assert_type(publisher.send("body", "orders", properties={"a": 1}, ttl=1), Message)
+        publisher.send("body", "orders", headers={})  # type: ignore[call-arg]  # they are called properties
+    letter = message.dead_letter
+    if letter is not None:
+        assert_type(letter.origin, redelivery.Destination | None)
+        assert_type(letter.count, int | None)
+    assert_type(redelivery.__version__, str)
+
+
+async def coroutine(message: Message) -> None:
+    assert_type(message.delivery_count, int)
+
+
+def listeners(connection: redelivery.Connection, consumer: redelivery.Consumer) -> None:
+    consumer.listen(print)
+    consumer.listen(lambda message: print(message.body))
+    consumer.listen(None)
+    consumer.listen(coroutine)  # type: ignore[arg-type]  # a coroutine function is never awaited here
+    assert_type(connection.wait(timedelta(seconds=1)), bool)
+
+
 def policies() -> None:
     policies = RedeliveryPolicyMap({"orders.>": RedeliveryPolicy()}, default=RedeliveryPolicy())
     assert_type(policies.policy_for("orders.new"), RedeliveryPolicy)
@@ -55,3 +80,5 @@ def broker() -> None:
     with EmbeddedBroker(name="test") as embedded:
         assert_type(embedded.queue_depth("orders"), int)
         assert_type(embedded.messages("ActiveMQ.DLQ"), list[Message])
+        assert_type(embedded.send("orders", "body", priority=9), Message)
+        embedded.wait_for(redelivery.Queue("orders"), depth=1, timeout=timedelta(seconds=1))

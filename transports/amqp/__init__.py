@@ -1,1 +1,6 @@
-"""AMQP 1.0: messages read and written by hand, proton as the protocol engine, and the adapter that joins them."""
+"""AMQP 1.0 (floor 2).
+
+`engine` is proton as a protocol engine without I/O, `codec` the messages, which proton need not read. `connection` logs
+in and owns the socket, `links` are what lives on it, `channel` is one session's conversation, and `adapter` the
+transport.
+"""

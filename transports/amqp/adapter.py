@@ -7,10 +7,10 @@ from typing import Final, cast
 
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.modes import AckMode
-from redelivery.transports.amqp.channel import AmqpChannel
-from redelivery.transports.amqp.connection import AmqpConnection
-from redelivery.transports.amqp.conversation import Conversation
-from redelivery.transports.amqp.login import check_params, log_in
+from redelivery.transports.amqp.channel.channel import AmqpChannel
+from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.connection.login import check_params, log_in
+from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
 from redelivery.transports.base import (
     Channel,
     ConnectionEvents,
@@ -22,8 +22,8 @@ from redelivery.transports.base import (
 )
 from redelivery.transports.dialects.detect import check_name, detect_amqp
 from redelivery.transports.dialects.dialect import AmqpDialect
-from redelivery.transports.wire import threads
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"amqp": 5672, "amqps": 5671}
 _RELAY: Final = "ANONYMOUS-RELAY"
@@ -53,7 +53,7 @@ class AmqpTransport(Transport):
         """See `Transport.open`."""
         options = self.options
         stream, engine = log_in(options, options.port or _PORTS[options.scheme])
-        connection = AmqpConnection(stream, engine, options, self.events)
+        connection = amqp_connection(stream, engine, options, self.events)
         try:
             properties = {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
             offered = engine.connection.remote_offered_capabilities or ()
@@ -76,21 +76,18 @@ class AmqpTransport(Transport):
     def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
         """See `Transport.channel`."""
         assert self._dialect is not None, "set with the connection"
-        talk = Conversation(self._opened(), events, self._dialect)
+        context = ChannelContext(self._opened(), events, self._dialect)
         return AmqpChannel(
-            talk, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
+            context, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
         )
 
-    def new_waiter(self) -> Waiter:
+    def new_waiter(self, beside: Waiter | None = None) -> Waiter:  # noqa: ARG002 - one place serves all
         """See `Transport.new_waiter`."""
-        return threads.Waiter()
+        return ParkedWaiter()
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
-        connection = self._opened()
-        if connection.unwritten:
-            connection.flush_now()
-        connection.leader.wait(cast(threads.Waiter, waiter), timeout)
+        self._opened().wait(cast(ParkedWaiter, waiter), timeout)
 
     def close(self) -> None:
         """See `Transport.close`."""
@@ -99,7 +96,7 @@ class AmqpTransport(Transport):
             return
         connection.closing = True
         if not connection.leader.leads:  # a callback on the thread that reads cannot wait for an answer
-            connection.say_goodbye(monotonic() + self.options.close_timeout)
+            say_goodbye(connection, monotonic() + self.options.close_timeout)
         connection.lose(ConnectionLostError("the connection was closed"))
 
     def abort(self) -> None:

@@ -1,6 +1,6 @@
 """proton as a protocol engine: bytes in, events, bytes out. No socket, no clock, no thread, no Container.
 
-1. One thread at a time: whoever owns an engine holds a lock around every call, and around every call of proton on
+1. One thread at a time: the owner of an engine holds a lock around every call, and around every call of proton on
    what belongs to it. The C library is not thread-safe, and Python's lock is released inside of it.
 2. Endpoints are set up through proton's classes. What happens for every message calls the C library beneath them
    (`cproton_ffi.lib`): the classes make a wrapper for each event, which costs more than all the rest.
@@ -25,27 +25,27 @@ _FULL: Final = 16 << 10  # bytes of proton's own buffer, at first: when it is fu
 _LEAST: Final = 512  # bytes of its own buffer, at least: with fewer in it it has said all that it had to say
 
 
-class _Borrowed:
+class _Unowned:
     def __del__(self) -> None:
-        """Nothing: see `borrowed`."""
+        """Nothing: see `unowned`."""
 
 
-class _Session(_Borrowed, proton.Session):  # type: ignore[misc, unused-ignore]  # an extra that may be absent
+class _Session(_Unowned, proton.Session):  # type: ignore[misc, unused-ignore]  # an extra that may be absent
     pass
 
 
-class _Sender(_Borrowed, proton.Sender):  # type: ignore[misc, unused-ignore]  # as above
+class _Sender(_Unowned, proton.Sender):  # type: ignore[misc, unused-ignore]  # as above
     pass
 
 
-class _Receiver(_Borrowed, proton.Receiver):  # type: ignore[misc, unused-ignore]  # as above
+class _Receiver(_Unowned, proton.Receiver):  # type: ignore[misc, unused-ignore]  # as above
     pass
 
 
 _KINDS: Final = {proton.Session: _Session, proton.Sender: _Sender, proton.Receiver: _Receiver}
 
 
-def borrowed(endpoint: Any) -> Any:
+def unowned(endpoint: Any) -> Any:
     """proton's object for a session or link, without a share in it: the C library alone decides how long that lives.
 
     It lives until it is freed, or its connection goes. If the objects had a share, the order in which Python gives
@@ -107,7 +107,7 @@ class Engine:
             lib.pn_collector_pop(events)
 
     def output(self) -> tuple[memoryview, bool]:
-        """What is to be written next, and whether there is more; empty for nothing. Tell `written` how much was.
+        """What is to be written next, and whether there is more; empty for nothing. Call `written` with how much was.
 
         It is valid until the next call.
         """
@@ -135,7 +135,7 @@ class Engine:
         self._left = self._left[size:]
 
     @property
-    def over(self) -> bool:
+    def closed(self) -> bool:
         """Nothing more can be written."""
         return not self._left and bool(lib.pn_transport_pending(self._raw) < 0)
 
@@ -146,7 +146,7 @@ class Engine:
         return None if condition is None else f"{condition.name}: {condition.description}"
 
     def tick(self, now: float) -> float | None:
-        """Let time pass (monotonic seconds); when to come again, None for never. Empty frames may be there to write.
+        """Let time pass (monotonic seconds); when to call it again, None for never. Empty frames may be there to write.
 
         Before the peer's open it answers None: ask again then.
         """

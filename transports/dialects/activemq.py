@@ -36,18 +36,24 @@ STOMP: Final = StompDialect(
         queue_patterns=True,
         body_kinds=frozenset(("text", "bytes", "map", "none")),
     ),
+    sessions_per_wire=1,  # a COMMIT forgets what the other transactions of the socket have acknowledged
     owned_headers=_OWNED,
     prefetch_header="activemq.prefetchSize",
     no_local_header="activemq.noLocal",
     ack_in_transaction=True,
     enlist_at_most=100,  # a backlog is paged by 200, and then sleeps until an ACK comes
+    lone_ack_commits=True,  # and no journal entry for BEGIN and COMMIT
     nack_is_poison=True,
     parks=True,
-    commit_ends_parking=True,  # it keeps one list of transacted messages a subscription, not one a transaction
+    commit_ends_parking=True,  # one list of transacted messages a subscription, not one a transaction
     receipt_starves_patterns=True,  # attached with prefetch 0, then opened by a command that wakes no other queue
     receipt_in_transaction=True,
     error_names_receipt=True,
     length_is_bytes=True,
+    amqp_bodies="ActiveMQ Classic closes the connection when a message that was sent over AMQP "
+    "is acknowledged over STOMP",
+    max_header=10 << 10,
+    max_headers=1000,
     map_transformation="jms-map-json",
     delay_header="AMQ_SCHEDULED_DELAY",
 )
@@ -57,8 +63,8 @@ AMQP: Final = AmqpDialect(
         transactions=True,
         native_poison=True,
         poison_by_broker=True,
-        exact_counts=True,
-        counts_prefetched=True,  # a lost connection charges what nobody saw
+        exact_counts=False,  # the end of a session charges what nobody saw, so that 2 may stand for more
+        counts_prefetched=True,
         selectors=True,
         browse=True,
         delayed_delivery=True,
@@ -67,7 +73,7 @@ AMQP: Final = AmqpDialect(
         message_ids=True,
         body_kinds=ALL_KINDS,
     ),
-    topic_prefix="topic://",  # it looks at no capability: an address is a queue's
+    topic_prefix="topic://",  # it ignores capabilities: an address is a queue's
     topic_waits_for_credit=True,
     most_credit=200,  # a backlog is paged by 200, and then sleeps until credit or an outcome comes
     rejected_is_poison=True,
@@ -76,5 +82,11 @@ AMQP: Final = AmqpDialect(
 )
 
 DIALECT: Final = Dialect(
-    name="activemq", provider="ActiveMQ", server_prefix="ActiveMQ/", product="ActiveMQ", stomp=STOMP, amqp=AMQP
+    name="activemq",
+    provider="ActiveMQ",
+    server_prefix="ActiveMQ/",
+    product="ActiveMQ",
+    stomp=STOMP,
+    amqp=AMQP,
+    queue_of_topic="Consumer.<name>.VirtualTopic.<topic>",
 )

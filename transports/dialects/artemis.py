@@ -12,6 +12,7 @@ from redelivery.transports.dialects.dialect import (
     AmqpDialect,
     DepthQuestion,
     Dialect,
+    DuplicateDetection,
     StompDialect,
 )
 
@@ -52,9 +53,9 @@ STOMP: Final = StompDialect(
     # As its own client for Java. A batch that needs a second subscription is better avoided: when a connection with
     # several drops, the broker may lose sight of a message of each, until it is started again.
     default_window=1 << 20,
-    overflows=True,
+    needs_extra_subscription=True,
     no_local_header="no-local",
-    selector_prefix="convert_string_expressions:",  # or a number in it matches no property of STOMP's, all texts
+    selector_prefix="convert_string_expressions:",  # or a number in it matches no property of STOMP's, a string
     selector_names=(
         ("JMSExpiration", "AMQExpiration"),
         ("JMSPriority", "AMQPriority"),
@@ -63,6 +64,7 @@ STOMP: Final = StompDialect(
     ),
     ack_key=b"\nmessage-id:",  # a producer's own header `ack` comes before the broker's
     receipt_in_transaction=True,
+    releases_as_new=True,
     error_closes=True,
     silence_limit=60.0,
 )
@@ -92,6 +94,7 @@ AMQP: Final = AmqpDialect(
         path_separator="::",
         success=("_AMQ_OperationSucceeded", True),
     ),
+    duplicate_detection=DuplicateDetection(property="_AMQ_DUPL_ID", refusal="Duplicate message detected"),
 )
 
 DIALECT: Final = Dialect(
@@ -101,4 +104,5 @@ DIALECT: Final = Dialect(
     product="apache-activemq-artemis",
     stomp=STOMP,
     amqp=AMQP,
+    queue_of_topic="<address>::<queue>",
 )

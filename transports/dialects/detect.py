@@ -6,20 +6,24 @@ from collections.abc import Mapping
 from typing import Final
 
 from redelivery.model.errors import ConfigError, UnsupportedError
+from redelivery.model.suggestions import did_you_mean
 from redelivery.transports.dialects import activemq, artemis, embedded, hornetq, qpid, rabbitmq, unknown
-from redelivery.transports.dialects.dialect import AmqpDialect, DepthQuestion, Dialect, StompDialect
+from redelivery.transports.dialects.dialect import AmqpDialect, DepthQuestion, Dialect, DuplicateDetection, StompDialect
 
 AUTO: Final = "auto"
 _DIALECTS: Final[Mapping[str, Dialect]] = {
     each.DIALECT.name: each.DIALECT for each in (activemq, artemis, hornetq, qpid, rabbitmq, embedded, unknown)
 }
+_SYNONYMS: Final = {"classic": "activemq", "amq": "activemq", "broker-j": "qpid", "rabbit": "rabbitmq"}
 
 
 def check_name(name: str) -> None:
     """Raise ConfigError where there is no such dialect."""
     if name != AUTO and name not in _DIALECTS:
         known = ", ".join(repr(each) for each in (AUTO, *_DIALECTS))
-        raise ConfigError(f"dialect={name!r} is not known; it is one of {known}")
+        raise ConfigError(
+            f"dialect={name!r} is not known; it is one of {known}{did_you_mean(name, _DIALECTS, _SYNONYMS)}"
+        )
 
 
 def detect_stomp(name: str, server: str) -> tuple[Dialect, StompDialect]:
@@ -77,6 +81,22 @@ def detect_amqp(name: str, product: str, container: str) -> tuple[Dialect, AmqpD
 
 
 def depth_question(name: str) -> DepthQuestion | None:
-    """How a broker of that dialect is asked over AMQP how many messages a queue holds; None: it cannot tell."""
+    """How a broker of that dialect is asked over AMQP how many messages a queue holds; None: it does not say."""
     amqp = _DIALECTS[name].amqp
     return None if amqp is None else amqp.depth
+
+
+def duplicate_detection(name: str) -> DuplicateDetection | None:
+    """How a broker of that dialect is made to refuse, over AMQP, a transaction that it has committed before."""
+    amqp = _DIALECTS[name].amqp
+    return None if amqp is None else amqp.duplicate_detection
+
+
+def queues_of_topics() -> Mapping[str, str]:
+    """By provider, how the name of a queue is written that the broker fills from a topic."""
+    return {each.provider: each.queue_of_topic for each in _DIALECTS.values() if each.queue_of_topic}
+
+
+def counted_properties() -> frozenset[str]:
+    """Properties that one broker or another changes with each delivery of a message."""
+    return frozenset().union(*(each.counted_properties for each in _DIALECTS.values()))

@@ -50,14 +50,20 @@ class StompDialect:
         reply_to_is_uri: ``reply-to`` is written ``queue://name``, since the name alone does not say what it is.
         virtual_host: the one to name in CONNECT where the URL says nothing; None: the host of the URL.
         virtual_host_refused: what an ERROR says that answers CONNECT and means that there is no such virtual host.
+        sessions_per_wire: how many sessions of a connection may share a socket; 0: any number.
 
         owned_headers: headers of MESSAGE that are the broker's or JMS's own, and so no properties.
         owned_prefixes: the same, for all names that begin so: neither shown nor sent again.
         origin_prefix: names that begin so are shown, on what the broker dead-lettered, but not sent again.
-        binary_headers: headers of MESSAGE whose names begin so hold another protocol's bytes, and are not looked at.
+        binary_headers: headers of MESSAGE whose names begin so hold another protocol's bytes, and are not read.
         length_is_bytes: MESSAGE has content-length exactly where the body is bytes.
-        kind_header: of MESSAGE, the body's kind as a JMS client over AMQP has named it; None: nothing tells.
+        kind_header: of MESSAGE, the body's kind as a JMS client over AMQP has named it; None: nothing says it.
         max_body: bytes from which a body is confirmed and then lost; 0: there is no such limit.
+        max_header: bytes of one header's line (name, colon and value, as they are written) beyond which the broker ends
+            the connection; 0: there is no such limit.
+        max_headers: the same, of the number of headers of one frame.
+        amqp_bodies: what came over AMQP 1.0 arrives as AMQP's bytes; this says to the user what follows; None: it does
+            not.
         map_transformation: the value of ``transformation`` by which a map is its JSON; None: there are no maps.
         count_header: of MESSAGE, how often it was delivered before; None: there is only ``redelivered``.
         message_id_header: where the sender's own id stands, which comes before the broker's; None: nowhere.
@@ -81,8 +87,8 @@ class StompDialect:
         fixed_window: the window where no header sets it, in the same unit.
         default_prefetch: the window in messages where the application asks for none.
         default_window: the same in the unit of the window, where that says more; 0: it follows from the messages.
-        overflows: a queue's consumer whose window is used up by what the application holds gets a further
-            subscription, since no ACK may leave earlier. (For a topic that would be a second subscriber.)
+        needs_extra_subscription: a queue's consumer whose window is used up by what the application holds gets a
+            further subscription, since no ACK may leave earlier. (For a topic that would be a second subscriber.)
         unsubscribe_keeps: UNSUBSCRIBE gives nothing back before the connection ends, but for what is NACKed under a
             subscription of the same id: this is a destination for it on which nothing comes.
         no_local_header: of SUBSCRIBE; None: not supported.
@@ -92,15 +98,18 @@ class StompDialect:
         ack_key: the header of MESSAGE whose value an ACK names, as ``b"\\nname:"``.
         ack_in_transaction: an ACK in a transaction is undone by ABORT and atomic with the SENDs. Otherwise it is
             held back until the COMMIT is confirmed.
-        enlist_at_most: deliveries handed out and not in the transaction that make their ACKs enter it before the
+        enlist_at_most: deliveries dispatched and not in the transaction that make their ACKs enter it before the
             commit, so that the broker goes on; bounded by half the window. 0: acks enter at the commit only.
+        lone_ack_commits: an ACK outside a transaction is answered when it is done, or refused and undone, and the
+            answer names it: a commit of one delivery and nothing else is that ACK.
         nack_is_poison: NACK dead-letters (surely: `Capabilities.native_poison`; or where the broker is set up for it).
         nack_headers: of such a NACK.
         parks: an ACK in a transaction that is aborted later frees the window meanwhile.
-        commit_ends_parking: a COMMIT makes every delivery of the subscription that is acknowledged in any open
-            transaction unknown, so that nothing else may be enlisted or parked then.
+        commit_ends_parking: a COMMIT makes every delivery of the socket that is acknowledged in any open transaction
+            unknown, so that nothing else may be enlisted or parked then.
         receipt_starves_patterns: a consumer of a pattern that asks for a receipt gets nothing of what is there.
         receipt_in_transaction: a SEND in a transaction is answered at once, not at the commit.
+        releases_as_new: what goes back at UNSUBSCRIBE comes with ``redelivered:false``, though it was delivered.
         commit_confirms_sends: the answer to COMMIT says that every SEND in it is done. Otherwise each SEND is answered
             after it, and may be refused while others are not.
         error_names_receipt: an ERROR says which request it answers.
@@ -120,6 +129,7 @@ class StompDialect:
     reply_to_is_uri: bool = False
     virtual_host: str | None = None
     virtual_host_refused: str | None = None
+    sessions_per_wire: int = 0
     owned_headers: frozenset[str] = STOMP_HEADERS
     owned_prefixes: tuple[str, ...] = ()
     origin_prefix: str | None = None
@@ -127,6 +137,9 @@ class StompDialect:
     length_is_bytes: bool = False
     kind_header: str | None = None
     max_body: int = 0
+    amqp_bodies: str | None = None
+    max_header: int = 0
+    max_headers: int = 0
     map_transformation: str | None = None
     count_header: str | None = None
     message_id_header: str | None = None
@@ -146,7 +159,7 @@ class StompDialect:
     fixed_window: int = 0
     default_prefetch: int = 100
     default_window: int = 0
-    overflows: bool = False
+    needs_extra_subscription: bool = False
     unsubscribe_keeps: str | None = None
     no_local_header: str | None = None
     selector_prefix: str = ""
@@ -154,12 +167,14 @@ class StompDialect:
     ack_key: bytes = b"\nack:"
     ack_in_transaction: bool = False
     enlist_at_most: int = 0
+    lone_ack_commits: bool = False
     nack_is_poison: bool = False
     nack_headers: Headers = ()
     parks: bool = False
     commit_ends_parking: bool = False
     receipt_starves_patterns: bool = False
     receipt_in_transaction: bool = False
+    releases_as_new: bool = False
     commit_confirms_sends: bool = True
     error_names_receipt: bool = False
     error_closes: bool = False
@@ -175,7 +190,7 @@ class DepthQuestion:
         properties: of it; ``{queue}`` in a value stands for the queue's name.
         body: of it.
         path_separator: what stands before it in a queue's name is no part of the name; empty: all of it is.
-        success: the property that an answer has only if it tells, and its value.
+        success: the property that only an answer with a result has, and its value.
         field: where in the answer's map the number stands; None: the answer is a JSON array of it.
     """
 
@@ -185,6 +200,19 @@ class DepthQuestion:
     success: tuple[str, object]
     path_separator: str = ""
     field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateDetection:
+    """How a transaction is named so that the broker refuses it, as a whole, if it has committed one of that name.
+
+    Attributes:
+        property: of the transaction's last message; its value is the name.
+        refusal: a part of what the broker says when it refuses the transaction for that, and for nothing else.
+    """
+
+    property: str
+    refusal: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +234,15 @@ class AmqpDialect:
         modified: the outcome `modified` is understood; otherwise `released` stands for it.
         drain: a drained link is answered.
         drain_overlaps: a drain may be answered by the end of the one before, or missed while that ends.
-        redelivered_by_first_acquirer: what was delivered before is told by `first-acquirer=false`, not by the count.
+        redelivered_by_first_acquirer: `first-acquirer=false` says what was delivered before, not by the count.
         session_per_link: a refused link ends its whole session, so that each needs one of its own.
         session_end_counts: a delivery is counted as failed only where its whole session ends (then all of the session
-            are), so that a consumer's needs one of its own.
+            are), so that a consumer's needs one of its own, and the broker's count is an upper bound.
         end_drops_answers: with the end of a session goes what the broker has not written of it, the answer too.
         delay_annotation: of a message, when it may be delivered; None: not supported.
         delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
-        depth: how the depth of a queue is asked for; None: the broker cannot tell, or not surely.
+        depth: how the depth of a queue is asked for; None: the broker does not know, or not surely.
+        duplicate_detection: how a transaction is sent once only; None: it cannot, or a refusal does not say why.
         unsupported: why this broker's AMQP cannot be used at all; None: it can.
     """
 
@@ -241,6 +270,7 @@ class AmqpDialect:
     delay_annotation: str | None = None
     delay_is_time: bool = False
     depth: DepthQuestion | None = None
+    duplicate_detection: DuplicateDetection | None = None
     unsupported: str | None = None
 
 
@@ -256,6 +286,8 @@ class Dialect:
         anonymous: its AMQP connection has no ``product`` and an empty container id, as no other broker's.
         stomp: its STOMP; None: it has none.
         amqp: its AMQP 1.0; None: it has none.
+        queue_of_topic: a queue that the broker fills from a topic, as its users write it; None: there is no such name.
+        counted_properties: of a message, what the broker changes with each delivery; not a part of what was sent.
     """
 
     name: str
@@ -265,3 +297,5 @@ class Dialect:
     anonymous: bool = False
     stomp: StompDialect | None = None
     amqp: AmqpDialect | None = None
+    queue_of_topic: str | None = None
+    counted_properties: frozenset[str] = frozenset()

@@ -11,13 +11,18 @@ from redelivery.transports.dialects.dialect import Dialect
 _STOMP: Final = replace(
     activemq.STOMP,
     capabilities=replace(activemq.STOMP.capabilities, selectors=False),
+    sessions_per_wire=0,
+    lone_ack_commits=False,  # it could: but a test that plans a fault at COMMIT means every commit
     commit_ends_parking=False,
+    amqp_bodies=None,
+    max_header=0,
+    max_headers=0,
     receipt_starves_patterns=False,
 )
 
 _AMQP: Final = replace(
     activemq.AMQP,
-    capabilities=replace(activemq.AMQP.capabilities, selectors=False, poison_carries_cause=True),
+    capabilities=replace(activemq.AMQP.capabilities, selectors=False, poison_carries_cause=True, exact_counts=True),
     most_credit=0,
     session_end_counts=False,
     topic_waits_for_credit=False,

@@ -13,7 +13,7 @@ STOMP: Final = StompDialect(
         native_poison=False,  # NACK is ACK: it deletes
         exact_counts=False,  # only `redelivered`
         counts_prefetched=True,
-        selectors=True,  # a property of STOMP's is a text there: a number matches none
+        selectors=True,  # a property of STOMP's is a string there: a number matches none
         delayed_delivery=True,
         no_local=True,
     ),
@@ -32,7 +32,7 @@ STOMP: Final = StompDialect(
     prefetch_unit=1024,
     fixed_window=10 << 10,  # the acceptor's stomp-consumer-credits
     default_prefetch=10,
-    overflows=True,
+    needs_extra_subscription=True,
     no_local_header="no-local",
     selector_names=(
         ("JMSExpiration", "HQExpiration"),
@@ -41,6 +41,7 @@ STOMP: Final = StompDialect(
     ),
     ack_key=b"\nmessage-id:",  # a producer's own header `ack` comes before the broker's
     receipt_in_transaction=True,
+    releases_as_new=True,
     error_names_receipt=True,
     silence_limit=60.0,
 )

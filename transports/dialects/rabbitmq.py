@@ -23,7 +23,7 @@ STOMP: Final = StompDialect(
         counts_prefetched=True,
         message_ids=True,
     ),
-    percent_encoded=True,  # one-sided, so that a name with "%2F" in it cannot be told from one with a slash
+    percent_encoded=True,  # one-sided, so that a name with "%2F" in it looks like one with a slash
     any_words="#",
     virtual_host="/",
     virtual_host_refused="virtual host",
@@ -37,7 +37,7 @@ STOMP: Final = StompDialect(
     expiration_header="expiration",
     count_header="x-delivery-count",  # of quorum queues
     prefetch_header="prefetch-count",
-    overflows=True,
+    needs_extra_subscription=True,
     unsubscribe_keeps="/topic/redelivery.given-back",
     nack_is_poison=True,
     nack_headers=(("requeue", "false"),),
@@ -72,5 +72,11 @@ AMQP: Final = AmqpDialect(
 )
 
 DIALECT: Final = Dialect(
-    name="rabbitmq", provider="RabbitMQ", server_prefix="RabbitMQ/", product="RabbitMQ", stomp=STOMP, amqp=AMQP
+    name="rabbitmq",
+    provider="RabbitMQ",
+    server_prefix="RabbitMQ/",
+    product="RabbitMQ",
+    stomp=STOMP,
+    amqp=AMQP,
+    counted_properties=frozenset(("x-acquired-count", "x-delivery-count")),  # of quorum queues
 )

@@ -1,1 +1,5 @@
-"""STOMP 1.2 and 1.1: frames, an engine without I/O, and the transport over it (floor 2)."""
+"""STOMP 1.2 and 1.1 (floor 2).
+
+`codec` turns frames into bytes and back; `connection` speaks to one socket and routes what comes; `channel` is one
+session's conversation over it. `wires` says which session has which socket, and `adapter` is the transport.
+"""

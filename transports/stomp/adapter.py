@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from dataclasses import replace
 from typing import Final, cast
+from uuid import uuid4
 
-from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, SecurityError
+from redelivery.model.errors import ConfigError, IllegalStateError, JMSError, SecurityError
 from redelivery.model.modes import AckMode
+from redelivery.model.suggestions import unknown_option
 from redelivery.transports.base import (
     Channel,
     ConnectionEvents,
     Peer,
-    Pending,
     SessionEvents,
     Transport,
     TransportOptions,
@@ -20,17 +21,16 @@ from redelivery.transports.base import (
 )
 from redelivery.transports.dialects.detect import check_name, detect_stomp, stomp_host
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.stomp.channel import StompChannel
-from redelivery.transports.stomp.connection import StompConnection
-from redelivery.transports.stomp.control import ControlFrames
-from redelivery.transports.stomp.conversation import Conversation
-from redelivery.transports.stomp.engine import Engine
-from redelivery.transports.stomp.login import log_in
-from redelivery.transports.stomp.reader import MAX_BODY, RawFrame
-from redelivery.transports.stomp.sends import SendEncoder
-from redelivery.transports.wire import threads
-from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.socket import Stream
+from redelivery.transports.stomp.channel.channel import StompChannel
+from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.codec.reader import MAX_BODY, RawFrame
+from redelivery.transports.stomp.codec.sends import SendEncoder
+from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.login import log_in
+from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
+from redelivery.transports.stomp.wires import Place, Wires
+from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # ActiveMQ's
 _MAX_BODY: Final = "wireFormat.maxDataLength"
@@ -54,17 +54,16 @@ class StompTransport(Transport):
         check_name(options.dialect)
         self._given_host, self._max_body = _params(options)
         self._virtual_host = self._given_host or stomp_host(options.dialect) or options.host
-        self._connection: StompConnection | None = None
-        self._engine = Engine(self._virtual_host, options.heartbeat, self._max_body)
+        self._token = uuid4().hex
+        self._wires = Wires(self._dial_further, events)
+        self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
 
     def open(self) -> None:
         """See `Transport.open`."""
-        options = self.options
-        stream, frames = self._log_in()
-        engine = self._engine
+        stream, engine, frames = self._log_in()
         try:
-            dialect, stomp = detect_stomp(options.dialect, engine.server)
+            dialect, stomp = detect_stomp(self.options.dialect, engine.server)
         except JMSError:
             stream.close()
             raise
@@ -76,93 +75,105 @@ class StompTransport(Transport):
             capabilities=stomp.capabilities,
         )
         self._dialect = stomp
-        engine.never_silent_for(stomp.silence_limit)
-        connection = StompConnection(stream, engine, stomp, options, self.events)
-        try:
-            connection.start(frames)
-        except JMSError:
-            stream.close()
-            raise
-        self._connection = connection
+        self._first = self._start(stream, engine, frames)
+        self._wires.begin(self._first, stomp.sessions_per_wire)
 
-    def _log_in(self) -> tuple[Stream, list[RawFrame]]:
+    def _log_in(self) -> tuple[Stream, Engine, list[RawFrame]]:
         """Connect; once more where the broker has no virtual host of the URL's host's name, and the URL names none."""
-        options, port = self.options, self.options.port or _PORTS[self.options.scheme]
+        options = self.options
         try:
-            return log_in(options, port, self._engine)
+            return self._shake_hands(options)
         except SecurityError as error:
             other = None if self._given_host else stomp_host(options.dialect, str(error))
             if other is None or other == self._virtual_host:
                 raise
         self._virtual_host = other
-        self._engine = Engine(other, options.heartbeat, self._max_body)
-        return log_in(options, port, self._engine)
+        return self._shake_hands(options)
+
+    def _shake_hands(
+        self, options: TransportOptions, address: str | None = None
+    ) -> tuple[Stream, Engine, list[RawFrame]]:
+        engine = Engine(self._virtual_host, options.heartbeat, self._max_body)
+        stream, frames = log_in(options, options.port or _PORTS[options.scheme], engine, address)
+        return stream, engine, frames
+
+    def _start(self, stream: Stream, engine: Engine, frames: list[RawFrame]) -> StompWire:
+        dialect = self._dialect
+        assert dialect is not None, "set before"
+        engine.never_silent_for(dialect.silence_limit)
+        try:
+            return stomp_wire(stream, engine, frames, dialect, self.options, self._wires)
+        except JMSError:
+            stream.close()
+            raise
+
+    def _dial_further(self) -> StompWire:
+        """A wire beside the first, for a session: the same broker and login, and no client id, which is taken."""
+        first = self._opened()
+        first.protocol.outbox.check()
+        try:
+            return self._start(*self._shake_hands(replace(self.options, client_id=None), first.address))
+        except JMSError as error:
+            raise type(error)(
+                f"session: with {self.peer.provider_name} over STOMP each session has a socket of its own beside the "
+                f"connection's, and this one could not be opened: {error}"
+            ) from error
 
     def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
         """See `Transport.channel`."""
-        connection, dialect = self._opened(), self._dialect
-        assert dialect is not None, "set with the connection"
-        version = self._engine.version
-        talk = Conversation(
+        dialect = self._dialect
+        self._opened()
+        assert dialect is not None, "set with the first connection"
+        waiter = cast(ParkedWaiter, events.waiter)
+        known: StompWire | None = waiter.place
+        wire = waiter.place = known or self._wires.take()
+        protocol = wire.protocol
+        context = ChannelContext(
             dialect=dialect,
-            version=version,
-            router=connection.router,
-            outbox=connection.outbox,
+            version=protocol.version,
+            router=protocol.router,
+            outbox=protocol.outbox,
             events=events,
-            control=ControlFrames(version, self._virtual_host),
-            encoder=SendEncoder(version, dialect),
+            control=protocol.control(),
+            encoder=SendEncoder(protocol.version, dialect, self._token),
+            token=self._token,
         )
-        return StompChannel(talk, mode, self.events.on_error, connection.stand_in)
+        return StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
 
-    def new_waiter(self) -> Waiter:
+    def new_waiter(self, beside: Waiter | None = None) -> Waiter:
         """See `Transport.new_waiter`."""
-        return threads.Waiter()
+        waiter = ParkedWaiter()
+        waiter.place = None if beside is None else cast(ParkedWaiter, beside).place
+        return waiter
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
-        connection = self._opened()
-        connection.outbox.flush()
-        connection.leader.wait(cast(threads.Waiter, waiter), timeout)
+        parked = cast(ParkedWaiter, waiter)
+        wire: StompWire | None = parked.place
+        if wire is None:
+            wire = self._opened()
+            self._wires.poll_once()
+        wire.wait(parked, timeout)
 
     def close(self) -> None:
         """See `Transport.close`."""
-        connection = self._connection
-        if connection is None or connection.closing:
-            return
-        connection.closing = True
-        with suppress(ConnectionLostError):
-            if not connection.leader.leads:  # a callback on the thread that reads cannot wait for an answer
-                self._say_goodbye(connection)
-        connection.lose(ConnectionLostError("the connection was closed"))
+        self._wires.close(self.options.close_timeout)
 
     def abort(self) -> None:
         """See `Transport.abort`."""
-        connection = self._connection
-        if connection is not None:
-            connection.closing = True
-            connection.lose(ConnectionLostError("the connection was aborted"))
+        self._wires.abort()
 
-    def _say_goodbye(self, connection: StompConnection) -> None:
-        deadline = monotonic() + self.options.close_timeout
-        connection.outbox.timeout = min(connection.outbox.timeout, self.options.close_timeout)
-        waiter = threads.Waiter()
-        pending = Pending(waiter)
-        receipt = connection.router.expect(pending).decode()
-        connection.outbox.write(ControlFrames(self._engine.version, self._virtual_host).disconnect(receipt))
-        while not pending.done and (remaining := deadline - monotonic()) > 0:
-            connection.leader.wait(waiter, remaining)
-
-    def _opened(self) -> StompConnection:
-        if self._connection is None:
+    def _opened(self) -> StompWire:
+        if self._first is None:
             raise IllegalStateError("the transport is not open")
-        return self._connection
+        return self._first
 
 
 def _params(options: TransportOptions) -> tuple[str | None, int]:
     for name in options.params:
         if name not in (_MAX_BODY, _HOST):
-            raise ConfigError(f"{name!r} is no option of {options.scheme}://; those are {_MAX_BODY} and {_HOST}")
+            raise ConfigError(unknown_option(name, (_MAX_BODY, _HOST), of=f"{options.scheme}://"))
     digits = options.params.get(_MAX_BODY, str(MAX_BODY))
     if not digits.isdecimal() or len(digits) > 10 or int(digits) == 0:
-        raise ConfigError(f"{_MAX_BODY}={digits[:40]!r} is no number of bytes above 0")
+        raise ConfigError(f"{_MAX_BODY}={digits[:40]!r} is not a number of bytes above 0")
     return options.params.get(_HOST), int(digits)

@@ -1,4 +1,4 @@
-"""Telling an answer, on the thread that reads for all: whose callback fails must not end that."""
+"""Completing an answer on the thread that reads for all: a callback that fails must not end that thread."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ def finish(pending: Pending, error: JMSError | None, value: object = None) -> No
         else:
             pending.fail(error)
     except Exception:  # an application's callback
-        log.exception("a callback that was told of a broker's answer failed")
+        log.exception("a callback that was notified of a broker's answer failed")

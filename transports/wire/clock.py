@@ -1,4 +1,4 @@
-"""The only place that asks what time it is; whatever decides is told."""
+"""The only place that asks what time it is; decisions get it as an argument."""
 
 from __future__ import annotations
 

@@ -1,15 +1,24 @@
-"""The way out of one connection: whole frames in order, at once or a little later together."""
+"""The way out of one connection: whole frames in order, at once or a little later together.
+
+Nothing waits here: what the system does not take stays in the buffer, and the owner of the connection waits until it
+has left (`WireOwner.drain`), with no lock held.
+
+An interrupt tears nothing: what a writer has handed over leaves whole, and how much of it has left is noted in the same
+step in which it leaves.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Final
 
-from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.transports.wire.socket import Stream
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.transports.wire.protocol import WireOwner
+from redelivery.transports.wire.sockets import Stream
 
 TOGETHER: Final = 64 << 10  # bytes that may wait for company
+_PATIENT, _AT_ONCE = (True,), (False,)  # `blocking` of `Lock.acquire`, for `map`
+_LONGEST_WRITE: Final = (30.0,)  # seconds, its `timeout`: a thread that is inside does not wait for the peer
 _JOINED: Final = 256 << 10  # bytes up to which one copy is cheaper than more system calls
 
 
@@ -18,73 +27,86 @@ class Outbox:
 
     Args:
         stream: where to.
-        timeout: seconds that the peer may take no byte, and that a writer waits for another one.
-        fail: is told that the connection is lost, without a lock held.
-        queued: is called when something waits, once until `flush_quietly` has found nothing.
-        stuck: is called when the peer takes nothing: somebody must read, or two full pipes wait for each other.
+        owner: flushes what waits, waits for a peer that takes nothing, and is notified of the loss.
     """
 
-    def __init__(
-        self,
-        stream: Stream,
-        timeout: float,
-        fail: Callable[[JMSError], object],
-        queued: Callable[[], None],
-        stuck: Callable[[], None],
-    ) -> None:
+    def __init__(self, stream: Stream, owner: WireOwner) -> None:
         self._stream = stream
-        self._fail = fail
-        self._queued = queued
-        self._stuck = stuck
+        self._owner = owner
         self._lock = threading.Lock()
         self._waiting: list[bytes] = []
+        self._leaving: bytes | memoryview | None = None  # what is being sent, after which come those that wait
+        self._sent: list[int] = []  # bytes of it that have left and are not taken off yet
         self._size = 0
-        self._expected = False  # `queued` was called, `flush_quietly` will come
-        self.timeout = timeout
+        self._expected = False  # `flush_soon` was called, `flush_quietly` will be
         self.refusal: JMSError | None = None  # why nothing can be written any more
-        self.blocked = False  # a writer waits for the peer to read
+        self.blocked = False  # the system did not take all
         self.wrote = False  # a sign of life went out since this was last set to False
 
-    def write(self, *parts: bytes) -> None:
-        """Send the parts of one or more whole frames now, after what waits. Raises ConnectionLostError."""
+    def check(self) -> None:
+        """Raise ConnectionLostError where nothing can be written any more."""
+        if self.refusal is not None:
+            raise ConnectionLostError(str(self.refusal)) from self.refusal
+
+    def write(self, *parts: bytes, done: list[None] | None = None) -> None:
+        """Send the parts of one or more whole frames now, after what waits. Raises ConnectionLostError.
+
+        ``done`` gets an entry in the step from which on they leave: at once or, after an interrupt, soon.
+        """
+        taken: list[bool] = []
+        left = False
         try:
-            # the usual case without another call: every ACK comes here
-            if self.refusal is not None or not self._lock.acquire(blocking=False):
-                self._enter()
             try:
-                if self._waiting:
-                    parts = (*self._take(), *parts)
-                if len(parts) == 1:
-                    data = parts[0]
-                    sent = self._stream.send(data)
-                    if sent < len(data):
-                        self._send_rest(memoryview(data)[sent:])
+                self._enter(taken)
+                if self._waiting or self._leaving is not None or len(parts) != 1:
+                    # no call until it is noted: an interrupt finds it done, or not begun
+                    self._waiting += parts
+                    if done is not None:
+                        done += (None,)
+                    left = self._push()
                 else:
-                    self._send(parts)
+                    left = self._write_one(parts[0], done)
             finally:
-                self._lock.release()
+                if taken and taken[0]:
+                    self._lock.release()
+            if left:
+                self._owner.drain()
         except ConnectionLostError as error:
-            self._fail(error)  # a frame may be torn: nothing can follow it
+            self._owner.lose(error)  # a frame may be torn: nothing can follow it
+            raise
+        except BaseException:
+            self._owner.flush_soon()  # an interrupt: what is left leaves soon
             raise
         self.wrote = True
 
-    def later(self, data: bytes) -> None:
-        """Send whole frames soon. Raises ConnectionLostError."""
-        if self.refusal is not None or not self._lock.acquire(blocking=False):
-            self._enter()
-        self._waiting.append(data)
-        self._size += len(data)
-        full = self._size > TOGETHER
-        self._lock.release()
-        if full:
-            self.write()
-        elif not self._expected:
-            self._expected = True
-            self._queued()
+    def later(self, data: bytes, done: list[None] | None = None) -> None:
+        """Send whole frames soon; ``done`` as for `write`. Raises ConnectionLostError."""
+        taken: list[bool] = []
+        try:
+            try:
+                self._enter(taken)
+                # no call until it is noted, as in `write`
+                self._waiting += (data,)
+                if done is not None:
+                    done += (None,)
+                self._size += len(data)
+            finally:
+                if taken and taken[0]:
+                    self._lock.release()
+            if self._size > TOGETHER:
+                self.write()
+            elif not self._expected:
+                self._expected = True
+                self._owner.flush_soon()
+        except JMSError:
+            raise
+        except BaseException:
+            self._owner.flush_soon()
+            raise
 
     def flush(self) -> None:
         """Send what waits. Raises ConnectionLostError."""
-        if self._waiting:
+        if self._waiting or self._leaving is not None:
             self.write()
 
     def flush_quietly(self, more: bytes = b"") -> bool:
@@ -94,67 +116,103 @@ class Outbox:
             False when there was nothing. True also when a writer is at it; ``more`` is left out then.
 
         Raises:
-            ConnectionLostError: the caller tells.
+            ConnectionLostError: the caller reports it.
         """
-        if not self._lock.acquire(blocking=False):
-            return True
+        taken: list[bool] = []
         try:
+            taken.extend(map(self._lock.acquire, _AT_ONCE))
+            if not taken[0]:
+                return True
             if more:
                 self._waiting.append(more)
-            if not self._waiting:
+            if not self._waiting and self._leaving is None:
                 self._expected = False
                 return False
-            data = b"".join(self._take())
-            sent = self._stream.send(data)
-            if sent < len(data):
-                self._waiting.append(data[sent:])
-                self._size = len(data) - sent
+            self._push()
             self.wrote = True
             return True
         finally:
-            self._lock.release()
+            if taken and taken[0]:
+                self._lock.release()
 
     def close(self) -> None:
         """Close the stream when no writer is inside; it is shut down already, so none stays."""
-        self._lock.acquire(timeout=self.timeout)
-        self._stream.close()
-        self._lock.release()
+        taken: list[bool] = []
+        try:
+            taken.extend(map(self._lock.acquire, _PATIENT, _LONGEST_WRITE))
+            self._stream.close()
+        finally:
+            if taken and taken[0]:
+                self._lock.release()
 
     def orphan(self, error: JMSError) -> None:
         """In a child after fork(): the threads that may have held the lock are not here to release it."""
         self.refusal = error
         self._lock = threading.Lock()
-        self._waiting = []
+        self._waiting, self._leaving = [], None
 
-    def _enter(self) -> None:
-        if not self._lock.acquire(timeout=self.timeout):
-            raise ConnectionLostError(f"{self._stream.name} took no byte for {self.timeout:g} s")
+    def _enter(self, taken: list[bool]) -> None:
+        """Take the lock and note it in one step, so that no interrupt comes between; the caller gives it back."""
+        taken.extend(map(self._lock.acquire, _AT_ONCE))
+        if not taken[0]:
+            del taken[:]
+            taken.extend(map(self._lock.acquire, _PATIENT, _LONGEST_WRITE))
+            if not taken[0]:
+                raise IllegalStateError("a signal handler cannot write while it interrupts a write of its own thread")
         if self.refusal is not None:
-            self._lock.release()
             raise ConnectionLostError(str(self.refusal)) from self.refusal
 
-    def _take(self) -> list[bytes]:
-        taken, self._waiting, self._size = self._waiting, [], 0
-        return taken
+    def _write_one(self, data: bytes, done: list[None] | None) -> bool:
+        """The usual case, in fewer steps: every ACK comes here. Whether something is left."""
+        sent, size = self._sent, len(data)
+        # no call until it is noted, as in `write`
+        self._leaving = data
+        if done is not None:
+            done += (None,)
+        self._stream.send_noting(data, sent)
+        if sent and sent[0] == size:
+            # no call between the two
+            self._leaving = None
+            del sent[0]
+            return False
+        return self._push()
 
-    def _send(self, parts: tuple[bytes, ...]) -> None:
-        if len(parts) > 1 and sum(map(len, parts)) <= _JOINED:
-            parts = (b"".join(parts),)
-        for part in parts:
-            sent = self._stream.send(part)
-            if sent < len(part):
-                self._send_rest(memoryview(part)[sent:])
+    def _push(self) -> bool:
+        """Send what the system takes at once; whether something is left. By the holder of the lock.
 
-    def _send_rest(self, rest: memoryview) -> None:
-        try:
-            while rest:
-                sent = self._stream.send(rest)
-                rest = rest[sent:]
-                if not sent:
-                    if not self.blocked:
-                        self.blocked = True
-                        self._stuck()
-                    if not self._stream.wait_writable(self.timeout):
-                        raise ConnectionLostError(f"{self._stream.name} took no byte for {self.timeout:g} s")
-        finally:
-            self.blocked = False
+        An interrupt may come after any call: then what has left is noted, and the next one goes on from there.
+        """
+        sent = self._sent
+        while True:
+            leaving = self._leaving
+            if sent and leaving is not None:
+                rest = None if sent[0] == len(leaving) else memoryview(leaving)[sent[0] :]
+                # no call between the two
+                self._leaving = leaving = rest
+                del sent[0]
+            if leaving is None:
+                if not self._waiting:
+                    self._size = 0
+                    self.blocked = False
+                    return False
+                leaving = self._next()
+            self._stream.send_noting(leaving, sent)
+            if not sent:
+                self.blocked = True
+                return True
+
+    def _next(self) -> bytes:
+        """What leaves next: all that waits together where that is small, for the sake of fewer system calls."""
+        waiting = self._waiting
+        data, count = waiting[0], 1
+        if len(waiting) > 1:
+            size = len(data)
+            while count < len(waiting) and size + len(waiting[count]) <= _JOINED:
+                size += len(waiting[count])
+                count += 1
+            if count > 1:
+                data = b"".join(waiting[:count])
+        # no call between the two
+        self._leaving = data
+        del waiting[:count]
+        return data

@@ -1,27 +1,32 @@
-"""What a peer seems to speak that does not speak what was expected: a word for error texts."""
+"""Asking a silent peer what it speaks, on a connection of its own."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_STARTS: Final = (
-    (b"AMQP", "AMQP"),
-    (b"HTTP/", "HTTP"),
-    (b"<", "HTTP"),  # a page without a status line
-    (b"GET ", "HTTP"),
-    (b"POST ", "HTTP"),
-    (b"SSH-", "SSH"),
-    (b"\x15\x03", "TLS (an alert: it expects an encrypted connection)"),
-    (b"\x16\x03", "TLS"),
-)
+from redelivery.model.errors import JMSError
+from redelivery.transports.wire.signatures import protocol_of
+from redelivery.transports.wire.sockets import connect
+
+AMQP_HELLO: Final = b"AMQP\x03\x01\x00\x00"
+STOMP_HELLO: Final = b"CONNECT\naccept-version:1.2\nhost:localhost\n\n\0"
+_PATIENCE: Final = 1.0  # seconds for an answer in another protocol
 
 
-def protocol_of(data: bytes) -> str | None:
-    """The protocol whose first bytes these look like, None if they look like none that is known."""
-    for start, name in _STARTS:
-        if data.startswith(start):
-            return name
-    # OpenWire: a four-byte length, then type 1 (WireFormatInfo).
-    if len(data) >= 5 and data[0] == 0 and data[4] == 1:
-        return "OpenWire"
-    return None
+def answers_in(host: str, port: int, hello: bytes) -> str | None:
+    """The protocol of a peer that was silent, if it answers this on a new connection within a second; else None.
+
+    Some brokers say nothing to what is not theirs (Artemis and HornetQ on either port, all four on that of STOMP).
+    """
+    try:
+        stream = connect(host, port, None, _PATIENCE)
+    except JMSError:
+        return None
+    try:
+        stream.send(hello)
+        data = stream.receive() if stream.wait_readable(_PATIENCE) else None
+    except JMSError:
+        return None
+    finally:
+        stream.close()
+    return protocol_of(data or b"")

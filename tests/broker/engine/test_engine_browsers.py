@@ -27,7 +27,7 @@ def ended(box: Box) -> bool:
 def test_it_sees_what_waits_and_what_is_held_in_order_then_the_end(bench: Bench) -> None:
     bench.send("a", "b", "c")
     consumer, held = bench.consumer(prefetch=1)
-    bench.engine.hand_out([held[0]], 0)
+    bench.engine.mark_seen([held[0]], 0)
     bench.engine.unsubscribe(consumer, 0, all_seen=False)
     bench.consumer(prefetch=1)
     _, box = browse(bench)
@@ -39,10 +39,10 @@ def test_whatever_becomes_of_a_copy_changes_nothing(bench: Bench) -> None:
     bench.send("a", "b", "c", "d", "e")
     browser, box = browse(bench)
     used = bench.engine.memory_used
-    unit = Transaction()
+    transaction = Transaction()
     bench.engine.acknowledge([box[0]], 0)
-    bench.engine.enlist(unit, [box[1]], 0)
-    bench.engine.commit(unit, 0)
+    bench.engine.enlist(transaction, [box[1]], 0)
+    bench.engine.commit(transaction, 0)
     bench.engine.poison(box[2], "no", 0)
     bench.engine.release([box[3]], 0)
     bench.engine.unsubscribe(browser, 0, all_seen=True)

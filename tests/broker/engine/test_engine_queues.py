@@ -8,9 +8,8 @@ import pytest
 from tests.broker.engine.bench import Bench, Box
 
 from redelivery.broker.engine.config import BrokerConfig
-from redelivery.broker.engine.credit import CreditSubscription
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.engine.subscriptions import Subscription
+from redelivery.broker.engine.subscriptions import CreditSubscription, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.model.destinations import Queue, TemporaryQueue
 from redelivery.model.errors import (
@@ -51,13 +50,13 @@ def test_a_prefetch_of_zero_never_delivers(bench: Bench) -> None:
     assert box == []
 
 
-def test_what_was_handed_out_does_not_fill_the_window(bench: Bench) -> None:
+def test_what_the_application_has_seen_does_not_fill_the_window(bench: Bench) -> None:
     """A batch larger than the prefetch never stalls."""
     _, box = bench.consumer(prefetch=2)
     bench.send(*(str(number) for number in range(500)))
     at = 0
     while at < len(box):
-        bench.engine.hand_out([box[at]], 0)
+        bench.engine.mark_seen([box[at]], 0)
         at += 1
     assert at == 500
     assert bench.engine.depth("q") == 500
@@ -85,13 +84,13 @@ def test_what_a_lost_consumer_held_comes_back_at_the_head_in_order_and_counted(b
 def test_an_orderly_close_counts_only_what_was_seen(bench: Bench) -> None:
     closed, box = bench.consumer()
     bench.send("a", "b", "c")
-    bench.engine.hand_out([box[0]], 0)
+    bench.engine.mark_seen([box[0]], 0)
     bench.engine.unsubscribe(closed, 0, all_seen=False)
     _, box = bench.consumer()
     assert [(dispatch.message.body, dispatch.count) for dispatch in box] == [("a", 2), ("b", 1), ("c", 1)]
 
 
-def test_two_consumers_give_back_into_one_order(bench: Bench) -> None:
+def test_two_consumers_release_into_one_order(bench: Bench) -> None:
     one, _ = bench.consumer(prefetch=2)
     two, _ = bench.consumer(prefetch=2)
     bench.send("a", "b", "c", "d", "e")
@@ -274,11 +273,11 @@ def test_a_temporary_queue_goes_with_what_it_holds(bench: Bench) -> None:
     bench.engine.start(subscription, 0)
     for _ in range(3):
         bench.engine.send(_to(bench, here), 0)
-    unit = Transaction()
-    bench.engine.enlist_send(unit, _to(bench, here))
+    transaction = Transaction()
+    bench.engine.enlist_send(transaction, _to(bench, here))
     assert (len(box), bench.engine.depth(here.name), everything) == (1, 3, [])
     bench.engine.drop_temporary(here)
-    bench.engine.commit(unit, 0)
+    bench.engine.commit(transaction, 0)
     assert bench.engine.depth(here.name) == 1
     bench.engine.unsubscribe(subscription, 0, all_seen=False)
     assert (bench.engine.memory_used, list(bench.engine.queues)) == (0, [])

@@ -12,22 +12,22 @@ from redelivery.model.errors import IllegalStateError, ResourceAllocationError, 
 
 def test_sends_of_a_transaction_are_seen_at_its_commit_only(bench: Bench) -> None:
     _, box = bench.consumer()
-    unit = Transaction()
-    bench.engine.enlist_send(unit, bench.message("a"))
+    transaction = Transaction()
+    bench.engine.enlist_send(transaction, bench.message("a"))
     assert box == []
-    bench.engine.commit(unit, 0)
+    bench.engine.commit(transaction, 0)
     assert box.bodies() == ["a"]
-    with pytest.raises(IllegalStateError, match="over"):
-        bench.engine.commit(unit, 0)
+    with pytest.raises(IllegalStateError, match="ended"):
+        bench.engine.commit(transaction, 0)
 
 
 def test_a_rollback_leaves_deliveries_with_their_consumer_and_drops_sends(bench: Bench) -> None:
     _, box = bench.consumer()
     bench.send("a")
-    unit = Transaction()
-    bench.engine.enlist(unit, box, 0)
-    bench.engine.enlist_send(unit, bench.message("x", "other"))
-    bench.engine.rollback(unit, 0)
+    transaction = Transaction()
+    bench.engine.enlist(transaction, box, 0)
+    bench.engine.enlist_send(transaction, bench.message("x", "other"))
+    bench.engine.rollback(transaction, 0)
     assert box.bodies() == ["a"], "nothing is dispatched again"
     assert bench.held("other") == []
     bench.engine.acknowledge(box, 0)
@@ -37,8 +37,8 @@ def test_a_rollback_leaves_deliveries_with_their_consumer_and_drops_sends(bench:
 def test_an_ack_in_a_transaction_widens_the_window_and_cannot_be_repeated(bench: Bench) -> None:
     _, box = bench.consumer(prefetch=1)
     bench.send("a", "b")
-    unit = Transaction()
-    bench.engine.enlist(unit, [box[0]], 0)
+    transaction = Transaction()
+    bench.engine.enlist(transaction, [box[0]], 0)
     assert box.bodies() == ["a", "b"]
     for again in (bench.engine.acknowledge, lambda named, now: bench.engine.poison(named[0], None, now)):
         with pytest.raises(IllegalStateError, match="open transaction"):
@@ -63,12 +63,12 @@ def test_a_commit_that_does_not_fit_does_nothing() -> None:
     bench = Bench(BrokerConfig(memory_limit=250))
     _, box = bench.consumer()
     bench.send("a", "b")
-    unit = Transaction()
-    bench.engine.enlist(unit, [box[0]], 0)
+    transaction = Transaction()
+    bench.engine.enlist(transaction, [box[0]], 0)
     for body in ("x", "y"):
-        bench.engine.enlist_send(unit, bench.message(body, "other"))
+        bench.engine.enlist_send(transaction, bench.message(body, "other"))
     with pytest.raises(TransactionRolledBackError) as caught:
-        bench.engine.commit(unit, 0)
+        bench.engine.commit(transaction, 0)
     assert isinstance(caught.value.__cause__, ResourceAllocationError)
     assert bench.held("other") == []
     bench.engine.acknowledge(box, 0)
@@ -78,9 +78,9 @@ def test_what_a_commit_acknowledges_makes_room_for_what_it_sends() -> None:
     bench = Bench(BrokerConfig(memory_limit=250))
     _, box = bench.consumer()
     bench.send("a", "b")
-    unit = Transaction()
-    bench.engine.enlist(unit, box, 0)
+    transaction = Transaction()
+    bench.engine.enlist(transaction, box, 0)
     for body in ("x", "y"):
-        bench.engine.enlist_send(unit, bench.message(body, "other"))
-    bench.engine.commit(unit, 0)
+        bench.engine.enlist_send(transaction, bench.message(body, "other"))
+    bench.engine.commit(transaction, 0)
     assert bench.held("other") == ["x", "y"]

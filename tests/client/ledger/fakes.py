@@ -7,7 +7,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from redelivery.client.ledger import Detach, Ledger, Order, Park, Poison, Release, Station, Unpark
+from redelivery.client.ledger import ConsumerState, Detach, Ledger, Order, Park, Poison, Release, Unpark
 from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
 from redelivery.model.values import Body, Value
@@ -98,30 +98,30 @@ class Rig:
         *,
         queue: str = "orders",
         check_limit: bool = False,
-    ) -> Station:
+    ) -> ConsumerState:
         answer = policy if callable(policy) else lambda _: policy
-        name = f"consumer {len(self.ledger.stations) + 1} of queue://{queue}"
-        station = Station(Link(Queue(queue)), answer, name=name, check_limit=check_limit)
-        self.ledger.attach(station)
-        return station
+        name = f"consumer {len(self.ledger.consumers) + 1} of queue://{queue}"
+        consumer = ConsumerState(Link(Queue(queue)), answer, name=name, check_limit=check_limit)
+        self.ledger.attach(consumer)
+        return consumer
 
-    def deliver(self, station: Station, *names: str, **facts: Any) -> None:
+    def deliver(self, consumer: ConsumerState, *names: str, **facts: Any) -> None:
         """The broker sends the named messages; ``facts`` are FakeDelivery's."""
-        fresh = [FakeDelivery(station.link, name, **facts) for name in names]
-        self.messages.update((each.name, each) for each in fresh)
+        fresh: list[Delivery] = [FakeDelivery(consumer.link, name, **facts) for name in names]
+        self.messages.update((str(each), each) for each in fresh if isinstance(each, FakeDelivery))
         self.ledger.arrived(fresh)
 
-    def receive(self, station: Station) -> str | None:
+    def receive(self, consumer: ConsumerState) -> str | None:
         """The application asks for one message, and holds it from now on."""
         self.ledger.tick(self.now)
-        delivery = self.ledger.dispatch(station, self.now)
+        delivery = self.ledger.dispatch(consumer, self.now)
         self.carry_out()
         return None if delivery is None else str(delivery)
 
-    def receive_all(self, *stations: Station) -> list[str]:
+    def receive_all(self, *consumers: ConsumerState) -> list[str]:
         found = []
-        for station in stations:
-            while (name := self.receive(station)) is not None:
+        for consumer in consumers:
+            while (name := self.receive(consumer)) is not None:
                 found.append(name)
         return found
 
@@ -148,16 +148,16 @@ class Rig:
         self.ledger.rollback(self.now, cause)
         self.carry_out()
 
-    def listener_failed(self, station: Station, cause: BaseException | None = None) -> None:
-        self.ledger.listener_failed(station, self.now, cause or ValueError("bad order"))
+    def listener_failed(self, consumer: ConsumerState, cause: BaseException | None = None) -> None:
+        self.ledger.listener_failed(consumer, self.now, cause or ValueError("bad order"))
         self.carry_out()
 
     def put_back(self, name: str) -> None:
         self.ledger.put_back(self.messages[name])
         self.carry_out()
 
-    def close_consumer(self, station: Station) -> None:
-        self.ledger.close_station(station)
+    def close_consumer(self, consumer: ConsumerState) -> None:
+        self.ledger.close_consumer(consumer)
         self.carry_out()
 
     def close(self) -> None:
@@ -198,8 +198,8 @@ class Rig:
     def unparked(self) -> list[str]:
         return _names(order.deliveries for order in self.done if isinstance(order, Unpark))
 
-    def detached(self, station: Station) -> bool:
-        return any(isinstance(order, Detach) and order.link is station.link for order in self.done)
+    def detached(self, consumer: ConsumerState) -> bool:
+        return any(isinstance(order, Detach) and order.link is consumer.link for order in self.done)
 
     def _acknowledged(self, name: str, done: bool) -> bool:
         if done:

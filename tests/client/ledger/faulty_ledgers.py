@@ -6,8 +6,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from redelivery.client.ledger import Ledger, Poison, Station
-from redelivery.client.ledger.entries import GONE, HELD, READY
+from redelivery.client.ledger import ConsumerState, Ledger, Poison
+from redelivery.client.ledger.stages import ConsumerStage
+from redelivery.client.ledger.state import GONE, HELD, READY
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
@@ -16,59 +17,69 @@ Batch = tuple[Delivery, ...]
 
 
 class DelayTenPercentShort(Ledger):
-    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
-        super()._wait(station, batch, now, delay * 0.9)
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(consumer, batch, now, delay * 0.9)
 
 
 class JitterOnTheFirstDelay(Ledger):
-    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
         if batch[-1].redeliveries == 1:
             delay *= 1 + 0.15 * Random(7).random()  # noqa: S311 - no secret
-        super()._wait(station, batch, now, delay)
+        super()._wait(consumer, batch, now, delay)
 
 
 class DelayOfTheOldest(Ledger):
-    def _batch_failed(self, station: Station, batch: list[Delivery], now: float, cause: BaseException | None) -> None:
-        super()._batch_failed(station, batch, now, cause)
-        again = [each for each in batch if each.state is READY and each in station.ready]
-        if again and station.not_before:
-            policy, count = self._limit(again[0], station)
-            station.not_before = now + policy.delay(count, self.rng)
+    def _batch_failed(
+        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None
+    ) -> None:
+        super()._batch_failed(consumer, batch, now, cause)
+        again = [each for each in batch if each.state is READY and each in consumer.ready]
+        if again and consumer.not_before:
+            policy, count = self._limit(again[0], consumer)
+            consumer.not_before = now + policy.delay(count, self.rng)
 
 
 class OrderBrokenAtTheHead(Ledger):
-    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
-        super()._wait(station, batch[::-1], now, delay)
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(consumer, batch[::-1], now, delay)
 
 
 class NonBlockingBatchAtTheHead(Ledger):
     def tick(self, now: float) -> None:
-        before = {station: list(station.ready) for station in self.stations}
+        before = {consumer: list(consumer.ready) for consumer in self.consumers}
         super().tick(now)
-        for station, ready in before.items():
-            fresh = [each for each in station.ready if each not in ready]
-            station.ready.clear()
-            station.ready.extend(fresh + ready)
+        for consumer, ready in before.items():
+            fresh = [each for each in consumer.ready if each not in ready]
+            consumer.ready.clear()
+            consumer.ready.extend(fresh + ready)
 
 
 class BlockingAtTheTail(Ledger):
-    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
-        super()._wait(station, batch, now, delay)
-        if batch[0] in station.ready:
-            station.ready.rotate(-len(batch))
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(consumer, batch, now, delay)
+        if batch[0] in consumer.ready:
+            consumer.ready.rotate(-len(batch))
 
 
 class WrongConsumerStopped(Ledger):
-    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
-        super()._wait(station, batch, now, delay)
-        other = self.stations[0]
-        station.not_before, other.not_before = other.not_before, station.not_before
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
+        super()._wait(consumer, batch, now, delay)
+        other = self.consumers[0]
+        consumer.not_before, other.not_before = other.not_before, consumer.not_before
 
 
 class MaxDelayedIgnored(Ledger):
-    def _wait(self, station: Station, batch: Batch, now: float, delay: float) -> None:
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
         self.max_delayed = 1_000_000
-        super()._wait(station, batch, now, delay)
+        super()._wait(consumer, batch, now, delay)
+
+
+class WaitOverwrittenByTheNext(Ledger):
+    """A rollback ends the longer wait after a dead letter that could not be written."""
+
+    def _wait(self, consumer: ConsumerState, batch: Batch, now: float, delay: float) -> None:
+        consumer.not_before = 0.0
+        super()._wait(consumer, batch, now, delay)
 
 
 class _Shifted(RedeliveryPolicy):
@@ -93,24 +104,24 @@ def _shifted(kind: type[_Shifted], policy: RedeliveryPolicy) -> RedeliveryPolicy
 
 
 class PoisonOneTooLate(Ledger):
-    def _limit(self, delivery: Delivery, station: Station) -> tuple[RedeliveryPolicy, int]:
-        policy, count = super()._limit(delivery, station)
+    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+        policy, count = super()._limit(delivery, consumer)
         return _shifted(_Shifted, policy), count
 
 
 class PoisonOneTooEarly(Ledger):
-    def _limit(self, delivery: Delivery, station: Station) -> tuple[RedeliveryPolicy, int]:
-        policy, count = super()._limit(delivery, station)
+    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+        policy, count = super()._limit(delivery, consumer)
         return _shifted(_Eager, policy), count
 
 
 class WholeBatchPoisoned(Ledger):
     """As Java does: by the count of the newest."""
 
-    def _limit(self, delivery: Delivery, station: Station) -> tuple[RedeliveryPolicy, int]:
-        newest = next((each for each in reversed(self.held) if each.link is station.link), delivery)
-        policy, count = super()._limit(delivery, station)
-        return policy, max(count, super()._limit(newest, station)[1]) if delivery in self.held else count
+    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+        newest = next((each for each in reversed(self.held) if each.link is consumer.link), delivery)
+        policy, count = super()._limit(delivery, consumer)
+        return policy, max(count, super()._limit(newest, consumer)[1]) if delivery in self.held else count
 
 
 class CounterLeaked(Ledger):
@@ -118,8 +129,8 @@ class CounterLeaked(Ledger):
         super().__init__(*args, **options)
         self.counts: dict[str, int] = {}
 
-    def dispatch(self, station: Station, now: float) -> Delivery | None:
-        delivery = super().dispatch(station, now)
+    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+        delivery = super().dispatch(consumer, now, hand)
         if delivery is not None:
             self.counts[str(delivery)] = delivery.redeliveries
         return delivery
@@ -140,13 +151,13 @@ class DelayedCounterLeaked(Ledger):
 
 
 class AcknowledgedBeforeTheCommit(Ledger):
-    def dispatch(self, station: Station, now: float) -> Delivery | None:
-        return self.take(station, now)
+    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+        return self.take(consumer, now, hand)
 
 
 class CommitCoversThePrefetched(Ledger):
     def covered(self) -> Batch:
-        return super().covered() + tuple(each for station in self.stations for each in station.ready)
+        return super().covered() + tuple(each for consumer in self.consumers for each in consumer.ready)
 
 
 class AcknowledgedAfterARecover(Ledger):
@@ -160,56 +171,58 @@ class StaleObjectAcknowledges(Ledger):
 
 
 class ListenerFailureOfAllConsumers(Ledger):
-    def listener_failed(self, station: Station, now: float, cause: BaseException) -> None:  # noqa: ARG002 - the fault
+    def listener_failed(self, consumer: ConsumerState, now: float, cause: BaseException) -> None:  # noqa: ARG002 - the fault
         super().rollback(now, cause)
 
 
 class ClosingConsumersAckLost(Ledger):
-    def close_station(self, station: Station) -> None:
-        for delivery in [each for each in self.held if each.link is station.link]:
+    def close_consumer(self, consumer: ConsumerState) -> None:
+        for delivery in [each for each in self.held if each.link is consumer.link]:
             self._drop_from_hand(delivery, GONE)
-        super().close_station(station)
+        super().close_consumer(consumer)
 
 
 class ClosedConsumerStillServed(Ledger):
-    def take(self, station: Station, now: float) -> Delivery | None:
-        closing, station.closing = station.closing, False
+    def take(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+        stage, consumer.stage = consumer.stage, ConsumerStage.OPEN
         try:
-            return super().take(station, now)
+            return super().take(consumer, now, hand)
         finally:
-            station.closing = closing
+            consumer.stage = stage
 
 
 class CloseNotCounted(Ledger):
     def close(self, now: float) -> None:  # noqa: ARG002 - the fault
-        for station in self.stations:
-            station.closing = True
+        for consumer in self.consumers:
+            consumer.step("close")
 
 
 class SeenMessagesReleasedAsUnseen(Ledger):
-    def _settle_close(self, station: Station) -> None:
-        seen = {each: each.redeliveries for each in station.ready}
+    def _settle_close(self, consumer: ConsumerState) -> None:
+        seen = {each: each.redeliveries for each in consumer.ready}
         for each in seen:
             each.redeliveries = 0
-        super()._settle_close(station)
+        super()._settle_close(consumer)
         for each, count in seen.items():
             each.redeliveries = count
 
 
 class ExpiredShown(Ledger):
-    def _verdict(self, delivery: Delivery, station: Station) -> Poison | None:
-        poison = super()._verdict(delivery, station)
+    def _verdict(self, delivery: Delivery, consumer: ConsumerState) -> Poison | None:
+        poison = super()._verdict(delivery, consumer)
         return None if poison is not None and poison.expired else poison
 
 
 class CheckedAfterLocalRedelivery(Ledger):
-    def _refused(self, delivery: Delivery, station: Station) -> bool:
+    def _verdict(self, delivery: Delivery, consumer: ConsumerState) -> Poison | None:
         count, delivery.redeliveries = delivery.redeliveries, 0
-        delivery_count = delivery.wire_count() + count
         try:
-            return super()._refused(delivery, station) or (station.check_limit and delivery_count > 2)
+            found = super()._verdict(delivery, consumer)
         finally:
             delivery.redeliveries = count
+        if found is None and consumer.check_limit and delivery.wire_count() + count > 2:
+            return Poison(delivery, "over the limit")
+        return found
 
 
 class PutBackCounted(Ledger):
@@ -253,8 +266,8 @@ class ForgottenMessagePutBack(Ledger):
 
 
 class DeadlineInThePast(Ledger):
-    def next_deadline(self, station: Station | None = None) -> float:
-        return min(super().next_deadline(station), 1000.0)
+    def next_deadline(self, consumer: ConsumerState | None = None) -> float:
+        return min(super().next_deadline(consumer), 1000.0)
 
 
 IN_MODE: dict[type[Ledger], AckMode] = {

@@ -12,10 +12,10 @@ from tests.client.ledger.fakes import FakeDelivery
 from tests.client.ledger.model import CHANCE, Effects, Lane, Letter, Limits, Model, Place
 from tests.client.ledger.order_effects import check_order_of, effects_of
 
-from redelivery.client.ledger import Ledger, Poison, Station
+from redelivery.client.ledger import ConsumerState, Ledger, Poison
 from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
-from redelivery.transports.delivery import Link
+from redelivery.transports.delivery import Delivery, Link
 
 LIMITS = (
     Limits(maximum=2, first=250, later=125),
@@ -66,22 +66,22 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.model.lanes) < 2)
     def open_consumer(self, limits: Limits, check: bool) -> None:
         check = check and self.mode == AckMode.TRANSACTED
-        lane = Lane(f"consumer {len(self.stations) + 1}", limits, check)
+        lane = Lane(f"consumer {len(self.states) + 1}", limits, check)
         policy = limits.policy()
-        station = Station(Link(Queue("q")), lambda _: policy, name=lane.name, check_limit=check)
-        self.stations[lane] = station
+        state = ConsumerState(Link(Queue("q")), lambda _: policy, name=lane.name, check_limit=check)
+        self.states[lane] = state
         self.model.lanes.append(lane)
-        self.ledger.attach(station)
+        self.ledger.attach(state)
 
     @rule(at=ANY, wires=st.lists(WIRE_COUNTS, min_size=1, max_size=4), ttl=st.sampled_from((0, 0, 3)))
     @precondition(lambda self: self.model.lanes)
     def arrive(self, at: int, wires: list[int], ttl: int) -> None:
         lane = _pick(at, self.model.lanes)
         expires = self.model.wall + ttl if ttl else 0
-        deliveries = []
+        deliveries: list[Delivery] = []
         for wire in wires:
             letter = Letter(f"m{len(self.letters) + 1}", lane, wire, expires)
-            delivery = FakeDelivery(self.stations[lane].link, letter.name, wire_count=wire, expires=expires)
+            delivery = FakeDelivery(self.states[lane].link, letter.name, wire_count=wire, expires=expires)
             self.letters[letter] = delivery
             self.model.arrive(letter)
             deliveries.append(delivery)
@@ -101,7 +101,7 @@ class LedgerMachine(RuleBasedStateMachine):
         lane = _pick(at, self.model.lanes)
         self._tick()
         expected = self.model.show(lane)
-        got = self.ledger.take(self.stations[lane], self.model.now)
+        got = self.ledger.take(self.states[lane], self.model.now)
         self._same(expected, got)
         if expected is not None:
             self.model.settle([expected])
@@ -127,7 +127,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def listener_raises(self, at: int, cause: str) -> None:
         lane = _pick(at, self.model.lanes)
         self.model.fail(self.model.held_by(lane), f"ValueError: {cause}")
-        self.ledger.listener_failed(self.stations[lane], self.model.now, ValueError(cause))
+        self.ledger.listener_failed(self.states[lane], self.model.now, ValueError(cause))
         self._carry_out()
 
     @rule(cause=st.sampled_from((None, "first", "second")))
@@ -169,7 +169,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def close_consumer(self, at: int) -> None:
         lane = _pick(at, self.model.lanes)
         self.model.close_lane(lane)
-        self.ledger.close_station(self.stations[lane])
+        self.ledger.close_consumer(self.states[lane])
         self._carry_out()
 
     @rule(at=ANY)
@@ -177,7 +177,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def reopen_consumer(self, at: int) -> None:
         lane = _pick(at, [each for each in self.model.lanes if each.closing])
         lane.closing = False
-        self.ledger.reopen(self.stations[lane])
+        self.ledger.reopen(self.states[lane])
 
     @rule()
     @precondition(lambda self: not self.dead_letter_queue_is_down)
@@ -199,14 +199,14 @@ class LedgerMachine(RuleBasedStateMachine):
     def lose_connection(self) -> None:
         self.ledger.transport_lost()
         for name, kept in vars(self.ledger).items():
-            assert name == "stations" or not isinstance(kept, Sized) or len(kept) == 0, name
-        assert not any(station.ready or station.held for station in self.ledger.stations)
+            assert name == "consumers" or not isinstance(kept, Sized) or len(kept) == 0, name
+        assert not any(state.ready or state.held for state in self.ledger.consumers)
         assert self.ledger.next_deadline() == float("inf")
         for delivery in self.letters.values():
             assert not self.ledger.consumed(delivery)
             assert not self.ledger.acknowledge(delivery, delivery.redeliveries)
             self.ledger.put_back(delivery)
-        assert not any(station.ready for station in self.ledger.stations)
+        assert not any(state.ready for state in self.ledger.consumers)
         self._start()
 
     # clocks
@@ -238,11 +238,11 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def each_message_is_in_exactly_one_place(self) -> None:
         ledger, model = self.ledger, self.model
-        assert [each.name for each in ledger.stations] == [lane.name for lane in model.lanes]
+        assert [each.name for each in ledger.consumers] == [lane.name for lane in model.lanes]
         for lane in model.lanes:
-            station = self.stations[lane]
-            assert [str(each) for each in station.ready] == [each.name for each in lane.ready]
-            assert station.held == len(model.held_by(lane))
+            state = self.states[lane]
+            assert [str(each) for each in state.ready] == [each.name for each in lane.ready]
+            assert state.held == len(model.held_by(lane))
         assert [str(each) for each in ledger.held] == [each.name for each in model.held]
         waiting = [(release, [str(each) for each in batch]) for release, _, _, batch in sorted(ledger.delayed)]
         expected = [(wait.release, [each.name for each in wait.letters]) for wait in model.waits]
@@ -259,7 +259,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """Whatever the ledger keeps, now or some day, is not more than what it still has."""
         alive = sum(each.place in (Place.READY, Place.HELD, Place.DELAYED) for each in self.letters)
         for name, kept in vars(self.ledger).items():
-            if isinstance(kept, Sized) and name != "stations":
+            if isinstance(kept, Sized) and name != "consumers":
                 assert len(kept) <= alive, f"{name} has {len(kept)} entries for {alive} messages"
         assert self.ledger.take_orders() == []
 
@@ -276,7 +276,7 @@ class LedgerMachine(RuleBasedStateMachine):
             max_delayed=self.max_delayed,
         )
         self.model = model
-        self.stations: dict[Lane, Station] = {}
+        self.states: dict[Lane, ConsumerState] = {}
         self.letters: dict[Letter, FakeDelivery] = {}
         self.dead_letter_queue_is_down = False
         for at, (limits, check) in enumerate(self.consumers):
@@ -293,7 +293,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def _receive(self, lane: Lane) -> None:
         self._tick()
-        self._same(self.model.show(lane), self.ledger.dispatch(self.stations[lane], self.model.now))
+        self._same(self.model.show(lane), self.ledger.dispatch(self.states[lane], self.model.now))
         self._carry_out()
 
     def _tick(self) -> None:

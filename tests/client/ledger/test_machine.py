@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.client.ledger.machine import LedgerMachine
+from tests.run import forms
 
 from redelivery.model.modes import AckMode
 
@@ -18,7 +19,7 @@ def test_the_ledger_does_what_the_rules_say(ack_mode: AckMode) -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=60,
+            max_examples=forms.examples(60),
             stateful_step_count=50,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

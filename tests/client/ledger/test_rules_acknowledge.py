@@ -187,8 +187,8 @@ def test_a_commit_covers_each_message_in_the_order_in_which_it_was_handed_out() 
     qa, qb = rig.consumer(AT_ONCE, queue="qa"), rig.consumer(AT_ONCE, queue="qb")
     rig.deliver(qa, "a1", "a2")
     rig.deliver(qb, "b1", "b2")
-    handed_out = [rig.receive(each) for each in (qb, qa, qa, qb)]
-    assert rig.commit() == handed_out == ["b1", "a1", "a2", "b2"]
+    dispatched = [rig.receive(each) for each in (qb, qa, qa, qb)]
+    assert rig.commit() == dispatched == ["b1", "a1", "a2", "b2"]
 
 
 def test_a_commit_refused_by_the_broker_is_a_rollback() -> None:

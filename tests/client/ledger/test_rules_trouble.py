@@ -207,3 +207,20 @@ class TestPoisonFailed:
         rig.rollback()
         assert rig.detached(orders)
         assert rig.ledger.next_deadline() == float("inf")
+
+
+def test_a_rollback_does_not_shorten_the_wait_for_a_dead_letter_queue_that_is_down() -> None:
+    """A consumer waits until the later of two times, whichever came last."""
+    rig = Rig()
+    orders = rig.consumer(policy(delay=0.1))
+    rig.dead_letter_queue_is_down = True
+    rig.deliver(orders, "held")
+    rig.deliver(orders, "expired", expires=rig.wall - 1)
+    assert rig.receive_all(orders) == ["held"]
+    failed = rig.now
+    rig.rollback()
+    assert rig.ledger.next_deadline() == failed + 1
+    rig.advance(1 - JUST)
+    assert rig.receive(orders) is None
+    rig.advance(JUST)
+    assert rig.receive(orders) == "held"

@@ -72,3 +72,13 @@ HEADERS: Final[Mapping[str, Header]] = {
     "persistent": Header("persistent", "persistent", True, option=True),
     "non-persistent": Header("persistent", "persistent", False, option=True),
 }
+
+# Each header once, those of a row on one message.
+HEADER_ROWS: Final = (
+    ("correlation text", "type", "reply to a queue", "group", "priority 0", "persistent"),
+    ("correlation id", "reply to a topic", "group sequence", "priority 9", "non-persistent"),
+    ("correlation uuid",),
+    ("correlation ulong",),
+    ("correlation bytes",),
+)
+assert sorted(name for row in HEADER_ROWS for name in row) == sorted(HEADERS)

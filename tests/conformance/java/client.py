@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
 import subprocess
 import threading
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from redelivery import Byte, Float, Long, Short
@@ -50,13 +54,13 @@ class JavaMessage:
 class JavaClients:
     """Qpid JMS for a URL ``amqp://``, ActiveMQ's client for ``tcp://``. A context manager."""
 
-    def __init__(self, folder: Path) -> None:
-        """Fetch and compile into ``folder``, and start."""
+    def __init__(self) -> None:
+        """Start them; the first time they are fetched and compiled."""
+        folder = _built()
         libraries, classes = folder / "libraries", folder / "classes"
-        _run(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), _COPY, f"-DoutputDirectory={libraries}"], 300)
-        _run(["javac", "-Xlint:-unchecked", "-cp", f"{libraries}/*", "-d", str(classes), *_sources()], 60)
+        java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         self._process = subprocess.Popen(  # noqa: S603  # a fixed command
-            ["java", "-Xmx256m", "-cp", f"{libraries}/*:{classes}", "Peer"],  # noqa: S607  # as found by the shell
+            [*java, "-cp", f"{libraries}/*:{classes}", "Peer"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -128,8 +132,22 @@ class JavaClients:
             self._lines.put(line)
 
 
-def _sources() -> Iterable[str]:
-    return (str(path) for path in sorted(HERE.glob("*.java")))
+def _built() -> Path:
+    """The folder with libraries and classes, in the cache of this user: by the sources that it was made of."""
+    sources = sorted(HERE.glob("*.java"))
+    digest = sha256(b"\0".join(path.read_bytes() for path in (HERE / "pom.xml", *sources))).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redelivery"
+    found = cache / f"java-clients-{digest}"
+    if not found.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cache, prefix="building-") as scratch:
+            libraries, classes = Path(scratch, "made", "libraries"), Path(scratch, "made", "classes")
+            _run(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), _COPY, f"-DoutputDirectory={libraries}"], 300)
+            command = ["javac", "-Xlint:-unchecked", "-cp", f"{libraries}/*", "-d", str(classes), *map(str, sources)]
+            _run(command, 60)
+            with contextlib.suppress(OSError):  # another process was first
+                Path(scratch, "made").rename(found)
+    return found
 
 
 def _run(command: list[str], timeout: float) -> None:

@@ -48,27 +48,49 @@ class Meeting:
 
     def we_send(self, message: Message, **options: Any) -> Message:
         """Send to the queue; the message as sent."""
-        return self.connection.session(AckMode.AUTO).producer(self.queue).send(message, **options)
+        with self.connection.session(AckMode.AUTO) as session:
+            return session.producer(self.queue).send(message, **options)
+
+    def aside(self) -> Meeting:
+        """The same with another queue, and another connection of ours: for what may end it."""
+        return Meeting(self.side, self._url, self.java, self.java_url, self._opened)
 
     def we_receive(self) -> Message:
-        message = self.connection.session(AckMode.AUTO).consumer(self.queue).receive(timeout=SOON)
-        assert message is not None, f"nothing came from Java within {SOON} s"
-        return message
+        return self.we_receive_all(1)[0]
+
+    def we_receive_all(self, count: int) -> list[Message]:
+        """The next ones, in order."""
+        session = self.connection.session(AckMode.AUTO)
+        consumer = session.consumer(self.queue)
+        found = [consumer.receive(timeout=SOON) for _ in range(count)]
+        session.close()
+        messages = [each for each in found if each is not None]
+        assert len(messages) == count, f"{len(messages)} of {count} came from Java within {SOON} s each"
+        return messages
 
     def java_sends(self, message: JavaMessage) -> str | None:
         """Send to the queue; its JMSMessageID."""
         return self.java.send(self.java_url, self.javas_queue, message)
 
     def java_receives(self, queue: str = "") -> JavaMessage:
+        return self.java_receives_all(1, queue)[0]
+
+    def java_receives_all(self, count: int, queue: str = "") -> list[JavaMessage]:
+        """The next ones, in order."""
         where = self.side.attached(queue or self.queue)
-        found = self.java.receive(self.java_url, where)
-        assert found, f"nothing came to Java from {where}"
-        return found[0]
+        found = self.java.receive(self.java_url, where, count)
+        assert len(found) == count, f"{len(found)} of {count} came to Java from {where}"
+        return found
 
     @property
     def javas_queue(self) -> str:
         """To attach to."""
         return self.side.attached(self.queue)
+
+    @property
+    def impatient(self) -> str:
+        """The URL of a Java connection of its own that gives up after a second, for what is never answered."""
+        return f"{self.java_url}?jms.requestTimeout=1000&jms.closeTimeout=1000"
 
     def in_java(self, header: Header) -> Any:
         """The value of a header as Java has it."""

@@ -11,7 +11,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``rows``: of the table. ``twice``: rows beyond a message's first; ``differing``: batches read in two ways."""
+    """``rows``: of the table. ``twice``: rows beyond a message's first; ``differing``: batches read in two ways.
+
+    ``repeated``: how often Spark handed a batch to the application that it had handed to it before.
+    """
 
     sent: int
     rows: int
@@ -21,10 +24,11 @@ class Verdict:
     dead: int
     given_up: int
     differing: int
+    repeated: int
 
     @property
     def clean(self) -> bool:
-        """Each message is in the table, once, and nowhere else, but for those that the query was told to give up."""
+        """Each message is in the table, once, and nowhere else, but for those that the query was set to give up."""
         strays = (self.lost, self.twice, self.left, self.dead, self.differing)
         return strays == ((), (), 0, 0, 0) and self.rows + self.given_up == self.sent
 
@@ -46,9 +50,15 @@ def judge(
         len(dead_letters),
         len(missing) if gives_up else 0,
         len(list(table.rglob("*.differs"))),
+        sum(_repeated(each) for each in table.rglob("calls")),
     )
 
 
 def in_table(table: Path) -> list[str]:
     """The rows of all batches."""
     return [row for file in table.rglob("*.json") for row in json.loads(file.read_text(encoding="utf-8"))]
+
+
+def _repeated(calls: Path) -> int:
+    numbers = calls.read_text(encoding="utf-8").split()
+    return len(numbers) - len(set(numbers))

@@ -17,7 +17,7 @@ _SECONDS = 180.0
 
 
 class Archive:
-    """The one of all processes of a test run, in ``folder``: whoever is first makes it, the others do not wait.
+    """The one of all processes of a test run, in ``folder``: the first one makes it, the others do not wait.
 
     A JVM that cannot make or use it does without.
     """

@@ -8,9 +8,9 @@ from typing import Literal
 from tests.spark.faults.cases import case
 from tests.spark.faults.kills import SEGMENT
 from tests.spark.faults.orders import Order
-from tests.spark.faults.stage import Stage, told, until
+from tests.spark.faults.stage import Stage, summary, until
 
-from redelivery.testing.ports import free_ports
+from redelivery.testing.brokers.ports import free_ports
 
 BOTH = ("driver", "executor")
 
@@ -23,7 +23,7 @@ def down(stage: Stage) -> str:
     first = stage.run(url=f"{scheme}://127.0.0.1:{port}", maxReconnectTime="2 s")
     assert f"127.0.0.1:{port}" in first.cause, first.error
     assert "maxReconnectTime" in first.cause, first.error
-    return told(stage.complete(first))
+    return summary(stage.complete(first))
 
 
 @case("broker down at the start, and comes up", on="real")
@@ -33,7 +33,7 @@ def comes_up(stage: Stage) -> str:
     started = stage.start()
     sleep(5)
     stage.broker.restart()
-    return told(stage.complete(stage.finish(started)))
+    return summary(stage.complete(stage.finish(started)))
 
 
 @case("broker killed: received, not published", on="real")
@@ -55,7 +55,7 @@ def _killed(stage: Stage, when: Literal["before", "after"]) -> str:
     stage.broker.kill()
     stage.broker.restart()
     stage.orders.open_gate()
-    return told(stage.complete(stage.finish(started)))
+    return summary(stage.complete(stage.finish(started)))
 
 
 @case("broker killed while batches are written, twice", on="real")
@@ -71,7 +71,7 @@ def killed_in_between(stage: Stage) -> str:
         stage.broker.restart()
     until(lambda: len(stage.rows()) >= len(stage.sent), "the rest")
     stopped = stage.job_now().stop(started)
-    return told(stage.complete(stopped, stage.run()))  # once more: commits in doubt bring messages again
+    return summary(stage.complete(stopped, stage.run()))  # once more: commits in doubt bring messages again
 
 
 @case("line cut before the commit", on="embedded", short=BOTH)
@@ -81,7 +81,7 @@ def cut_before(stage: Stage) -> str:
     fault = stage.broker.faults.drop("COMMIT", nth=2)
     outcomes = stage.complete()
     assert fault.hits == 1
-    return told(outcomes)
+    return summary(outcomes)
 
 
 @case("line cut after the commit", on="embedded", short=BOTH)
@@ -91,4 +91,4 @@ def cut_after(stage: Stage) -> str:
     fault = stage.broker.faults.drop_after("COMMIT", nth=2)
     outcomes = stage.complete()
     assert fault.hits == 1
-    return told(outcomes)
+    return summary(outcomes)

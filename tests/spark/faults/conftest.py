@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from tests.conformance.pairs import KINDS, Kind
 from tests.spark.faults.archive import Archive
-from tests.spark.faults.cases import CASES, Case
+from tests.spark.faults.cases import CASES, FIRST, Case
 from tests.spark.faults.jobs import Jobs
 from tests.spark.faults.report import results
 from tests.spark.faults.stage import Broker, Stage
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.broker.faults import Faults
-from redelivery.testing.real import RealBroker, UnavailableError, required, running
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, required, running
 
 collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
 
@@ -69,8 +69,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     pairs.sort(
         key=lambda pair: (pair[0].broker or "", pair[1].master, pair[0].name)
     )  # each change of the master starts a JVM
-    names = [f"{case.name.replace(': ', '-').replace(' ', '_')}-{kind.name}" for kind, case in pairs]
-    metafunc.parametrize(("kind", "played"), pairs, ids=names)
+    played = [
+        pytest.param(
+            kind,
+            case,
+            id=f"{case.name.replace(': ', '-').replace(' ', '_')}-{kind.name}",
+            marks=() if wanted or case.name in FIRST else pytest.mark.long_form,
+        )
+        for kind, case in pairs
+    ]
+    metafunc.parametrize(("kind", "played"), played)
 
 
 @pytest.fixture(scope="session")

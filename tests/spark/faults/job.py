@@ -1,16 +1,16 @@
-"""A Spark program to be killed: it runs the queries that it is told on its standard input, a line of JSON each.
+"""A Spark program to be killed: it runs the queries that it reads from its standard input, a line of JSON each.
 
 ``python -m tests.spark.faults.job MASTER JAVA-OPTIONS``; its answers are lines on standard output, ``{"ready": true}``
 comes first.
 
-| told | answers |
+| command | answers |
 |---|---|
 | `{"start": ID, "options", "checkpoint", "table", …}` | `{"started": ID}`, or `{"error"}` where Spark refuses it |
 | `{"wait": ID, "seconds"}` | `{"ended": true or false, "error": text or null, "batches"}` |
 | `{"stop": ID}` | the same |
 
-Each batch replaces the file of the table that is named after its batchId, so a batch that comes again is there once;
-`append` names a file to which rows are added each time. See `Keeper` for what else a query may be told.
+Each batch replaces the file of the table that is named after its batchId, so a batch that is repeated is there once;
+`append` names a file to which rows are added each time. See `Keeper` for what else a query may be given.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONFIGURATION = {
 
 @dataclass
 class Keeper:
-    """``foreachBatch``. ``batch`` is the number of the one that the wishes below are about.
+    """``foreachBatch``. ``batch`` is the number of the one that the settings below are about.
 
     ``actions``: how often each batch is read; ``limit``: that many rows of it are read before, ``only``: and no more.
     ``kill``: before or after the batch is written, all processes die, once; ``touch``: the batch makes this file and
@@ -58,6 +58,8 @@ class Keeper:
     fail: str = ""
 
     def __call__(self, frame: Any, batch: int) -> None:
+        with open(Path(self.table, "calls"), "a", encoding="utf-8") as calls:
+            calls.write(f"{batch}\n")
         if self.limit:
             rows = _rows(frame.limit(self.limit))
         if not self.only:
@@ -105,25 +107,25 @@ class Program:
         self._queries: dict[int, Any] = {}
         say(ready=True)
 
-    def obey(self, told: dict[str, Any]) -> None:
-        if "start" in told:
-            self._start(told)
-        elif "wait" in told:
-            self._wait(self._queries[told["wait"]], told["seconds"])
+    def obey(self, command: dict[str, Any]) -> None:
+        if "start" in command:
+            self._start(command)
+        elif "wait" in command:
+            self._wait(self._queries[command["wait"]], command["seconds"])
         else:
-            query = self._queries[told["stop"]]
+            query = self._queries[command["stop"]]
             query.stop()
             self._wait(query, 30)
 
     def stop(self) -> None:
         self._spark.stop()
 
-    def _start(self, told: dict[str, Any]) -> None:
+    def _start(self, command: dict[str, Any]) -> None:
         from pyspark.errors import PySparkException
 
-        number = told.pop("start")
-        options, checkpoint, forever = told.pop("options"), told.pop("checkpoint"), told.pop("forever", False)
-        keeper = Keeper(**told)
+        number = command.pop("start")
+        options, checkpoint, forever = command.pop("options"), command.pop("checkpoint"), command.pop("forever", False)
+        keeper = Keeper(**command)
         Path(keeper.table).mkdir(parents=True, exist_ok=True)
         try:
             stream = self._spark.readStream.format("jms").options(**options).load()

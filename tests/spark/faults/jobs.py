@@ -72,7 +72,7 @@ class Job:
             env=environment,
             start_new_session=True,
         )
-        self._over = False
+        self._ended = False
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -83,7 +83,7 @@ class Job:
 
     @property
     def alive(self) -> bool:
-        return not self._over and self._process.poll() is None
+        return not self._ended and self._process.poll() is None
 
     def start(self, query: Mapping[str, Any]) -> int | Outcome:
         """The query's number, or how Spark refused it."""
@@ -149,7 +149,7 @@ class Job:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._answers.put(json.loads(line))
-        self._over = True
+        self._ended = True
         self._answers.put(None)
 
 

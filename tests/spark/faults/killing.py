@@ -19,6 +19,7 @@ class KillingFileSystem(AbstractFileSystem):
     """``killing:///folder``; the storage option ``orders`` is the file of `Orders`."""
 
     protocol = "killing"
+    redelivery_durable = True
     cachable = False
 
     def __init__(self, orders: str, **options: Any) -> None:

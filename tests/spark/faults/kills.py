@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tests.spark.faults.cases import CLUSTER, RETRIES, Case, Play, add, case
 from tests.spark.faults.jobs import Outcome
 from tests.spark.faults.orders import Order
-from tests.spark.faults.stage import Stage, told
+from tests.spark.faults.stage import Stage, summary
 
 # What the second batch writes, so that there is something to lose before and after it.
 SEGMENT = "seg/000000000002-0000.arrow"
@@ -54,7 +54,7 @@ def dies(order: Order, *, well: bool) -> Play:
         first = stage.run()
         assert stage.orders.happened() == 1, f"nobody was killed: {first}"
         assert first.well == well, f"{first}: {first.error}"
-        return told(stage.complete(first))
+        return summary(stage.complete(first))
 
     return play
 
@@ -87,7 +87,7 @@ _kills("driver", "driver", "executor", "worker", {"published": _RECEIVER["publis
 
 @case("runner killed between publication and commit, and again when the ids in doubt are written", short=("driver",))
 def killed_twice(stage: Stage) -> str:
-    """What comes again after the second kill is known from the doubt, or from the segment."""
+    """What is redelivered after the second kill is known from the ids in doubt, or from the segment."""
     stage.send()
     whose: Literal["runner", "worker"] = "runner" if stage.receiver == "driver" else "worker"
     stage.order(
@@ -96,7 +96,7 @@ def killed_twice(stage: Stage) -> str:
     )
     outcomes = stage.complete(stage.run())
     assert stage.orders.happened() == 2
-    return told(outcomes)
+    return summary(outcomes)
 
 
 @case("all killed before the table is written")
@@ -111,10 +111,10 @@ def after_the_table(stage: Stage) -> str:
 
 def _in_batch(stage: Stage, when: str) -> str:
     stage.send()
-    stage.wishes["kill"] = when
+    stage.settings["kill"] = when
     first = stage.run()
     assert first.died
-    return told(stage.complete(first))
+    return summary(stage.complete(first))
 
 
 @case("all killed at random moments")
@@ -127,7 +127,7 @@ def at_random_moments(stage: Stage) -> str:
         assert isinstance(started, int), started
         sleep(chance.uniform(0.5, 8.0))
         stage.job_now().kill()
-    return told(stage.complete(Outcome(died=True)))
+    return summary(stage.complete(Outcome(died=True)))
 
 
 MESSAGES_EACH = 150
@@ -153,4 +153,4 @@ def _executor(stage: Stage, when: Literal["before", "after"], operation: Literal
     stage.order(Order(do="jvm", when=when, operation=operation, name=SEGMENT, who="worker"))
     first = stage.run()
     assert stage.orders.happened() == 1, f"nobody was killed: {first}"
-    return told(stage.complete(first))
+    return summary(stage.complete(first))

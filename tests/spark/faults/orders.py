@@ -10,6 +10,9 @@
 | freeze | the whole process is stopped (SIGSTOP) until the gate opens |
 | zombie | its JVM believes that it has died; it waits until the gate opens, and goes on |
 | full | ENOSPC |
+| broken | EIO |
+| readonly | EROFS |
+| slow | it takes a second |
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ from pathlib import Path
 from typing import Literal
 
 _GATE_SECONDS = 120.0
+_SLOW_SECONDS = 1.0
+_ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "readonly": errno.EROFS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Order:
     ``times``: how often, over all processes; 0: always. ``broker``: a zombie's connections to this port stay.
     """
 
-    do: Literal["kill", "all", "driver", "jvm", "gate", "freeze", "zombie", "full"]
+    do: Literal["kill", "all", "driver", "jvm", "gate", "freeze", "zombie", "full", "broken", "readonly", "slow"]
     when: Literal["before", "after"]
     operation: Literal["write", "read", "list", "delete"]
     name: str
@@ -102,19 +107,20 @@ class Orders:
                 return turn
 
     def _carry_out(self, order: Order, key: str) -> None:
+        if order.do in _ERRORS:
+            raise OSError(_ERRORS[order.do], os.strerror(_ERRORS[order.do]))
         match order.do:
+            case "slow":
+                time.sleep(_SLOW_SECONDS)
             case "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "all":
                 kill_session(os.getsid(0))
-            case "driver":
-                leader = os.getsid(0)
-                for pid in (leader, *(pid for pid in _children(leader) if _is_java(pid))):
+            case "driver" | "jvm":
+                leader, jvm = os.getsid(0), order.do == "jvm"
+                ours = [_java_above(os.getpid())] if jvm else [leader, *filter(_is_java, _children(leader))]
+                for pid in ours:
                     _kill(pid)
-            case "jvm":
-                _kill(_java_above(os.getpid()))
-            case "full":
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             case "gate":
                 self._wait(key)
             case "freeze":

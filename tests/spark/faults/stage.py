@@ -65,7 +65,7 @@ class Stage:
     master: str
     sent: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
-    wishes: dict[str, Any] = field(default_factory=dict)  # see `job.Keeper`
+    settings: dict[str, Any] = field(default_factory=dict)  # see `job.Keeper`
     checkpoint: str = "checkpoint"
     wal: str = "wal"
     gives_up: bool = False  # messages, because the query says so: limit(), failOnDataLoss=false
@@ -104,7 +104,7 @@ class Stage:
     # Queries
 
     def query(self, **options: str) -> dict[str, Any]:
-        """What `job` is told."""
+        """The commands to `job`."""
         source = {
             "url": self.broker.url,
             "destination": self.queue,
@@ -118,7 +118,7 @@ class Stage:
             "options": source,
             "checkpoint": str(self.folder / self.checkpoint),
             "table": str(self.table),
-            **self.wishes,
+            **self.settings,
         }
 
     def job(self) -> Job:
@@ -190,7 +190,7 @@ def until(done: Callable[[], object], what: str, seconds: float = 120.0) -> None
         time.sleep(0.02)
 
 
-def told(outcomes: Sequence[Outcome]) -> str:
+def summary(outcomes: Sequence[Outcome]) -> str:
     """How each ended, in words."""
     return ", then ".join(str(each) for each in outcomes)
 

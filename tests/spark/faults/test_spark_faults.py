@@ -1,20 +1,21 @@
 """Every fault of `cases`, played on real Spark: nothing is lost, nothing is in the table twice.
 
-The short form runs some of them on the embedded broker; ``REDELIVERY_SPARK_FAULTS=stomp-activemq,amqp-qpid`` runs all
-of them on real ones, and `scripts/spark-report` writes docs/spark-faults.md from that.
+`make test` plays twelve of them on the embedded broker, `make test-all` all that are marked for it;
+``REDELIVERY_SPARK_FAULTS=stomp-activemq,amqp-qpid`` plays all of them on real ones, and `scripts/spark-report` writes
+docs/spark-faults.md from that.
 """
 
 from __future__ import annotations
 
 import pytest
 from tests.conformance.pairs import Kind
-from tests.spark.faults import brokers, kills, queries, zombies
-from tests.spark.faults.cases import CASES, Case
+from tests.spark.faults import brokers, damage, disks, kills, queries, zombies
+from tests.spark.faults.cases import CASES, FIRST, Case
 from tests.spark.faults.jobs import Jobs
 from tests.spark.faults.report import Result, add
 from tests.spark.faults.stage import Stage
 
-MODULES = (brokers, kills, queries, zombies)  # each has filled CASES when it was imported
+MODULES = (brokers, damage, disks, kills, queries, zombies)  # each has filled CASES when it was imported
 
 
 @pytest.mark.timeout(900)
@@ -32,3 +33,5 @@ def test_nothing_is_lost_and_nothing_is_there_twice(kind: Kind, played: Case, st
 
 def test_the_short_form_has_cases_of_both_receivers() -> None:
     assert {case.receiver for case in CASES.values() if case.short} == {"driver", "executor"}
+    assert {CASES[name].receiver for name in FIRST if CASES[name].short} == {"driver", "executor"}
+    assert [name for name in FIRST if not CASES[name].short] == []

@@ -9,10 +9,10 @@ from typing import Literal
 from tests.spark.faults.cases import Case, Play, add, case
 from tests.spark.faults.kills import SEGMENT
 from tests.spark.faults.orders import Order
-from tests.spark.faults.stage import Stage, told, until
+from tests.spark.faults.stage import Stage, summary, until
 
 _HELD: dict[str, Literal["before", "after"]] = {"received, not published": "before", "published": "after"}
-# The second batch is number 1; the log is told of a batch when the next one is planned, and keeps one more.
+# The second batch is number 1; the log learns of a batch when the next one is planned, and keeps one more.
 _WAKES = {"while its batch runs": 1, "when its batch is committed": 2, "when its segment is deleted": 3}
 
 
@@ -23,14 +23,14 @@ def zombie(held: Literal["before", "after"], wakes: int) -> Play:
         stage.send()
         stage.order(Order(do="zombie", when=held, operation="write", name=SEGMENT, who="worker"))
         flag = stage.folder / "batch"
-        stage.wishes |= {"batch": wakes, "touch": str(flag)}
+        stage.settings |= {"batch": wakes, "touch": str(flag)}
         started = stage.start()
         until(flag.exists, f"batch {wakes}")
         assert stage.orders.happened() == 1, "no attempt was held"
         stage.orders.open_gate()
         until(stage.orders.went_on, "waking")
         _settled(stage, flag)
-        return told(stage.complete(stage.finish(started)))
+        return summary(stage.complete(stage.finish(started)))
 
     return play
 
@@ -80,7 +80,7 @@ def _runner(stage: Stage, held: Literal["before", "after"], *, meanwhile: bool) 
     assert first.died
     assert stage.orders.happened() == 2
     flag = stage.folder / "batch"
-    stage.wishes |= {"batch": 1, "touch": str(flag)} if meanwhile else {}
+    stage.settings |= {"batch": 1, "touch": str(flag)} if meanwhile else {}
     started = stage.start()
     if meanwhile:
         until(flag.exists, "a batch of the new driver")
@@ -90,4 +90,4 @@ def _runner(stage: Stage, held: Literal["before", "after"], *, meanwhile: bool) 
     outcomes = [first, stage.finish(started)]
     stage.orders.open_gate()
     until(stage.orders.went_on, "waking")
-    return told(stage.complete(*outcomes))
+    return summary(stage.complete(*outcomes))

@@ -1,0 +1,66 @@
+"""A message at a place. An `Entry` is either in one backlog or in flight to one subscription, never both."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeAlias
+
+from redelivery.broker.engine.stored import StoredMessage
+
+Backlog: TypeAlias = "OrderedDict[int, Entry]"
+
+
+class Entry:
+    """One message that waits or is in flight; ``order`` is its place among all, ``redeliveries`` its counter.
+
+    ``queue`` is the name of its queue, None for a topic's. ``acquired``: for the servers, whether some client was
+    sent it, counted or not.
+    """
+
+    __slots__ = ("acquired", "backlog", "message", "order", "queue", "redeliveries")
+
+    def __init__(self, message: StoredMessage, order: int, queue: str | None) -> None:
+        self.message = message
+        self.order = order
+        self.queue = queue
+        self.redeliveries = 0
+        self.acquired = False
+        self.backlog: Backlog | None = None  # where it waits; None while it is in flight
+
+    def copy(self) -> Entry:
+        """For a browser: of no queue, and without a charge on the broker's memory."""
+        copy = Entry(replace(self.message, size=0), self.order, None)
+        copy.redeliveries = self.redeliveries
+        copy.acquired = self.acquired
+        return copy
+
+    def wait_in(self, backlog: Backlog) -> None:
+        """Append to a backlog."""
+        self.backlog = backlog
+        backlog[self.order] = self
+
+    def leave(self) -> None:
+        """Leave the backlog."""
+        if self.backlog is not None:
+            del self.backlog[self.order]
+            self.backlog = None
+
+
+def put_back(backlog: Backlog, entries: Iterable[Entry]) -> None:
+    """Return entries to a backlog, at the places where they stood: in the order in which all of them once arrived."""
+    returned = sorted(entries, key=_order)
+    if not returned:
+        return
+    last = returned[-1].order
+    while backlog and next(iter(backlog)) < last:
+        returned.append(backlog.popitem(last=False)[1])
+    returned.sort(key=_order, reverse=True)
+    for entry in returned:
+        entry.wait_in(backlog)
+        backlog.move_to_end(entry.order, last=False)
+
+
+def _order(entry: Entry) -> int:
+    return entry.order

@@ -1,0 +1,240 @@
+"""One AMQP client's socket: bytes in to proton, proton's bytes out, never waiting for the client."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.servers.amqp.commands import Command
+from redelivery.broker.servers.amqp.sasl import SaslServer
+from redelivery.broker.servers.amqp.session import ServerSession
+from redelivery.broker.servers.listener import Client
+from redelivery.model.errors import JMSError, ProtocolError
+from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.wire.clock import monotonic
+
+_READ: Final = 256 << 10  # bytes
+_ROUND: Final = 1 << 20  # bytes for one client before it is another's turn
+_UNREAD: Final = 10_000  # commands of a client that takes no byte meanwhile: it is not read either
+_CONNECT: Final = 30.0  # seconds for open
+_LINGER: Final = 2.0  # seconds for a client to read the answers before the connection is closed
+MAX_FRAME: Final = 256 << 10  # bytes
+
+
+class AmqpSocket:
+    """Used by the listener's thread only; from other threads come dispatches to the session's links."""
+
+    def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
+        self.socket = sock
+        self.closed = False
+        self._core = core
+        self._engine = Engine(server=True)
+        self._engine.transport.max_frame_size = MAX_FRAME
+        if core.config.amqp_idle_timeout:
+            self._engine.transport.idle_timeout = core.config.amqp_idle_timeout
+        self._engine.bind()
+        self._sasl = SaslServer(core.config, self._write_login)
+        self._login = b""  # what the login has to write
+        self._session = ServerSession(core, name, self._engine, lambda: wake(self))
+        self._command: Command | None = None  # what is being executed, or delayed by a fault
+        self._unwritten = False  # something waits to be written
+        self._unread = 0  # commands since the client took a byte
+        self._delayed_until = 0.0
+        self._closing_at: float | None = None  # when, if the client does not read the last answers
+        self._tick_at: float | None = None
+        self._opened = monotonic()
+
+    @property
+    def reads(self) -> bool:
+        """Whether more is wanted from the client."""
+        if self._closing_at is not None:
+            return True  # unread input would reset the connection before our last answers are read
+        if self._delayed_until or self._session.commands:
+            return False
+        return self._unread < _UNREAD or not self._unwritten
+
+    @property
+    def writes(self) -> bool:
+        """Whether something waits to be written."""
+        return self._unwritten and not self._core.faults.silent
+
+    def read(self) -> None:
+        """Take what is there, and do it."""
+        try:
+            data = self.socket.recv(_READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if not data:
+            self.close()
+            return
+        if self._closing_at is not None:
+            return
+        broken = False
+        try:
+            if not self._sasl.done:
+                data = self._sasl.feed(data)
+            # What proton has noted of our own sending, flows among it, must not seem to come before what comes now.
+            self._engine.dispatch({})
+            if data:
+                self._engine.receive(data)
+        except ProtocolError:  # proton or the login tells the peer
+            broken = True
+        self._engine.dispatch(self._session.handlers)
+        self.work()
+        if broken and not self.closed:
+            self._close_slowly()
+
+    def work(self) -> None:
+        """Do what the client asks for, unless it is delayed."""
+        commands = self._session.commands
+        try:
+            while commands and not self.closed:
+                if not self._delayed_until:
+                    self._command = command = commands.popleft()
+                    self._core.faults.run(command.fault_name, self)
+                elif monotonic() < self._delayed_until:
+                    break
+                else:
+                    self._delayed_until = 0.0
+                    self._command = commands.popleft()
+                    self.execute_step()
+            self._session.settle_gathered()
+        except BrokerClosedError:
+            self.close()
+        if self._tick_at is None and self._session.connected:
+            self._tick_at = monotonic()
+
+    def write(self) -> None:
+        """Write what the client takes at once."""
+        if self.closed:
+            return
+        self._unwritten = True
+        if self._core.faults.silent:
+            return
+        written = 0
+        try:
+            while written < _ROUND:
+                view = self._output()
+                if not view:
+                    self._unwritten = False
+                    break
+                sent = self.socket.send(view)
+                self._mark_written(sent)
+                written += sent
+        except BlockingIOError:
+            pass
+        except (OSError, BrokerClosedError):
+            self.close()
+            return
+        if written:
+            self._unread = 0
+        if not self._unwritten and self._engine.closed:
+            self._close_slowly()
+        if not self._unwritten and self._closing_at is not None:
+            with suppress(OSError):  # the client was first
+                self.socket.shutdown(socket.SHUT_WR)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` has something to do."""
+        deadlines = [self._end_at(), self._delayed_until or None, self._tick_at]
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Send an empty frame, go on after a delay, or end with a client that is silent or takes nothing."""
+        ends = self._end_at()
+        if ends is not None and ends <= now:
+            self.close()
+        elif self._delayed_until and now >= self._delayed_until:
+            self.work()
+        if self._tick_at is not None and now >= self._tick_at and not self.closed:
+            self._engine.dispatch({})  # as in `read`
+            self._tick_at = self._engine.tick(now)
+            self._engine.dispatch(self._session.handlers)
+            self.work()  # a command left undone would keep us from reading
+            if self._engine.failure is not None:
+                self._close_slowly()
+
+    def close(self) -> None:
+        """End at once; what the client held is released. The listener closes the socket. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        with suppress(BrokerClosedError):  # then there is nothing to release to
+            self._session.end()
+        self._session.dispose()
+
+    # One command and its fault (`redelivery.broker.faults.Step`)
+
+    def execute_step(self) -> None:
+        """Do it."""
+        assert self._command is not None, "work has taken one"
+        self._unread += 1
+        self._session.execute(self._command)
+
+    def refuse_step(self, error: JMSError) -> None:
+        """Tell the client that it was not done."""
+        assert self._command is not None, "work has taken one"
+        self._unread += 1
+        self._session.settle_gathered()
+        self._session.refuse(self._command, error)
+
+    def skip_step(self) -> None:
+        """Neither do it nor answer."""
+        self._unread += 1
+
+    def delay_step(self, seconds: float) -> None:
+        """Do it later, and all behind it."""
+        assert self._command is not None, "work has taken one"
+        self._session.commands.appendleft(self._command)
+        self._delayed_until = monotonic() + seconds
+
+    def write_answers(self) -> bool:
+        """Write what was answered before; whether the client is still there."""
+        self._session.settle_gathered()
+        self.write()
+        return not self.closed
+
+    def cut(self, *, executed: bool) -> None:
+        """End the connection without a word."""
+        if executed:
+            self._session.settle_gathered()
+        self.close()
+
+    def _write_login(self, data: bytes) -> None:
+        self._login += data
+
+    def _output(self) -> bytes | memoryview:
+        """What is to be written now."""
+        if self._login:
+            return self._login
+        if not self._sasl.done:
+            return b""
+        if not self._session.ended:
+            self._session.flush()
+        return self._engine.output()[0]
+
+    def _mark_written(self, size: int) -> None:
+        if self._login:
+            self._login = self._login[size:]
+        else:
+            self._engine.written(size)
+
+    def _close_slowly(self) -> None:
+        """Let the client read the last answers; what it held is released now."""
+        if self._closing_at is None:
+            self._closing_at = monotonic() + _LINGER
+            self._delayed_until = 0.0
+            with suppress(BrokerClosedError):  # then there is nothing to release to
+                self._session.end()
+
+    def _end_at(self) -> float | None:
+        """When the connection ends if nothing happens."""
+        if self._closing_at is not None:
+            return self._closing_at
+        return None if self._session.connected else self._opened + _CONNECT

@@ -1,0 +1,211 @@
+"""A listener: one thread serves all clients of one protocol of an embedded broker, and waits for none of them."""
+
+from __future__ import annotations
+
+import logging
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import Final, Protocol, TypeAlias
+
+from redelivery.broker.core import Core
+from redelivery.model.errors import ConfigError
+from redelivery.transports.wire.clock import monotonic
+
+HOST: Final = "127.0.0.1"
+_PAUSE: Final = 0.5  # seconds
+log = logging.getLogger(__name__)
+
+
+class Client(Protocol):
+    """One client's socket, and what is exchanged through it. Used by the listener's thread only."""
+
+    socket: socket.socket
+    closed: bool
+
+    @property
+    def reads(self) -> bool:
+        """Whether more is wanted from the client."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether something waits to be written."""
+
+    def read(self) -> None:
+        """Take what is there, and do it."""
+
+    def write(self) -> None:
+        """Write what the client takes at once."""
+
+    def next_deadline(self) -> float | None:
+        """When `tick` has something to do; monotonic seconds, None for never."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+
+    def close(self) -> None:
+        """End at once; the listener closes the socket. Idempotent."""
+
+
+# Makes a client of a socket, the broker, a name for the session, and what to call when there is something to write,
+# from any thread.
+ClientFactory: TypeAlias = Callable[[socket.socket, Core, str, Callable[[Client], None]], Client]
+
+
+class Listener:
+    """Listens from the start on.
+
+    Args:
+        core: the broker behind.
+        protocol: "stomp" or "amqp".
+        port: 0 takes a free one.
+        number: of this listener, for the names of its sessions.
+        new_client: makes a client of a new socket.
+
+    Raises:
+        ConfigError: the port cannot be had.
+    """
+
+    def __init__(self, core: Core, protocol: str, port: int, number: int, new_client: ClientFactory) -> None:
+        self._core = core
+        self._protocol = protocol
+        self._number = number
+        self._new_client = new_client
+        try:
+            self._socket = socket.create_server((HOST, port))
+        except OSError as error:
+            raise ConfigError(f"{protocol}_port={port}: cannot listen on {HOST}:{port}: {error.strerror}") from error
+        self._socket.setblocking(False)
+        self.port: int = self._socket.getsockname()[1]
+        self._pipe_out, self._pipe_in = socket.socketpair()  # a self-pipe: a byte in it wakes the thread
+        self._pipe_out.setblocking(False)
+        self._pipe_in.setblocking(False)
+        self._woken = False
+        self._closing = False
+        self._write_all = False
+        self._accept_again: float | None = None  # when, if accepting pauses
+        self._ready: deque[Client] = deque()  # they may have something to write
+        self._clients: dict[Client, int] = {}  # with the events that the selector looks for
+        self._numbers = count(1)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        self._selector.register(self._pipe_out, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name=f"redelivery-broker-{core.name}-{protocol}", daemon=True)
+        core.faults.on_change(self._faults_changed)
+        self._thread.start()
+
+    def close(self, timeout: float) -> None:
+        """Cut every connection and end the thread, waiting for it up to ``timeout`` seconds. Idempotent."""
+        self._closing = True
+        self._wake()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                for key, _ in self._selector.select(self._patience()):
+                    if key.fileobj is self._socket:
+                        self._accept()
+                    elif key.fileobj is self._pipe_out:
+                        self._empty_pipe()
+                    else:
+                        client: Client = key.data
+                        if client.reads:
+                            client.read()
+                        self._ready.append(client)
+                self._tick()
+        finally:
+            for client in list(self._clients):
+                client.close()
+                client.socket.close()
+            self._selector.close()
+            for each in (self._socket, self._pipe_out, self._pipe_in):
+                each.close()
+
+    def _patience(self) -> float | None:
+        """Seconds until something is due."""
+        if self._ready or self._write_all:
+            return 0.0
+        deadlines = [self._accept_again, *(client.next_deadline() for client in self._clients)]
+        next_one = min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return None if next_one is None else max(0.0, next_one - monotonic())
+
+    def _tick(self) -> None:
+        """Do what is due, then write what is to be written."""
+        now = monotonic()
+        if self._accept_again is not None and self._accept_again <= now:
+            self._accept_again = None
+            self._selector.register(self._socket, selectors.EVENT_READ)
+        for client in self._clients:
+            deadline = client.next_deadline()
+            if deadline is not None and deadline <= now:
+                client.tick(now)
+                self._ready.append(client)
+        if self._write_all:
+            self._write_all = False
+            self._ready.extend(self._clients)
+        for client in dict.fromkeys([self._ready.popleft() for _ in range(len(self._ready))]):
+            client.write()
+            self._watch(client)
+
+    def _watch(self, client: Client) -> None:
+        """Look for what the client is ready for now; a closed one is removed."""
+        before = self._clients.get(client)
+        if before is None:
+            return
+        events = 0
+        if client.closed:
+            del self._clients[client]
+        else:
+            events = (selectors.EVENT_READ if client.reads else 0) | (selectors.EVENT_WRITE if client.writes else 0)
+            self._clients[client] = events
+        if before and not events:
+            self._selector.unregister(client.socket)
+        elif events and not before:
+            self._selector.register(client.socket, events, client)
+        elif events != before:
+            self._selector.modify(client.socket, events, client)
+        if client.closed:
+            client.socket.close()
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._socket.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # the client is gone again
+            return
+        except OSError as error:  # no more files can be opened: new clients must wait
+            log.warning("broker %s: no %s client can be accepted: %s", self._core.name, self._protocol.upper(), error)
+            self._selector.unregister(self._socket)
+            self._accept_again = monotonic() + _PAUSE
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        name = f"ID:{self._core.name}-{self._core.started_at}-{self._number}:{next(self._numbers)}"
+        client = self._new_client(sock, self._core, name, self._mark_ready)
+        self._clients[client] = 0
+        self._watch(client)
+
+    def _mark_ready(self, client: Client) -> None:
+        """The client has something to write; called from any thread."""
+        self._ready.append(client)
+        if threading.current_thread() is not self._thread:
+            self._wake()
+
+    def _faults_changed(self) -> None:
+        self._write_all = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            with suppress(OSError):  # the thread has ended
+                self._pipe_in.send(b"!")
+
+    def _empty_pipe(self) -> None:
+        self._woken = False  # first: a wake from now on writes another byte
+        with suppress(BlockingIOError):
+            self._pipe_out.recv(64)

@@ -1,0 +1,213 @@
+"""Between STOMP frames and stored messages, as ActiveMQ's FrameTranslator does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from redelivery.broker.engine.stored import StoredBody, StoredMessage, detached, size_of
+from redelivery.broker.views import TRANSFORMATION_ERROR
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
+from redelivery.model.values import Body, Value
+from redelivery.transports.stomp.codec.frames import Frame, encode_head
+from redelivery.transports.stomp.codec.maps import START, read_map, write_map
+from redelivery.transports.stomp.codec.messages import KIND
+
+MAP_JSON: Final = "jms-map-json"
+TRANSFORMATION: Final = "transformation"
+_QUEUE, _TOPIC = "/queue/", "/topic/"
+_DELAY: Final = "AMQ_SCHEDULED_DELAY"
+# Headers of a SEND that do not become properties: read here, part of the frame, or set by the broker.
+_READ: Final = frozenset(
+    (
+        *("destination", "persistent", "priority", "expires", "timestamp", "correlation-id", "reply-to", "type"),
+        *("content-length", "receipt", "transaction", "message-id", "subscription", "redelivered", "ack"),
+        *("original-destination", "JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount", _DELAY),
+        *(TRANSFORMATION, TRANSFORMATION_ERROR, KIND),
+    )
+)
+_SCHEDULES: Final = ("AMQ_SCHEDULED_CRON", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_REPEAT")
+
+
+def read_destination(text: str) -> Destination:
+    """``/queue/a`` or ``/topic/a``; a str without a leading slash is a queue, as Classic takes it.
+
+    Raises:
+        UnsupportedError: a temporary destination.
+        InvalidDestinationError: it begins with something else.
+    """
+    if text.startswith(_QUEUE):
+        return Queue(text[len(_QUEUE) :])
+    if text.startswith(_TOPIC):
+        return Topic(text[len(_TOPIC) :])
+    if text.startswith(("/temp-queue/", "/temp-topic/")):
+        raise UnsupportedError(f"{text}: the embedded broker has no temporary destinations")
+    if text.startswith("/"):
+        raise InvalidDestinationError(f"Illegal destination name: [{text}] -- it must begin with {_QUEUE} or {_TOPIC}")
+    return Queue(text)
+
+
+def write_destination(destination: Destination) -> str:
+    """The inverse of `read_destination`."""
+    return f"{_TOPIC if isinstance(destination, Topic) else _QUEUE}{destination.name}"
+
+
+def read_send(frame: Frame, message_id: str, *, now: int, origin: str) -> StoredMessage:
+    """The message of a SEND: bytes where it has a content-length, else text, or the map that its JSON is.
+
+    Raises:
+        InvalidDestinationError: the destination is a pattern.
+        MessageFormatError: a header must be a number and is not, or a text body is not UTF-8.
+        UnsupportedError: a temporary destination or a repeated schedule.
+    """
+    headers = frame.headers
+    destination = read_destination(headers["destination"])
+    if destination.is_pattern:
+        raise InvalidDestinationError(f"a message cannot be sent to {destination}: it is a pattern")
+    for name in _SCHEDULES:
+        if name in headers:
+            raise UnsupportedError(f"{name}: the embedded broker delays a message once ({_DELAY}), it repeats nothing")
+    properties: dict[str, Value] = {name: value for name, value in headers.items() if name not in _READ}
+    body = _read_body(frame)
+    if headers.get(TRANSFORMATION) == MAP_JSON and not isinstance(body, dict):
+        properties[TRANSFORMATION_ERROR] = f"the body is not {MAP_JSON}"
+    delay = _number(headers, _DELAY)
+    reply_to, original = headers.get("reply-to"), headers.get("original-destination")
+    return StoredMessage(
+        message_id=message_id,
+        destination=destination,
+        body=body,
+        properties=MappingProxyType(properties),
+        timestamp=_number(headers, "timestamp") or now,
+        expiration=_number(headers, "expires"),
+        delivery_time=now + delay if delay else 0,
+        priority=min(9, _number(headers, "priority", 4)),
+        persistent=headers.get("persistent") == "true",
+        correlation_id=headers.get("correlation-id"),
+        reply_to=read_destination(reply_to) if reply_to else None,
+        type=headers.get("type"),
+        group_id=headers.get("JMSXGroupID"),
+        group_sequence=_group_sequence(headers.get("JMSXGroupSeq")),
+        original_destination=read_destination(original) if original else None,
+        origin=origin,
+        size=size_of(body, properties),
+    )
+
+
+def write_message(
+    stored: StoredMessage, frame_headers: Mapping[str, str], *, version: str, transformation: str | None
+) -> bytes:
+    """The MESSAGE frame; ``frame_headers`` are those of this delivery (subscription, ack, redelivered).
+
+    What this version or the transformation cannot carry is left out; the header ``transformation-error`` says so.
+    """
+    headers = dict(_headers(stored))
+    headers.update(frame_headers)
+    body, extra = _write_body(stored.body, transformation)
+    headers.update(extra)
+    try:
+        head = encode_head("MESSAGE", headers, version)
+    except MessageFormatError:
+        fitting = {name: value for name, value in headers.items() if _fits(name, value, version)}
+        fitting[TRANSFORMATION_ERROR] = f"headers that STOMP {version} cannot carry were left out"
+        head = encode_head("MESSAGE", fitting, version)
+    return b"%b\n%b\0" % (head, body)
+
+
+def _headers(stored: StoredMessage) -> Iterator[tuple[str, str]]:
+    for name, value in stored.properties.items():
+        if value is not None:
+            yield name, _text(value)
+    yield "destination", write_destination(stored.destination)
+    yield "message-id", stored.message_id
+    yield "expires", str(stored.expiration)
+    yield "priority", str(stored.priority)
+    yield "timestamp", str(stored.timestamp)
+    if stored.persistent:
+        yield "persistent", "true"
+    if stored.original_destination is not None:
+        yield "original-destination", write_destination(stored.original_destination)
+    if stored.correlation_id is not None:
+        identity = stored.correlation_id
+        yield "correlation-id", identity if isinstance(identity, str) else identity.decode("utf-8", "replace")
+    if stored.reply_to is not None:
+        yield "reply-to", write_destination(stored.reply_to)
+    if stored.type is not None:
+        yield "type", stored.type
+
+
+def _read_body(frame: Frame) -> Body:
+    headers = frame.headers
+    if headers.get(KIND) == "none" and not frame.body:
+        return None
+    if headers.get(TRANSFORMATION) == MAP_JSON:
+        found = read_map(frame.body)
+        if found is not None:
+            return found
+    if "content-length" in headers:
+        return frame.body
+    try:
+        return frame.body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MessageFormatError(
+            f"the text body is not UTF-8 ({error.reason} at byte {error.start}): send bytes with a content-length"
+        ) from error
+
+
+def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes, dict[str, str]]:
+    """The bytes of a body, and the headers that name its kind."""
+    try:
+        body = detached(stored)
+    except MessageFormatError as error:
+        return b"", {TRANSFORMATION_ERROR: str(error)}
+    match body:
+        case str():
+            data = body.encode("utf-8", "replace")
+            if b"\0" in data:
+                return data, _length(data)  # it arrives as bytes: without a length it would end at the NUL
+            return data, {KIND: "text"} if data.startswith(START) else {}
+        case bytes():
+            return body, _length(body)
+        case None:
+            return b"", {KIND: "none"}
+        case dict() if transformation == MAP_JSON:
+            try:
+                return write_map(body), {TRANSFORMATION: MAP_JSON}
+            except MessageFormatError as error:
+                return b"", {TRANSFORMATION: MAP_JSON, TRANSFORMATION_ERROR: str(error)}
+        case dict():
+            return b"", {TRANSFORMATION: MAP_JSON}  # the subscriber did not ask for the JSON
+        case _:
+            return b"", {TRANSFORMATION_ERROR: "a stream body cannot travel over STOMP"}
+
+
+def _length(data: bytes) -> dict[str, str]:
+    return {"content-length": str(len(data))}
+
+
+def _fits(name: str, value: str, version: str) -> bool:
+    try:
+        encode_head("MESSAGE", {name: value}, version)
+    except MessageFormatError:
+        return False
+    return True
+
+
+def _text(value: Value) -> str:
+    """As Java writes it."""
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _number(headers: Mapping[str, str], name: str, default: int = 0) -> int:
+    text = headers.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise MessageFormatError(f"header {name}:{text[:40]} is not an int ≥ 0")
+    return int(text)
+
+
+def _group_sequence(text: str | None) -> int | None:
+    return -1 if text == "-1" else None if text is None else _number({"JMSXGroupSeq": text}, "JMSXGroupSeq")

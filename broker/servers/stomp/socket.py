@@ -1,0 +1,267 @@
+"""One STOMP client's socket: bytes in to frames, answers and messages out to bytes, never waiting for the client."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.engine.subscriptions import Dispatch
+from redelivery.broker.servers.listener import Client
+from redelivery.broker.servers.stomp.refusals import HangUpError
+from redelivery.broker.servers.stomp.session import ServerSession
+from redelivery.broker.servers.stomp.subscriptions import AUTO, StompSubscription
+from redelivery.model.errors import JMSError, ProtocolError
+from redelivery.transports.stomp.codec.frames import Frame
+from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
+from redelivery.transports.wire.clock import monotonic
+
+_Output: TypeAlias = bytes | tuple[StompSubscription, Dispatch]
+
+_READ: Final = 256 << 10  # bytes
+_WRITE: Final = 64 << 10  # bytes; messages are encoded when about so much can be written
+_ROUND: Final = 1 << 20  # bytes for one client before it is another's turn
+_ANSWERS: Final = 1000  # a client that does not read them is not read either
+_CONNECT: Final = 30.0  # seconds for CONNECT (ActiveMQ's connectAttemptTimeout)
+_LINGER: Final = 2.0  # seconds for a client to read the answers before the connection is closed
+_SILENCE: Final = 3.0  # promised intervals without a byte (ActiveMQ closes so late, too)
+_SHORTEST_SILENCE: Final = 0.5  # seconds
+_BEAT_EARLY: Final = 0.7  # of the interval that the client wants
+
+
+class StompSocket:
+    """Used by the listener's thread only, but for `dispatch` and `wake`."""
+
+    def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
+        self.socket = sock
+        self.closed = False
+        self.session = ServerSession(core, name, self)
+        self._core = core
+        self._wake = wake
+        self._reader = FrameReader()
+        self._frames: deque[RawFrame] = deque()
+        self._raw: RawFrame | None = None  # what is being executed, or delayed by a fault
+        self._frame: Frame | None = None  # the same
+        self._output: deque[_Output] = deque()
+        self._answers = 0  # of them, the frames that answer the client
+        self._unwritten = memoryview(b"")
+        self._automatic: list[Dispatch] = []  # acknowledged as soon as they are written
+        self._closing_at: float | None = None  # when, if the client does not read the last answers
+        self._delayed_until = 0.0
+        self._opened = self._heard = self._wrote = monotonic()
+
+    @property
+    def reads(self) -> bool:
+        """Whether more is wanted from the client."""
+        if self._closing_at is not None:
+            return True  # unread input would reset the connection before our last answers are read
+        return not self._frames and not self._delayed_until
+
+    @property
+    def writes(self) -> bool:
+        """Whether something waits to be written."""
+        return not self._core.faults.silent and bool(self._unwritten or self._output)
+
+    def read(self) -> None:
+        """Take what is there, and do it."""
+        try:
+            data = self.socket.recv(_READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if not data:
+            self.close()
+            return
+        if self._closing_at is not None:
+            return
+        self._heard = monotonic()
+        try:
+            self._frames.extend(self._reader.feed(data))
+        except ProtocolError as error:
+            self.session.refuse(HangUpError(str(error)), None)
+            self._close_slowly()
+            return
+        self.work()
+
+    def work(self) -> None:
+        """Do the frames that have come, unless one is delayed."""
+        while self._frames and self._closing_at is None and not self.closed and self._answers < _ANSWERS:
+            if not self._delayed_until:
+                self._frame = frame = self._next_frame()
+                self._core.faults.run("CONNECT" if frame.command == "STOMP" else frame.command, self)
+            elif monotonic() < self._delayed_until:
+                return
+            else:
+                self._delayed_until = 0.0
+                self._frame = self._next_frame()
+                self.execute_step()
+
+    def write(self) -> None:
+        """Write what the client takes at once."""
+        if self._core.faults.silent or self.closed:
+            return
+        written = 0
+        try:
+            while written < _ROUND and (self._unwritten or self._encode()):
+                count = self.socket.send(self._unwritten)
+                written += count
+                self._unwritten = self._unwritten[count:]
+                if not self._unwritten:
+                    self._acknowledge_written()
+        except BlockingIOError:
+            pass
+        except (OSError, BrokerClosedError):
+            self.close()
+            return
+        if written:
+            self._wrote = monotonic()
+        if self._closing_at is not None and not self._unwritten and not self._output:
+            with suppress(OSError):  # the client was first
+                self.socket.shutdown(socket.SHUT_WR)
+        elif self._frames and not self._delayed_until:
+            self.work()
+
+    def next_deadline(self) -> float | None:
+        """When `tick` has something to do."""
+        return min(self._deadlines(), default=None)
+
+    def tick(self, now: float) -> None:
+        """Send a heart-beat, go on after a delay, or end with a client that is silent or takes nothing."""
+        if any(deadline <= now for deadline in self._ends()):
+            self.close()
+            return
+        if self._delayed_until and now >= self._delayed_until:
+            self.work()
+        beat = self._beat_at()
+        if beat is not None and now >= beat:
+            self._wrote = now
+            if not self.writes:
+                self.answer(b"\n")
+
+    def close(self) -> None:
+        """End at once; what the client held is released. The listener closes the socket. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        with suppress(BrokerClosedError):  # then there is nothing to release to
+            self.session.end()
+        self._output.clear()
+        self._frames.clear()
+
+    # One frame and its fault (`redelivery.broker.faults.Step`)
+
+    def execute_step(self) -> None:
+        """Do what it says."""
+        assert self._frame is not None, "work has taken one"
+        try:
+            self.session.execute(self._frame)
+        except HangUpError:
+            self._close_slowly()
+        except BrokerClosedError:
+            self.close()
+        if self.session.ended:
+            self._close_slowly()
+        self._reader.version = self.session.version
+
+    def refuse_step(self, error: JMSError) -> None:
+        """Answer ERROR."""
+        assert self._frame is not None, "work has taken one"
+        self.session.refuse(error, self._frame.raw(b"\nreceipt:"))
+
+    def skip_step(self) -> None:
+        """Neither do it nor answer."""
+
+    def delay_step(self, seconds: float) -> None:
+        """Do it later, and all behind it."""
+        assert self._raw is not None, "work has taken one"
+        self._frames.appendleft(self._raw)
+        self._delayed_until = monotonic() + seconds
+
+    def write_answers(self) -> bool:
+        """Write what was answered before; whether the client is still there."""
+        self._frames.clear()  # or `write` would go on with them
+        self.write()
+        return not self.closed
+
+    def cut(self, *, executed: bool) -> None:  # noqa: ARG002 - the same either way
+        """End the connection without a word."""
+        self.close()
+
+    # For the session (`redelivery.broker.servers.stomp.subscriptions.ClientOutput`)
+
+    def answer(self, frame: bytes) -> None:
+        """Add a frame that answers the client."""
+        self._answers += 1
+        self._output.append(frame)
+
+    def dispatch(self, subscription: StompSubscription, dispatch: Dispatch) -> None:
+        """Add a message."""
+        self._output.append((subscription, dispatch))
+
+    def wake(self) -> None:
+        """Have it written. From any thread."""
+        self._wake(self)
+
+    def _next_frame(self) -> Frame:
+        self._raw = raw = self._frames.popleft()
+        return Frame(*raw, self.session.version)
+
+    def _close_slowly(self) -> None:
+        self._closing_at = monotonic() + _LINGER
+        self._frames.clear()
+
+    def _encode(self) -> bool:
+        """Make the next bytes to write; False where there are none."""
+        parts: list[bytes] = []
+        size = 0
+        while self._output and size < _WRITE:
+            item = self._output.popleft()
+            if isinstance(item, bytes):
+                self._answers -= 1
+                part = item
+            else:
+                subscription, dispatch = item
+                if subscription.subscription.closed:
+                    continue  # it went back meanwhile
+                part = subscription.frame(dispatch, self.session.version)
+                if subscription.ack == AUTO:
+                    self._automatic.append(dispatch)
+            parts.append(part)
+            size += len(part)
+        self._unwritten = memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
+        return bool(parts)
+
+    def _acknowledge_written(self) -> None:
+        automatic = [each for each in self._automatic if not each.subscription.closed]
+        self._automatic.clear()
+        if automatic:
+            self._core.call(lambda engine, now: engine.acknowledge(automatic, now))
+
+    def _beat_at(self) -> float | None:
+        wanted = self.session.wanted_ms
+        return self._wrote + wanted / 1000 * _BEAT_EARLY if wanted and self.session.connected else None
+
+    def _ends(self) -> list[float]:
+        """When the connection ends if nothing happens."""
+        ends = []
+        if self._closing_at is not None:
+            ends.append(self._closing_at)
+        elif not self.session.connected:
+            ends.append(self._opened + _CONNECT)
+        elif self.session.promised_ms and self.reads:
+            ends.append(self._heard + max(_SHORTEST_SILENCE, self.session.promised_ms / 1000 * _SILENCE))
+        return ends
+
+    def _deadlines(self) -> list[float]:
+        deadlines = self._ends()
+        beat = self._beat_at()
+        if beat is not None and not self._core.faults.silent:
+            deadlines.append(beat)
+        if self._delayed_until:
+            deadlines.append(self._delayed_until)
+        return deadlines

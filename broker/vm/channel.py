@@ -1,0 +1,254 @@
+"""One session's calls to the embedded broker of this process. Flows return without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from functools import wraps
+from itertools import count
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.engine.transactions import Transaction
+from redelivery.broker.vm.delivery import BrowserOutbox, LinkOutbox, VmDelivery
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import (
+    ConnectionLostError,
+    IllegalStateError,
+    InDoubtError,
+    JMSError,
+    TransactionRolledBackError,
+    UnsupportedError,
+)
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.policies.causes import expired_cause
+from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, SessionEvents
+
+DEFAULT_PREFETCH: Final = 100
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_in_doubt = count(1)  # a transaction has no name here before an error must name one
+
+
+def at_once(method: Callable[Concatenate[VmChannel, _P], _T]) -> Callable[Concatenate[VmChannel, _P], Flow[_T]]:
+    """A flow that never waits."""
+
+    @wraps(method)
+    def flow(channel: VmChannel, /, *args: _P.args, **kwargs: _P.kwargs) -> Generator[Pending, None, _T]:
+        return method(channel, *args, **kwargs)
+        yield  # unreachable: it makes this a generator
+
+    return flow
+
+
+class BrokerCalls(Protocol):
+    """What a channel needs of its connection."""
+
+    @property
+    def core(self) -> Core:
+        """The broker behind. Raises what ended the connection."""
+
+    def run(self, command: str, function: Callable[[Engine, int], _T]) -> _T:
+        """Do something at the broker, under the faults planned for the command."""
+
+    def call(self, function: Callable[[Engine, int], _T]) -> _T:
+        """The same without faults."""
+
+    def temporary(self, kind: type[Destination]) -> Destination:
+        """A destination that lives as long as the connection."""
+
+    def forget(self, channel: VmChannel) -> None:
+        """A channel has ended."""
+
+
+class VmChannel(Channel):
+    """See `redelivery.transports.base.Channel`. Nothing waits: a flow is done when it is first driven."""
+
+    def __init__(self, transport: BrokerCalls, mode: AckMode, events: SessionEvents, origin: str) -> None:
+        self.events = events
+        self._verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
+        self._transport = transport
+        self._origin = origin
+        self._subscriptions: dict[str, Subscription] = {}
+        self._transaction = Transaction()
+        self._links = 0
+
+    @at_once
+    def attach(self, link: Link) -> None:
+        """Start consuming; a prefetch of 0 is 1."""
+        if link.prefetch is None:
+            link.prefetch = DEFAULT_PREFETCH
+        self._links += 1
+        link.id = str(self._links)
+        outbox = (BrowserOutbox if link.browse else LinkOutbox)(link, self.events.inbox, self.events.waiter)
+        subscription = Subscription(
+            link.destination,
+            outbox,
+            prefetch=max(1, link.prefetch),
+            no_local=link.no_local,
+            origin=self._origin,
+        )
+
+        def start(engine: Engine, now: int) -> None:
+            if link.browse:
+                engine.browse(subscription, selector=link.selector)
+            else:
+                engine.subscribe(subscription, selector=link.selector)
+            self._subscriptions[link.id] = subscription
+            engine.start(subscription, now)
+
+        self._transport.run("SUBSCRIBE", start)
+
+    @at_once
+    def browse_more(self, link: Link) -> bool:
+        """What was shown makes room for more; whether there is more."""
+        subscription = self._subscriptions[link.id]
+        outbox = subscription.outbox
+        assert isinstance(outbox, BrowserOutbox), "the link browses"
+        if not outbox.ended:
+            self._transport.call(lambda engine, now: engine.acknowledge(list(subscription.in_flight.values()), now))
+        return not outbox.ended
+
+    @at_once
+    def detach(self, link: Link) -> None:
+        """Stop consuming; what the application saw is redelivered counted, the rest uncounted. Idempotent."""
+        subscription = self._subscriptions.pop(link.id, None)
+        if subscription is not None:
+            self._transport.run(
+                "UNSUBSCRIBE", lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False)
+            )
+
+    @at_once
+    def temporary(self, kind: type[Destination]) -> Destination:
+        """Made at once."""
+        return self._transport.temporary(kind)
+
+    def dispatched(self, delivery: Delivery) -> None:
+        """The window moves on at once, so that a batch may be larger than the prefetch."""
+        self._transport.call(lambda engine, now: engine.mark_seen((_dispatch(delivery),), now))
+
+    def accept(
+        self,
+        deliveries: Sequence[Delivery],
+        *,
+        batched: bool,  # noqa: ARG002 - nothing is gained by waiting
+        done: list[None] | None = None,
+    ) -> None:
+        """Acknowledge."""
+        dispatches = [_dispatch(delivery) for delivery in deliveries]
+        self._transport.run("ACK", lambda engine, now: engine.acknowledge(dispatches, now))
+        if done is not None:
+            done.append(None)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Release, uncounted. Their links are stopped, or the same messages would be dispatched to them again."""
+        dispatches = [_dispatch(delivery) for delivery in deliveries]
+
+        def release(engine: Engine, now: int) -> None:
+            for dispatch in dispatches:
+                engine.stop(dispatch.subscription)
+            engine.release(dispatches, now)
+
+        self._transport.call(release)
+
+    @at_once
+    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> None:
+        """Dead-letter by the broker's strategy, or replace by ``copy``; outside the session's transaction."""
+        dispatch = _dispatch(delivery)
+        if copy is None:
+            expired = cause == expired_cause(dispatch.message.expiration)
+            self._transport.run("NACK", lambda engine, now: engine.poison(dispatch, cause, now, expired=expired))
+            return
+
+        def replace(engine: Engine, now: int) -> None:
+            transaction = Transaction()
+            engine.enlist(transaction, (dispatch,), now)
+            engine.enlist_send(transaction, self._stored(copy, now))
+            engine.commit(transaction, now)
+
+        self._transport.run("NACK", replace)
+
+    def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
+        """Send at once, or at the commit, and stamp the message; a refusal goes to ``pending``."""
+
+        def put(engine: Engine, now: int) -> None:
+            stored = self._stored(message, now)
+            if transacted:
+                engine.enlist_send(self._transaction, stored)
+            else:
+                engine.send(stored, now)
+            message.stamp(message_id=stored.message_id, timestamp=stored.timestamp)
+
+        try:
+            self._transport.run("SEND", put)
+        except JMSError as error:
+            if pending is None or isinstance(error, UnsupportedError):
+                raise
+            pending.fail(error)
+        else:
+            if pending is not None:
+                pending.complete(message.message_id)
+
+    @at_once
+    def commit(self, deliveries: Sequence[Delivery]) -> None:
+        """All or nothing."""
+        transaction, self._transaction = self._transaction, Transaction()
+        dispatches = [_dispatch(delivery) for delivery in deliveries]
+
+        def finish(engine: Engine, now: int) -> None:
+            try:
+                engine.enlist(transaction, dispatches, now)
+            except IllegalStateError as error:
+                engine.rollback(transaction, now)
+                raise TransactionRolledBackError(f"the transaction was rolled back: {error}") from error
+            engine.commit(transaction, now)
+
+        try:
+            self._transport.run("COMMIT", finish)
+        except (TransactionRolledBackError, IllegalStateError, UnsupportedError):
+            raise
+        except ConnectionLostError as error:
+            text = f"the answer to the {self._verb} was lost: {error}"
+            raise InDoubtError(text, transaction_id=f"vm-{next(_in_doubt)}") from error
+        except JMSError as error:
+            raise TransactionRolledBackError(f"the broker refused the {self._verb}: {error}") from error
+
+    @at_once
+    def rollback(self) -> None:
+        """Forget the sends; the deliveries stay with the session."""
+        self._transaction = Transaction()
+        self._transport.run("ABORT", lambda _engine, _now: None)
+
+    def park(self, deliveries: Sequence[Delivery]) -> None:
+        """Nothing to do: what was dispatched to the application does not fill the window."""
+
+    def unpark(self, deliveries: Sequence[Delivery]) -> None:
+        """Nothing to do, as with `park`."""
+
+    @at_once
+    def close(self) -> None:
+        """Leave; open sends are dropped, deliveries are released."""
+        self._transport.forget(self)
+
+    def leave(self, core: Core) -> None:
+        """End every subscription. The broker may have ended before."""
+
+        def end(engine: Engine, now: int) -> None:
+            while self._subscriptions:
+                engine.unsubscribe(self._subscriptions.popitem()[1], now, all_seen=False)
+
+        self._transaction = Transaction()
+        with suppress(BrokerClosedError):
+            core.call(end)
+
+    def _stored(self, message: Message, now: int) -> StoredMessage:
+        return StoredMessage.of(message, self._transport.core.new_id(), now=now, origin=self._origin)
+
+
+def _dispatch(delivery: Delivery) -> Dispatch:
+    assert isinstance(delivery, VmDelivery), "made by this transport"
+    return delivery.dispatch

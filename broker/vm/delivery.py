@@ -1,0 +1,79 @@
+"""What a session of ``vm://`` receives, and how the broker puts it there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from redelivery.broker.engine.stored import END_OF_QUEUE, detached
+from redelivery.broker.engine.subscriptions import Dispatch
+from redelivery.broker.views import header_of, properties_of
+from redelivery.model.values import Body, Value
+from redelivery.transports.base import Delivery, Link, Waiter
+
+
+class VmDelivery(Delivery):
+    """One dispatch of the embedded broker."""
+
+    __slots__ = ("dispatch",)
+
+    def __init__(self, link: Link, dispatch: Dispatch) -> None:
+        super().__init__(link)
+        self.dispatch = dispatch
+
+    def wire_count(self) -> int:
+        """Exact."""
+        return self.dispatch.count
+
+    def expires_at(self) -> int:
+        """Epoch milliseconds, 0 for never."""
+        return self.dispatch.message.expiration
+
+    def body(self) -> Body:
+        """The receiver's own copy."""
+        return detached(self.dispatch.message.body)
+
+    def properties(self) -> Mapping[str, Value]:
+        """The properties, on a dead letter with its origin."""
+        return properties_of(self.dispatch.message)
+
+    def header(self, name: str) -> Any:
+        """One header."""
+        return header_of(self.dispatch.message, name)
+
+
+class LinkOutbox:
+    """Puts what the broker dispatches to a link into the session's inbox."""
+
+    __slots__ = ("_inbox", "_link", "_waiter")
+
+    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter) -> None:
+        self._link = link
+        self._inbox = inbox
+        self._waiter = waiter
+
+    def append(self, dispatch: Dispatch, /) -> None:
+        """One more for the inbox."""
+        self._inbox.append(VmDelivery(self._link, dispatch))
+
+    def wake(self) -> None:
+        """Wake the session."""
+        self._waiter.wake()
+
+
+class BrowserOutbox(LinkOutbox):
+    """The same for a browser, whose queue ends."""
+
+    __slots__ = ("ended",)
+
+    def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter) -> None:
+        super().__init__(link, inbox, waiter)
+        self.ended = False
+
+    def append(self, dispatch: Dispatch, /) -> None:
+        """One more for the inbox, or the end."""
+        if dispatch.message is END_OF_QUEUE:
+            self.ended = True
+        else:
+            super().append(dispatch)

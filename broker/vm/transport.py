@@ -1,0 +1,220 @@
+"""``vm://name``: the transport to the embedded broker of this process; every answer is there at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Final, TypeVar
+
+from redelivery.broker import registry
+from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.embedded import EmbeddedBroker
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.registry import RunningBroker
+from redelivery.broker.vm.channel import VmChannel
+from redelivery.broker.vm.steps import Call, Connect
+from redelivery.model.capabilities import Capabilities
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectError,
+    ConnectionLostError,
+    IllegalStateError,
+    JMSError,
+    SecurityError,
+    UnsupportedError,
+)
+from redelivery.model.modes import AckMode
+from redelivery.model.suggestions import unknown_option
+from redelivery.model.version import version
+from redelivery.transports.base import (
+    Channel,
+    ConnectionEvents,
+    Peer,
+    SessionEvents,
+    Transport,
+    TransportOptions,
+)
+from redelivery.transports.base import Waiter as SeamWaiter
+from redelivery.transports.wire.threads.waiter import Waiter
+
+CAPABILITIES: Final = Capabilities(
+    transactions=True,
+    native_poison=True,
+    poison_by_broker=True,
+    poison_carries_cause=True,
+    exact_counts=True,
+    counts_prefetched=False,
+    browse=True,
+    delayed_delivery=True,
+    no_local=True,
+    queue_patterns=True,
+    message_ids=True,
+    body_kinds=frozenset(("text", "bytes", "map", "stream", "none")),
+)
+T = TypeVar("T")
+_numbers = count(1)
+_FLAGS: Final = {"true": True, "false": False}
+
+
+class VmTransport(Transport):
+    """One connection to an embedded broker, which is started on first use and ends with its last such connection.
+
+    The URL's query may say ``create=false``: then the broker must be there already.
+    """
+
+    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
+        super().__init__(options, events)
+        for name, value in options.params.items():
+            if name != "create":
+                raise ConfigError(unknown_option(name, ("create",), of=f"vm://{options.host}"))
+            if value not in _FLAGS:
+                raise ConfigError(f"vm://{options.host}: create={value!r} is not a flag: pass true or false")
+        self._broker: RunningBroker | None = None
+        self._channels: list[VmChannel] = []
+        self._temporary: list[Destination] = []
+        self._lock = threading.Lock()
+        self._ended: JMSError | None = None
+        self.hung_up = threading.Event()  # ends a planned delay
+        self._origin = f"vm:{next(_numbers)}"
+
+    @property
+    def core(self) -> Core:
+        """The broker behind. Raises IllegalStateError before `open`, and what ended the connection after its end."""
+        if self._ended is not None:
+            raise type(self._ended)(str(self._ended))  # a new one: the same may be handled in another thread
+        if self._broker is None:
+            raise IllegalStateError(f"vm://{self.options.host} is not open yet")
+        return self._broker.core
+
+    def open(self) -> None:
+        """Find or start the broker."""
+        options = self.options
+        name = options.host or "localhost"
+        start = (lambda: EmbeddedBroker(name).start()) if _FLAGS[options.params.get("create", "true")] else None
+        try:
+            self._broker = registry.join(name, self, options.client_id, start)
+        except IllegalStateError as error:
+            raise ConnectError(f"vm://{name}: {error}") from error
+        if not self._broker.core.config.admits(options.username, options.password):
+            registry.leave(self._broker, self)
+            raise SecurityError(f"vm://{name}: user name {options.username!r} or password is wrong")
+        try:
+            self._broker.core.faults.run("CONNECT", Connect(name, self.hung_up), sockets=False)
+        except (UnsupportedError, ConnectError):
+            registry.leave(self._broker, self)
+            raise
+        self.peer = Peer("redelivery", version(), "vm", "activemq", CAPABILITIES)
+
+    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+        """One session's channel."""
+        channel = VmChannel(self, mode, events, self._origin)
+        with self._lock:
+            _ = self.core  # raises after the end
+            self._channels.append(channel)
+        return channel
+
+    def temporary(self, kind: type[Destination]) -> Destination:
+        """A destination that lives as long as the connection."""
+        made = kind(f"{kind.scheme}://{self._origin}:{next(_numbers)}")
+        self.call(lambda engine, _: engine.make_temporary(made))
+        with self._lock:
+            self._temporary.append(made)
+        return made
+
+    def forget(self, channel: VmChannel) -> None:
+        """A channel has ended."""
+        with self._lock:
+            known = channel in self._channels
+            if known:
+                self._channels.remove(channel)
+        if known and self._broker is not None:
+            channel.leave(self._broker.core)
+
+    def run(self, command: str, function: Callable[[Engine, int], T]) -> T:
+        """Do something at the broker, under the faults planned for the command.
+
+        Raises:
+            ConnectionLostError: the broker has ended, or a planned fault cut the connection.
+            UnsupportedError: a planned fault needs a socket; nothing is done.
+            JMSError: a planned error; or whatever the function raises.
+        """
+        step = Call(self, command, function)
+        self.core.faults.run(command, step, sockets=False)
+        return step.result
+
+    def call(self, function: Callable[[Engine, int], T]) -> T:
+        """Do something at the broker.
+
+        Raises:
+            ConnectionLostError: it has ended.
+            JMSError: whatever the function raises.
+        """
+        core = self.core
+        try:
+            return core.call(function)
+        except BrokerClosedError as error:
+            raise self.lose(str(error)) from error
+
+    def lose(self, reason: str) -> ConnectionLostError:
+        """The connection breaks; returns the error for a call that is under way."""
+        error = ConnectionLostError(f"vm://{self.options.host}: {reason}")
+        if self._end(error):
+            self.events.on_lost(error)
+        return error
+
+    def new_waiter(self, beside: SeamWaiter | None = None) -> SeamWaiter:  # noqa: ARG002 - one kind serves all
+        """What a thread waits on."""
+        return Waiter()
+
+    def wait(self, waiter: SeamWaiter, timeout: float | None) -> None:
+        """Park; there is nothing to read meanwhile."""
+        self._check_lost()
+        assert isinstance(waiter, Waiter), "made by new_waiter"
+        waiter.wait(timeout)
+        self._check_lost()
+
+    def close(self) -> None:
+        """End the channels in order, then leave the broker."""
+        self._end(IllegalStateError(f"the connection to vm://{self.options.host} is closed"))
+
+    def abort(self) -> None:
+        """The same, as an abrupt end: the broker still knows exactly what was seen, as it is in this process."""
+        self._end(ConnectionLostError(f"the connection to vm://{self.options.host} was aborted"))
+
+    def broker_closed(self, reason: str) -> None:
+        """The broker has ended under us."""
+        self.lose(f"the embedded broker is closed: {reason}")
+
+    def _check_lost(self) -> None:
+        if isinstance(self._ended, ConnectionLostError):
+            raise ConnectionLostError(str(self._ended))
+
+    def _end(self, error: JMSError) -> bool:
+        """Whether this call ended it."""
+        with self._lock:
+            if self._ended is not None:
+                return False
+            self._ended = error
+            self.hung_up.set()
+            channels, self._channels = self._channels, []
+            temporary, self._temporary = self._temporary, []
+        broker = self._broker
+        if broker is not None:
+            for channel in channels:
+                channel.leave(broker.core)
+            self._drop(broker.core, temporary)
+            registry.leave(broker, self)
+        for channel in channels:
+            channel.events.waiter.wake()
+        return True
+
+    def _drop(self, core: Core, temporary: Sequence[Destination]) -> None:
+        def drop(engine: Engine, _: int) -> None:
+            for made in temporary:
+                engine.drop_temporary(made)
+
+        with suppress(BrokerClosedError):  # gone with all the rest
+            core.call(drop)

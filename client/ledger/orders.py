@@ -1,0 +1,48 @@
+"""The orders that the ledger gives; the session carries them out, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from redelivery.transports.delivery import Delivery, Link
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """Dead-letter one delivery, after whatever rollback is under way; on failure report `Ledger.poison_failed`."""
+
+    delivery: Delivery
+    cause: str
+    expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The application never saw them and never will: the broker may have them back."""
+
+    deliveries: tuple[Delivery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """They wait for a non-blocking redelivery, and must not hold up the window."""
+
+    deliveries: tuple[Delivery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpark:
+    """Their wait is over."""
+
+    deliveries: tuple[Delivery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """The consumer holds nothing any more: its deferred close can be done."""
+
+    link: Link
+
+
+Order: TypeAlias = Poison | Release | Park | Unpark | Detach

@@ -1,0 +1,61 @@
+"""Two questions, answered without changing anything: may a delivery be shown, and what becomes of a failed batch?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redelivery.client.ledger.orders import Poison
+from redelivery.client.ledger.state import ConsumerState
+from redelivery.policies.causes import delivery_cause, dispatch_cause, expired_cause
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.delivery import Delivery
+
+
+def verdict(delivery: Delivery, consumer: ConsumerState, wall_ms: Callable[[], int]) -> Poison | None:
+    """Why the application must not see it: it has expired, or the broker's count alone is over the limit.
+
+    The count is ActiveMQ's pre-dispatch check. Its RedeliveryPlugin counts on purpose, and says so by the property.
+    """
+    expires = delivery.expires_at()
+    if expires and expires <= wall_ms():
+        return Poison(delivery, expired_cause(expires), expired=True)
+    if consumer.check_limit and delivery.redeliveries == 0:
+        policy, count = consumer.policy(delivery), delivery.charged()
+        if policy.exceeded(count) and "redeliveryDelay" not in delivery.properties():
+            return Poison(delivery, dispatch_cause(count, consumer.name, policy, listener=consumer.listening))
+    return None
+
+
+def limit(delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+    """The policy of a delivery, and how often it was redelivered to an application as far as that is known."""
+    return consumer.policy(delivery), delivery.proven() + delivery.redeliveries
+
+
+@dataclass(frozen=True, slots=True)
+class Redelivery:
+    """What becomes of a batch that failed."""
+
+    again: tuple[Delivery, ...]
+    poisoned: tuple[Poison, ...]
+    delay: float = 0.0  # seconds, before `again` is redelivered: that of its newest message
+
+
+def redeliver(
+    batch: Sequence[Delivery],
+    limit_of: Callable[[Delivery, ConsumerState], tuple[RedeliveryPolicy, int]],
+    rng: Random | None,
+) -> Redelivery:
+    """ActiveMQ's rollback, per message; the failure is counted in ``redeliveries`` already."""
+    again: list[Delivery] = []
+    poisoned: list[Poison] = []
+    policy, count = None, 0
+    for delivery in batch:
+        found, redelivered = limit_of(delivery, delivery.link.consumer)
+        if found.exceeded(redelivered):
+            poisoned.append(Poison(delivery, delivery_cause(redelivered, found, delivery.cause)))
+        else:
+            again.append(delivery)
+            policy, count = found, redelivered
+    return Redelivery(tuple(again), tuple(poisoned), 0.0 if policy is None else policy.delay(count, rng))

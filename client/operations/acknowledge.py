@@ -1,0 +1,103 @@
+"""Acknowledging outside a transaction, which needs no answer; called by the holder of the session.
+
+An interrupt (KeyboardInterrupt, or whatever a signal handler raises) may come after any call of the main thread. Where
+the channel is not `whole`, a thread that signals do not reach calls it; that costs about as much as a message itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from redelivery.client.ledger.state import ACCEPTED, HELD, RETURNED, ConsumerState
+from redelivery.client.log_lines import name_of
+from redelivery.client.state import SessionState
+from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.model.messages import Message
+from redelivery.transports.base import Delivery
+
+log = logging.getLogger(__name__)
+STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they are the broker's again"
+
+
+def hand_out(s: SessionState, delivery: Delivery) -> None:
+    """Tell the transport that the application has it."""
+    if s.channel.whole:
+        s.channel.dispatched(delivery)
+    else:
+        s.whole(lambda: s.channel.dispatched(delivery))
+
+
+def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
+    """Acknowledge, outside any transaction; what was already (see `State.ACCEPTED`) is not."""
+    missing = [each for each in deliveries if each.state is not ACCEPTED] if len(deliveries) > 1 else deliveries
+    if missing and missing[0].state is not ACCEPTED:
+        if s.channel.whole:
+            _accept(s, missing, batched=batched)
+        else:
+            s.whole(lambda: _accept(s, missing, batched=batched))
+
+
+def acknowledge(s: SessionState, delivery: Delivery, redeliveries: int) -> None:
+    """INDIVIDUAL mode: acknowledge what is held, and was redelivered here so often."""
+    if s.channel.whole:
+        _acknowledge(s, delivery, redeliveries)
+    else:
+        s.whole(lambda: _acknowledge(s, delivery, redeliveries))
+
+
+def _accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
+    done: list[None] = []
+    try:
+        s.channel.accept(deliveries, batched=batched, done=done)
+        _accepted(s, deliveries)
+    except BaseException:
+        if done:  # an interrupt behind it: what is accepted must not be so once more
+            s.whole(lambda: _accepted(s, deliveries))
+        raise
+
+
+def _accepted(s: SessionState, deliveries: Sequence[Delivery]) -> None:
+    for each in deliveries:
+        if each.state is HELD:
+            s.ledger.consumed(each)
+        each.state = ACCEPTED
+
+
+def _acknowledge(s: SessionState, delivery: Delivery, redeliveries: int) -> None:
+    done: list[None] = []
+    try:
+        s.channel.accept((delivery,), batched=True, done=done)
+        s.ledger.acknowledge(delivery, redeliveries)
+    except BaseException:
+        if done:
+            s.whole(lambda: s.ledger.acknowledge(delivery, redeliveries))
+        raise
+
+
+def acknowledge_one(s: SessionState, message: Message) -> None:
+    """INDIVIDUAL mode: this message; a stale object or a second time does nothing."""
+    s.take_in()
+    delivery: Delivery = message.source  # type: ignore[assignment]  # of a receipt of ours; others are in no ledger
+    held = delivery in s.ledger.held
+    consumer: ConsumerState | None = None if delivery is None else delivery.link.consumer
+    if consumer is not None and consumer.error is not None and held:
+        raise give_up_stranded(s, "acknowledge", consumer.error)
+    redeliveries = message.local_redeliveries
+    if held and delivery.redeliveries == redeliveries:
+        acknowledge(s, delivery, redeliveries)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s: acknowledged", name_of(delivery))
+    elif delivery is None or delivery.state is RETURNED:
+        raise IllegalStateError(
+            "acknowledge: the message was not received here, or its consumer was closed and it is the broker's again"
+        )
+
+
+def give_up_stranded(s: SessionState, action: str, error: JMSError) -> JMSError:
+    """The error for what cannot be acknowledged, as the broker has ended its consumer; the rest is held still."""
+    s.whole(s.ledger.give_up_stranded)
+    problem = type(error)(f"{action}: nothing was acknowledged: {STRANDED}: {error}")
+    problem.__cause__ = error
+    return problem

@@ -1,0 +1,111 @@
+"""How a consumer begins: which policy, which window, and whether it takes over a close that is still deferred."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.state import SessionState
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.modes import AckMode
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.base import Delivery, Flow, Link
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSpec:
+    """What the application wishes; ``window`` None is the dialect's, ``policy`` None the connection's."""
+
+    destination: Destination
+    selector: str | None
+    no_local: bool
+    window: int | None
+    policy: RedeliveryPolicy | None
+
+
+def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerState]) -> Flow[RedeliveryPolicy]:
+    """A new consumer, which is put into ``made``, and its policy; with a window of 0 it is attached later.
+
+    The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
+    """
+    target, window = spec.destination, spec.window
+    _check_capable(s, spec)
+    policy = spec.policy or s.options.redelivery_policies.policy_for(target)
+    answer = _policy_of(s, spec, policy)
+    consumer = _deferred(s, spec)
+    if consumer is not None:
+        s.ledger.reopen(consumer)
+        made.append(consumer)
+        consumer.policy = answer
+        consumer.check_limit = _check_limit(s, policy)
+        return policy
+    link = Link(target, prefetch=window, selector=spec.selector, no_local=spec.no_local)
+    consumer = ConsumerState(link, answer, name=name, check_limit=_check_limit(s, policy))
+    s.ledger.attach(consumer)
+    made.append(consumer)
+    if log.isEnabledFor(logging.DEBUG):
+        more = "".join(
+            f", {name} {value!r}" for name, value in (("selector", spec.selector), ("prefetch", window)) if value
+        )
+        log.debug("%s: a consumer of %s%s", s.options.url, target, more)
+    if window == 0:
+        log.warning("prefetch=0 for %s works as 1, subscribed at the first receive: the transport only pushes", target)
+        consumer.attached = False
+        return policy
+    try:
+        yield from s.channel.attach(link)
+    except JMSError:
+        s.ledger.consumers.remove(consumer)
+        made.remove(consumer)
+        raise
+    return policy
+
+
+def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
+    """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks."""
+    yield from s.channel.attach(consumer.link)
+    consumer.attached = True
+
+
+def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
+    target = spec.destination
+    peer = s.transport.peer
+    if target.is_pattern and isinstance(target, Queue) and not peer.capabilities.queue_patterns:
+        raise UnsupportedError(
+            f"{target}: {peer.provider_name} over {peer.protocol} has no consumers of a pattern of queues; "
+            "make a consumer for each queue"
+        )
+    for asked, can, what in (
+        (spec.selector, peer.capabilities.selectors, "selectors"),
+        (spec.no_local, peer.capabilities.no_local, "no_local"),
+    ):
+        if asked and not can:
+            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no {what}")
+
+
+def _deferred(s: SessionState, spec: ConsumerSpec) -> ConsumerState | None:
+    """A consumer of the same destination whose close waits for what it delivered: its prefetched messages go on."""
+    for consumer in s.ledger.consumers:
+        link = consumer.link
+        if consumer.closing and link.destination == spec.destination and link.selector == spec.selector:
+            return consumer if link.no_local == spec.no_local else None
+    return None
+
+
+def _policy_of(s: SessionState, spec: ConsumerSpec, policy: RedeliveryPolicy) -> Callable[[Delivery], RedeliveryPolicy]:
+    if spec.policy is not None or not spec.destination.is_pattern:
+        return lambda _: policy
+    policies = s.options.redelivery_policies  # and not the s: the transport holds what holds this
+    return lambda delivery: policies.policy_for(delivery.header("destination"))
+
+
+def _check_limit(s: SessionState, policy: RedeliveryPolicy) -> bool:
+    """ActiveMQ's pre-dispatch check, where the broker's count says something about what the application has seen."""
+    if s.mode != AckMode.TRANSACTED or policy.maximum_redeliveries < 0 or not policy.pre_dispatch_check:
+        return False
+    return policy.pre_dispatch_check_set or not s.transport.peer.capabilities.counts_prefetched

@@ -1,0 +1,97 @@
+"""Browsing: a look at what a queue holds, on a channel of its own, so that the session's transaction goes on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from redelivery.client.state import SessionState
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
+from redelivery.transports.base import Channel, Delivery, Flow, Link, Peer, Waiter
+
+
+class BrowseState:
+    """One browser: its channel, and the iteration that is under way."""
+
+    def __init__(self, queue: Queue, selector: str | None, window: int | None, waiter: Waiter) -> None:
+        self.queue = queue
+        self.selector = selector
+        self.window = window
+        self.events = BrowserEvents(waiter)
+        self.channel: Channel | None = None  # of its own: the session's inbox and transaction are not its affair
+        self.link: Link | None = None  # of the iteration that is under way
+        self.more = False
+
+
+class BrowserEvents:
+    """What a browser's channel tells it: `redelivery.transports.base.SessionEvents`."""
+
+    def __init__(self, waiter: Waiter) -> None:
+        self.inbox: deque[Delivery] = deque()
+        self.waiter = waiter  # the session's: its one thread is the one that looks
+
+    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
+        """See SessionEvents."""
+        self.inbox.extend(deliveries)
+        self.waiter.wake()
+
+    def on_link_closed(self, link: Link, error: JMSError) -> None:
+        """See SessionEvents: `Channel.browse_more` raises it."""
+
+
+def begin(b: BrowseState) -> Flow[Link]:
+    """A new iteration; it ends the one that is under way. The channel is there."""
+    assert b.channel is not None, "the shell has opened it"
+    yield from end(b)
+    link = Link(b.queue, prefetch=b.window, selector=b.selector, browse=True)
+    yield from b.channel.attach(link)
+    b.link, b.more = link, True
+    return link
+
+
+def poll_once(b: BrowseState, link: Link) -> Flow[Delivery | None]:
+    """The next message of the iteration; None: that was all."""
+    assert b.channel is not None, "begun"
+    while not b.events.inbox and b.more:
+        b.more = yield from b.channel.browse_more(link)
+    if b.events.inbox:
+        return b.events.inbox.popleft()
+    yield from end(b)
+    return None
+
+
+def end(b: BrowseState) -> Flow[None]:
+    """End the iteration that is under way, if one is."""
+    link, b.link = b.link, None
+    if link is not None and b.channel is not None:
+        yield from b.channel.detach(link)
+    b.events.inbox.clear()
+
+
+def leave(s: SessionState, b: BrowseState) -> Flow[None]:
+    """Close its channel."""
+    if b.channel is not None and b.channel in s.browsing:
+        s.browsing.remove(b.channel)
+        yield from b.channel.close()
+
+
+def check_browsable(peer: Peer, target: Destination, selector: str | None) -> Queue:
+    """The queue.
+
+    Raises:
+        InvalidDestinationError: it is a topic.
+        UnsupportedError: it is a pattern, or the broker cannot do it.
+    """
+    if not isinstance(target, Queue):
+        raise InvalidDestinationError(f"{target}: a topic holds no messages; browse a queue")
+    if target.is_pattern:
+        raise UnsupportedError(f"{target} is a pattern: a browser looks at one queue; make a browser for each")
+    if not peer.capabilities.browse:
+        raise UnsupportedError(
+            f"{peer.provider_name} over {peer.protocol} has no browsing, as far as is known: it would hand the "
+            "messages out to be consumed; use its own tools to look, or a broker and protocol that browse"
+        )
+    if selector and not peer.capabilities.selectors:
+        raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no selectors")
+    return target

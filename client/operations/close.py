@@ -1,0 +1,33 @@
+"""The end of a session: its transaction, the answers that it still waits for, its channels."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from redelivery.client.state import SessionState
+from redelivery.model.errors import RequestTimeoutError
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Flow
+
+
+def close_ledger(s: SessionState) -> Flow[None]:
+    """A transacted session counts what it held as rolled back; everything is the broker's again."""
+    s.take_in()
+    if s.mode == AckMode.TRANSACTED:
+        yield from s.channel.rollback()
+        s.sent.clear()
+    s.ledger.close(s.now())
+
+
+def await_answers(s: SessionState) -> Flow[None]:
+    """The answers to asynchronous sends, as long as the driver waits."""
+    for pending in list(s.unanswered):
+        pending.also = s.waiter  # before the driver looks whether it is done
+        with suppress(RequestTimeoutError):
+            yield pending
+
+
+def close_channels(s: SessionState) -> Flow[None]:
+    """Its browsers' and its own."""
+    for channel in (*s.browsing, s.channel):
+        yield from channel.close()

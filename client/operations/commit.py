@@ -1,0 +1,120 @@
+"""What ends a unit of work: commit, rollback, recover, and acknowledge in CLIENT mode."""
+
+from __future__ import annotations
+
+import logging
+
+from redelivery.client.log_lines import failing, redelivered
+from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded
+from redelivery.client.state import SessionState
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Arrival, Delivery, Flow
+
+log = logging.getLogger(__name__)
+_DONE = {"commit": "committed", "acknowledge": "acknowledged"}
+_SILENCE = 0.02  # seconds without an answer after which a commit looks first whether the connection is still there
+
+
+def commit(s: SessionState, action: str = "commit") -> Flow[None]:
+    """Commit a transaction, or acknowledge everything held in CLIENT mode, which is the same at the broker.
+
+    Raises:
+        ConnectionLostError: the connection was lost before; nothing was committed.
+        TransactionRolledBackError: the deliveries are redelivered, by the policy.
+        InDoubtError: they are forgotten; ``sent`` and ``received`` are filled in.
+        JMSError: in CLIENT mode: the broker has ended the consumer of some of them.
+    """
+    s.take_in()  # what was released is not covered
+    covered = s.ledger.covered()
+    sent = tuple(s.sent)
+    if not covered and not sent and s.mode == AckMode.CLIENT:
+        return
+    if s.now() - s.heard > _SILENCE:
+        yield Arrival(poll=True)  # a connection that is known to be gone is no doubt: nothing was committed
+        s.take_in()
+    if s.lost is not None:
+        raise ConnectionLostError(
+            f"{action}: nothing was {_DONE[action]}, the connection was lost: {s.lost}"
+        ) from s.lost
+    stranded = s.ledger.stranded()
+    if stranded is not None:
+        yield from _refuse_stranded(s, action, stranded)
+    try:
+        yield from _committed(s, covered)
+    except InDoubtError as error:
+        doubt = _in_doubt(error, action)
+        doubt.sent = sent
+        doubt.received = tuple(_message(delivery) for delivery in covered)
+        raise doubt from error.__cause__
+    s.heard = s.now()
+    _say_committed(s, len(sent), len(covered))
+
+
+def _committed(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
+    """The commit, and what it means for the ledger, however it ends; an interrupt is a time-out here."""
+    s.sent.clear()
+    try:
+        yield from s.channel.commit(covered)
+    except TransactionRolledBackError as error:
+        if error.redelivered_by_broker:
+            s.ledger.settled(covered)
+        else:
+            _fail(s, error)
+        raise
+    except BaseException:
+        s.ledger.settled(covered)  # nobody will know
+        raise
+    s.ledger.settled(covered)
+
+
+def _refuse_stranded(s: SessionState, action: str, error: JMSError) -> Flow[None]:
+    """What the application holds cannot be acknowledged as a whole: nothing is.
+
+    Raises:
+        TransactionRolledBackError: the transaction is rolled back.
+        JMSError: in CLIENT mode, of the class of the broker's error; the rest is held still.
+    """
+    if s.mode == AckMode.TRANSACTED:
+        problem = TransactionRolledBackError(f"nothing was committed: {STRANDED}: {error}")
+        yield from rollback(s, problem)
+        raise problem from error
+    raise give_up_stranded(s, action, error)
+
+
+def _in_doubt(error: InDoubtError, action: str) -> InDoubtError:
+    if action == "commit" or action in str(error):
+        return error
+    reason = error.__cause__ or error
+    return InDoubtError(
+        f"{action}: the broker's answer did not come, so the messages may or may not be acknowledged: {reason}",
+        transaction_id=error.transaction_id,
+    )
+
+
+def rollback(s: SessionState, cause: BaseException | None) -> Flow[None]:
+    """Undo the sends; what is held is redelivered or dead-lettered. `recover` is the same where nothing is sent."""
+    s.take_in()
+    s.sent.clear()
+    yield from s.channel.rollback()
+    _fail(s, cause)
+
+
+def _say_committed(s: SessionState, sent: int, received: int) -> None:
+    if log.isEnabledFor(logging.DEBUG):
+        if s.mode == AckMode.CLIENT:
+            log.debug("%s: acknowledged %d", s.options.url, received)
+        else:
+            log.debug("%s: committed %d sent, %d received", s.options.url, sent, received)
+
+
+def _fail(s: SessionState, cause: BaseException | None) -> None:
+    failed, now = failing(s.ledger), s.now()
+    s.ledger.rollback(now, cause)
+    if failed:
+        redelivered(s.ledger, failed, now)
+
+
+def _message(delivery: Delivery) -> Message:
+    return Message.received(delivery, delivery.redeliveries, None)

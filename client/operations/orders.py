@@ -1,0 +1,54 @@
+"""Carrying out what the ledger has ordered: one flow for each order, by the holder of the session."""
+
+from __future__ import annotations
+
+from redelivery.client.ledger import Detach, Park, Poison, Release, Unpark
+from redelivery.client.state import SessionState
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
+from redelivery.transports.base import NO_ANSWER, Flow
+
+
+def carry_out_first(s: SessionState) -> Flow[None]:
+    """Carry out the first; a dead letter that cannot be written is reported and tried again later.
+
+    An order is done with in the step that begins it: an interrupt leaves the others, for the next call.
+    """
+    order = s.ledger.orders.pop(0)
+    match order:
+        case Poison():
+            yield from _poison(s, order)
+        case Detach(link):
+            yield from s.channel.detach(link)
+        case Park(deliveries):
+            s.channel.park(deliveries)
+        case Unpark(deliveries):
+            s.channel.unpark(deliveries)
+        case Release(deliveries):
+            s.channel.release(deliveries)
+
+
+def _poison(s: SessionState, order: Poison) -> Flow[None]:
+    try:
+        yield from _dead_letter(s, order)
+    except ConnectionLostError:
+        raise
+    except JMSError as error:
+        if isinstance(error, InDoubtError) and not isinstance(error.__cause__, NO_ANSWER):
+            # the copy is there, and the broker knows the delivery no more: another copy would end no better
+            s.report(error)
+            return
+        s.ledger.poison_failed(order, s.now())
+        problem = JMSError(
+            f"a message of {order.delivery.link.destination} could not be dead-lettered; it stays unacknowledged "
+            f"and is tried again: {error}"
+        )
+        problem.__cause__ = error
+        s.report(problem)
+
+
+def _dead_letter(s: SessionState, order: Poison) -> Flow[None]:
+    verdict = s.dead_letters.decide(order, s.transport.peer.capabilities)
+    if verdict.drop:
+        s.channel.accept((order.delivery,), batched=False)
+    else:
+        yield from s.channel.poison(order.delivery, order.cause, verdict.copy)

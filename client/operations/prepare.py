@@ -1,0 +1,176 @@
+"""What the provider sets at a send: the message as it leaves, from the producer's options and the send's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Self
+
+from redelivery.client.durations import seconds
+from redelivery.model.destinations import Destination
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
+from redelivery.model.messages import Message
+from redelivery.model.sending import SendKeywords
+
+_BODY: Final = re.compile(r"[\s{}\x00-\x1f<]")  # what the name of a destination hardly has, and a body often
+_SHOWN: Final = 40  # characters of a body in an error
+_SIMPLE: Final = frozenset((str, bytes))  # bodies that need no look and no copy
+_PROPERTIES: Final = frozenset(("properties",))
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    """How a producer sends, where a send does not say otherwise."""
+
+    destination: Destination | None = None  # None: each send names its own
+    persistent: bool = True
+    priority: int = 4
+    ttl_ms: int = 0  # 0: it never expires
+    delivery_delay_ms: int = 0
+
+    @property
+    def usual(self) -> bool:
+        """Whether nothing but the body, and its properties, is left to a send."""
+        return self.destination is not None and not (self.ttl_ms or self.delivery_delay_ms)
+
+    @classmethod
+    def checked(
+        cls,
+        destination: Destination | str | None,
+        *,
+        persistent: bool,
+        priority: int,
+        ttl: float | timedelta | None,
+        delivery_delay: float | timedelta | None,
+    ) -> Self:
+        """Raises ConfigError, InvalidDestinationError: an argument does not fit; the text names it."""
+        return cls(
+            None if destination is None else _sendable(parse_destination(destination)),
+            _boolean("persistent", persistent),
+            _priority(priority),
+            _milliseconds("ttl", ttl),
+            _milliseconds("delivery_delay", delivery_delay),
+        )
+
+
+def prepare(
+    options: SendOptions, body: object, destination: Destination | str | None, given: SendKeywords, now: int
+) -> Message:
+    """The message with its headers as sent; ``now`` in epoch milliseconds.
+
+    Raises:
+        MessageFormatError: the message type cannot carry a value.
+        InvalidDestinationError: no destination, or one that cannot be sent to.
+        ConfigError: an option does not fit; the text names it.
+    """
+    if destination is None and body.__class__ in _SIMPLE and _PROPERTIES.issuperset(given) and options.usual:
+        return _usual(options, body, given.get("properties"), now)
+    if isinstance(body, Destination):
+        raise InvalidDestinationError(f"send: {body!r} cannot be a body; the body comes first: send(body, destination)")
+    message = body if isinstance(body, Message) else Message(body)
+    if message.source is not None:
+        message = message.copy()  # a received one is read-only
+    persistent, priority, ttl, delay = options.persistent, options.priority, options.ttl_ms, options.delivery_delay_ms
+    if given:
+        _set_headers(message, given)
+        if (flag := given.get("persistent")) is not None:
+            persistent = _boolean("persistent", flag)
+        if (number := given.get("priority")) is not None:
+            priority = _priority(number)
+        if "ttl" in given:
+            ttl = _milliseconds("ttl", given["ttl"])
+        if "delivery_delay" in given:
+            delay = _milliseconds("delivery_delay", given["delivery_delay"])
+    own = options.destination
+    message.stamp(
+        destination=own if destination is None and own else _target(options, destination),
+        persistent=persistent,
+        priority=priority,
+        timestamp=now,
+        expiration=now + delay + ttl if ttl else None,
+        delivery_time=now + delay if delay else None,
+        message_id=None,
+    )
+    return message
+
+
+def _usual(options: SendOptions, body: object, properties: Mapping[str, object] | None, now: int) -> Message:
+    """Most messages, in fewer steps."""
+    message = Message.outgoing(
+        {
+            "body": body,
+            "destination": options.destination,
+            "persistent": options.persistent,
+            "priority": options.priority,
+            "timestamp": now,
+            "expiration": None,
+            "delivery_time": None,
+            "message_id": None,
+        }
+    )
+    if properties:
+        message.properties = properties
+    return message
+
+
+def _set_headers(message: Message, given: SendKeywords) -> None:
+    if properties := given.get("properties"):
+        message.properties = {**message.properties, **properties} if message.properties else properties
+    if (correlation_id := given.get("correlation_id")) is not None:
+        message.correlation_id = correlation_id
+    if (reply_to := given.get("reply_to")) is not None:
+        message.reply_to = parse_destination(reply_to)
+    if (type := given.get("type")) is not None:
+        message.type = type
+    if (group_id := given.get("group_id")) is not None:
+        message.group_id = group_id
+
+
+def _target(options: SendOptions, given: Destination | str | None) -> Destination:
+    if given is None:
+        raise InvalidDestinationError("this producer has no destination of its own: name one in send()")
+    if not isinstance(given, Destination):
+        _check_order(given)
+    target = _sendable(parse_destination(given))
+    if options.destination is not None and target != options.destination:
+        raise IllegalStateError(
+            f"this producer sends to {options.destination} only, not to {target}: "
+            "leave the destination out (the body comes first), or make a producer without one"
+        )
+    return target
+
+
+def _check_order(given: object) -> None:
+    """Raise where the destination of a send looks like a body."""
+    if not isinstance(given, str) or _BODY.search(given):
+        shown = repr(given)
+        shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+        raise InvalidDestinationError(
+            f"send: {shown} cannot be a destination; the body comes first: send(body, destination), "
+            "such as send('two chairs', 'orders')"
+        )
+
+
+def _sendable(target: Destination) -> Destination:
+    if target.is_pattern:
+        raise InvalidDestinationError(f"{target} is a pattern: it can be consumed from, not sent to")
+    return target
+
+
+def _boolean(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r} is neither True nor False")
+    return value
+
+
+def _priority(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 9:
+        raise ConfigError(f"priority={value!r} must be a whole number from 0 to 9")
+    return value
+
+
+def _milliseconds(name: str, value: float | timedelta | None) -> int:
+    return 0 if value is None else round(seconds(name, value) * 1000)

@@ -1,0 +1,77 @@
+"""Receiving: what is there, at once and without a generator; and the wait for what is not."""
+
+from __future__ import annotations
+
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.stages import CLOSED, OPEN
+from redelivery.client.news import ended
+from redelivery.client.state import NEVER, SessionState
+from redelivery.transports.base import Arrival, Delivery, Flow
+
+
+def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Delivery], hold: bool) -> Delivery | None:
+    """The next delivery that is there, without waiting; noted in ``hand`` in the same step.
+
+    ``hold``: the application holds it from now on; otherwise it is settled, and the caller acknowledges it.
+    """
+    ledger = s.ledger
+    if s.inbox or s.arrivals:
+        s.take_in()
+    if not s.running or ledger.orders:
+        return None
+    now = 0.0
+    if ledger.delayed:
+        now = s.now()
+        if ledger.delayed[0][0] <= now:
+            return None  # `receive` looks first what the wire has
+    elif consumer.not_before:
+        now = s.now()
+    return ledger.dispatch(consumer, now, hand) if hold else ledger.take(consumer, now, hand)
+
+
+def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
+    """For a receive that does not wait: "what is there" is what the broker has."""
+    _check_serving(consumer)
+    if s.running and consumer.stage is OPEN:
+        yield from s.channel.fetch(consumer.link)
+
+
+def receive(
+    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Delivery], *, hold: bool
+) -> Flow[Delivery | None]:
+    """The next delivery for a consumer; None after ``deadline``, once it is closed, or where orders are to carry out.
+
+    ``hand`` is the caller's, who releases what is in it when it fails (`SessionState.release`): the steps are
+    whole without a shelter, since a delivery is in the ledger or in ``hand`` at each moment.
+
+    Raises:
+        ConnectionLostError: the connection is gone.
+        JMSError: the broker has ended the consumer.
+    """
+    polled = False
+    ledger = s.ledger
+    while True:
+        now = s.now() if ledger.delayed and s.running else 0.0
+        if ledger.delayed and ledger.delayed[0][0] <= now:
+            yield Arrival(poll=True)  # what the wire has brought goes first, or short waits would starve it
+            s.take_in()
+            s.whole(lambda now=now: ledger.tick(now))  # type: ignore[misc]  # bound at once
+        delivery = next_ready(s, consumer, hand, hold)
+        if delivery is not None or ledger.orders:
+            return delivery
+        _check_serving(consumer)
+        if s.closing or consumer.stage is not OPEN:
+            return None
+        until = ledger.next_deadline(consumer) if s.running else NEVER
+        if deadline is not None:
+            until = min(until, deadline)
+            if s.now() >= deadline:
+                if polled:
+                    return None
+                polled = True  # what the socket holds already counts as there
+        yield Arrival(None if until == NEVER else until)
+
+
+def _check_serving(consumer: ConsumerState) -> None:
+    if consumer.error is not None and consumer.stage is not CLOSED:
+        raise ended(consumer, "receive")

@@ -1,0 +1,171 @@
+"""The inside of a session: its ledger, its channel, and what other threads have notified it of.
+
+1. One thread (or task) at a time is the holder of the session, and it alone touches the ledger; the shells of `sync`
+   see to that.
+2. Deliveries, and what becomes of links, of the connection and of consumers, come from other threads as entries of
+   `inbox`, in their order, which is the only thing that they share.
+3. A delivery is always in one place: `inbox`, `arrivals`, the ledger, or the hand of a call; so that an interrupt
+   (KeyboardInterrupt comes after nearly any call) leaves nothing half done. What is not whole by itself is done by
+   `whole`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from redelivery.client.dead_letters import DeadLetters
+from redelivery.client.ledger import ConsumerState, Ledger
+from redelivery.client.lifecycle import SESSION, ConnectionStage, Lifecycle, SessionStage
+from redelivery.client.news import CloseAsked, LinkEnded, Lost, News, Report, Returned
+from redelivery.client.options import ConnectionOptions
+from redelivery.client.unowned import UnownedSession
+from redelivery.model.errors import JMSError, RequestTimeoutError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Channel, Delivery, Link, Pending, T, Transport
+from redelivery.transports.wire.answers import finish
+from redelivery.transports.wire.clock import epoch_ms, monotonic
+
+NEVER = float("inf")
+
+
+class SessionState:
+    """What the operations of one session work on."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: ConnectionOptions,
+        mode: AckMode,
+        dead_letters: DeadLetters,
+        report: Report,
+        *,
+        connection: Lifecycle[ConnectionStage],
+    ) -> None:
+        self.transport = transport
+        self.options = options
+        self.mode = mode
+        self.report = report
+        self.connection = connection
+        self.running = False  # follows the connection's start and stop
+        self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
+        self.irregular = False  # not OPEN, or about to leave it: the fast path asks this one flag
+        self.heard = 0.0  # when the broker last answered a commit (monotonic seconds)
+        self.inbox: deque[Delivery] = deque()
+        self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
+        self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
+        self.waiter = transport.new_waiter()
+        self.ledger = Ledger(mode, wall_ms=epoch_ms, non_blocking=options.non_blocking_redelivery)
+        self.dead_letters = dead_letters
+        self.unanswered: deque[Pending] = deque()  # of asynchronous sends
+        self.sent: list[Message] = []  # in the open transaction
+        self.channel = transport.channel(mode, UnownedSession(self))
+        self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
+
+    def now(self) -> float:
+        """Monotonic seconds; the operations have no other clock."""
+        return monotonic()
+
+    def whole(self, work: Callable[[], T]) -> T:
+        """Do it so that no interrupt ends it halfway, where interrupts come between any two calls."""
+        return work()
+
+    # what the transport says, on whichever thread reads
+
+    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
+        """See SessionEvents."""
+        self.inbox.extend(deliveries)
+        self.waiter.wake()
+
+    def on_link_closed(self, link: Link, error: JMSError) -> None:
+        """See SessionEvents: the consumer ends, its session goes on."""
+        consumer: ConsumerState | None = link.consumer
+        if consumer is not None:
+            self.notify(LinkEnded(consumer, error))
+        self.report(error, deadly=consumer is not None and consumer.listening)
+
+    def on_lost(self, error: JMSError, at: datetime) -> None:
+        """The connection is gone, since ``at`` as far as is known; for the connection."""
+        self.irregular = True
+        self.notify(Lost(error, at))
+
+    def release(self, hand: Iterable[Delivery]) -> None:
+        """Deliveries of a call that failed or was interrupted: the application has not got them. From any thread."""
+        self.notify(Returned(tuple(hand)))
+
+    def notify(self, news: News) -> None:
+        """From any thread: the holder of the session takes it in, after what came before it."""
+        self.news = True
+        self.inbox.append(news)  # type: ignore[arg-type]  # `take_in` finds it, by `news`
+        self.waiter.wake()
+
+    # its stage
+
+    @property
+    def lost(self) -> JMSError | None:
+        """Why the connection is gone; known before the session has taken it in."""
+        return self.connection.error
+
+    @property
+    def closing(self) -> bool:
+        """Whether somebody has begun to close it."""
+        return self.life.stage is SessionStage.CLOSING
+
+    def step(self, event: str, why: str = "", error: JMSError | None = None, at: datetime | None = None) -> None:
+        """See `lifecycle`."""
+        self.life.step(event, why, error, at)
+        if self.life.stage is SessionStage.OPEN:
+            self.irregular = False
+        if self.life.stage is not SessionStage.OPEN or self.lost is not None:  # looked at last: another may step too
+            self.irregular = True
+
+    # what has arrived, by the holder of the session
+
+    def take_in(self) -> None:
+        """Hand what has arrived to the ledger."""
+        arrivals = self.arrivals
+        if not self.inbox and not arrivals:
+            return
+        with suppress(IndexError):  # in one step: until that says that there is no more
+            arrivals.extend(iter(self.inbox.popleft, None))
+        if self.news:
+            self.whole(self._take_news)
+        else:
+            self.ledger.arrived(arrivals)
+
+    def _take_news(self) -> None:
+        self.news = False  # before `inbox` is looked at again: a thread that puts something there sets it first
+        self.arrivals.extend(self.inbox.popleft() for _ in range(len(self.inbox)))
+        arrivals = self.arrivals
+        while arrivals:
+            match arrivals.popleft():
+                case LinkEnded(consumer, error):
+                    self.ledger.link_ended(consumer, error)
+                case Lost(error, at):
+                    self.ledger.transport_lost()
+                    self.step("lose", "the connection was lost", error, at)
+                case CloseAsked(consumer):
+                    self.ledger.close_consumer(consumer)
+                case Returned(deliveries):
+                    for delivery in reversed(deliveries):
+                        self.ledger.put_back(delivery)
+                case delivery:
+                    self.ledger.arrived([delivery])
+
+    # answers that nobody waits for
+
+    def watch(self, pending: Pending) -> None:
+        """The session's close waits for it."""
+        while self.unanswered and self.unanswered[0].done:
+            self.unanswered.popleft()
+        self.unanswered.append(pending)
+
+    def end_unanswered(self, why: str) -> None:
+        """No answer will be seen any more: the futures fail, and say so."""
+        for pending in list(self.unanswered):
+            if not pending.done:
+                finish(pending, RequestTimeoutError(why))
+        self.unanswered.clear()

@@ -1,0 +1,206 @@
+"""A session that threads use: who may come in, and how the holder waits.
+
+1. `use` is the session's one lock. It is taken without waiting by every public call, so that a second thread gets an
+   error that says so instead of a race; only `close`, `listen` and the listener thread wait for it, bounded.
+2. It is never held while application code runs.
+3. An interrupt ends a wait and nothing else: the lock is taken and noted in one step, and so is a delivery (`hand`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from redelivery.client.dead_letters import DeadLetters
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.lifecycle import ConnectionStage, Lifecycle
+from redelivery.client.news import Report
+from redelivery.client.operations.close import await_answers, close_channels, close_ledger
+from redelivery.client.operations.orders import carry_out_first
+from redelivery.client.operations.receive import fetch, next_ready, receive
+from redelivery.client.options import ConnectionOptions
+from redelivery.client.state import NEVER, SessionState
+from redelivery.client.sync.driver import run, run_open
+from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Delivery, Flow, T, Transport
+from redelivery.transports.wire.threads.shelter import sheltered
+
+AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
+
+
+class SessionCore(SessionState):
+    """What Session, Consumer, Producer and the listener thread of one session share."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: ConnectionOptions,
+        mode: AckMode,
+        dead_letters: DeadLetters,
+        report: Report,
+        *,
+        connection: Lifecycle[ConnectionStage],
+    ) -> None:
+        super().__init__(transport, options, mode, dead_letters, report, connection=connection)
+        self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
+        self.listener: int | None = None  # the thread of a session that listens
+        self.use = threading.Lock()
+        # threads that are in, or wait to come in, for a moment only: see `inside_patiently`
+        self.visitors: list[None] = []
+
+    def whole(self, work: Callable[[], T]) -> T:
+        """See SessionState."""
+        return sheltered(work)
+
+    @property
+    def listens(self) -> bool:
+        """Whether the caller is one of its listeners."""
+        return self.listener == threading.get_ident()
+
+    # who may come in
+
+    def enter(self, action: str, turn: list[bool]) -> None:
+        """Take `use` for a public call, and note it in ``turn`` in the same step, so that no interrupt comes between.
+
+        The caller releases it in a ``finally``, if it is noted: ``if turn and turn[-1]: core.use.release()``.
+
+        Raises:
+            IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
+            ConnectionLostError: the connection is gone.
+        """
+        turn.extend(map(self.use.acquire, AT_ONCE))
+        if not turn[-1] and (self.visitors or self.listens):
+            # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
+            self.enter_patiently(turn, self.options.close_timeout)
+        if not turn[-1]:
+            raise self._busy(action)
+        if self.irregular:
+            problem = self.ended(action) or self._listened(action)
+            if problem is not None:
+                raise problem
+
+    def enter_patiently(self, turn: list[bool], timeout: float) -> bool:
+        """Take `use`, from any thread, within ``timeout`` seconds; noted as by `enter`."""
+        turn.extend(map(self.use.acquire, PATIENT, (max(0.0, timeout),)))
+        return turn[-1]
+
+    def inside(self, action: str, step: Callable[[], T]) -> T:
+        """`enter`, ``step``, and out again."""
+        turn: list[bool] = []
+        try:
+            self.enter(action, turn)
+            return step()
+        finally:
+            if turn and turn[-1]:
+                self.use.release()
+
+    def inside_patiently(self, action: str, step: Callable[[], T]) -> T:
+        """The same from any thread, whatever the state of the session: waits, bounded, for the one who has it."""
+        turn: list[bool] = []
+        self.visitors.append(None)
+        self.waiter.wake()
+        try:
+            if not self.enter_patiently(turn, self.options.close_timeout):
+                raise RequestTimeoutError(
+                    f"{action}: a thread did not leave the session within close_timeout="
+                    f"{self.options.close_timeout:g} s"
+                )
+            return step()
+        finally:
+            del self.visitors[-1]  # no call before the release: an interrupt would come between
+            if turn and turn[-1]:
+                self.use.release()
+
+    def _busy(self, action: str) -> JMSError:
+        return self._listened(action) or IllegalStateError(
+            f"{action}: another thread is using this session; a JMS session serves one thread at a time, "
+            "so give each thread a session of its own; to send from any thread there is connection.publisher()"
+        )
+
+    def _listened(self, action: str) -> JMSError | None:
+        if self.listener is None or self.listens:
+            return None
+        return IllegalStateError(
+            f"{action}: a message listener is set, so only its callbacks may use this session; "
+            "use another session, connection.publisher() to send, or remove the listener with listen(None)"
+        )
+
+    def check_open(self, action: str) -> None:
+        """Raise where the session is closed or lost; a listener may be set. For the holder of `use`."""
+        problem = self.ended(action)
+        if problem is not None:
+            raise problem
+
+    def ended(self, action: str) -> JMSError | None:
+        """The error of a call that comes too late. For the holder of `use`; a callback goes on while it is closed."""
+        if self.news:
+            self.take_in()  # it may be lost
+        if not self.life.ended or (self.closing and self.listens):
+            return None
+        return self.life.problem(action)
+
+    # how its holder waits
+
+    def do(self, flow: Flow[T]) -> T:
+        """Drive a flow, each answer within `request_timeout`."""
+        return run(flow, self.transport, self.waiter, self.options.request_timeout, self.until)
+
+    def do_open(self, flow: Flow[T]) -> T:
+        """The same for one whose steps are whole by themselves: see `run_open`."""
+        return run_open(flow, self.transport, self.waiter, self.options.request_timeout, self.until)
+
+    def perform(self, flow: Flow[T]) -> T:
+        """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that."""
+        try:
+            result = self.do(flow)
+        except JMSError:
+            if self.lost is None:
+                self.carry_out()
+            raise
+        self.carry_out()
+        return result
+
+    def carry_out(self) -> None:
+        """Carry out the ledger's orders."""
+        while self.ledger.orders:
+            self.do(carry_out_first(self))
+
+    def receive(
+        self,
+        consumer: ConsumerState,
+        timeout: float | None,
+        hand: list[Delivery],
+        delivery: Delivery | None,
+        *,
+        hold: bool,
+    ) -> Delivery | None:
+        """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
+
+        ``hand``: what the caller has taken; it is put there, and released (`release`) if the caller fails.
+        ``delivery``: what it has found already, and orders are to carry out.
+
+        Raises:
+            ConnectionLostError: the connection is gone.
+            JMSError: the broker has ended the consumer.
+        """
+        delivery, deadline = delivery or next_ready(self, consumer, hand, hold), None
+        if delivery is None:
+            if timeout == 0:
+                self.do(fetch(self, consumer))
+            deadline = None if timeout is None else self.now() + timeout
+            delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
+        while self.ledger.orders:
+            self.carry_out()
+            if delivery is None:
+                delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
+        return delivery
+
+    def end_work(self, until: float) -> None:
+        """For the close: roll back, wait for what is still unanswered, end the channels."""
+        try:
+            self.do(close_ledger(self))
+            self.carry_out()
+            run(await_answers(self), self.transport, self.waiter, NEVER, until)
+        finally:
+            self.do(close_channels(self))

@@ -1,0 +1,102 @@
+"""How a thread drives a flow: it waits for what the flow wishes, bounded, and may read the wire meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.transports.base import Flow, Pending, T, Transport, Waiter, Wish
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.shelter import sheltered
+
+NEVER = float("inf")
+
+
+def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
+    """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
+
+    The steps of the flow, between its waits, are sheltered: an interrupt ends a wait, never a step. An interrupt
+    (KeyboardInterrupt, SystemExit) is told to the flow as a time-out, so that its `finally` puts everything right, and
+    then goes on.
+    """
+    ended: list[T] = []
+    error: JMSError | None = None
+    try:
+        while True:
+            step = _step(flow, error, ended)
+            wish = sheltered(step)
+            if wish is None:
+                return ended[0]
+            error = _fulfil(wish, transport, waiter, timeout, until)
+    except (KeyboardInterrupt, SystemExit):
+        sheltered(lambda: _give_up(flow))
+        raise
+
+
+def run_open(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
+    """The same for a flow whose steps are whole by themselves: they are not sheltered, which costs about 10 us each."""
+    try:
+        wish = next(flow)
+        while True:
+            error = _fulfil(wish, transport, waiter, timeout, until)
+            wish = next(flow) if error is None else flow.throw(error)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    except (KeyboardInterrupt, SystemExit):
+        _give_up(flow)
+        raise
+
+
+def _fulfil(wish: Wish, transport: Transport, waiter: Waiter, timeout: float, until: float) -> JMSError | None:
+    """Wait for it; the error is to be thrown into the flow."""
+    if isinstance(wish, Pending):
+        return wait_for(wish, transport, waiter, timeout if until == NEVER else min(timeout, until - monotonic()))
+    remaining = 0.0 if wish.poll else None if wish.deadline is None else max(0.0, wish.deadline - monotonic())
+    try:
+        transport.wait(waiter, remaining)
+    except ConnectionLostError as error:
+        return error
+    return None
+
+
+def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: float) -> JMSError | None:
+    """Wait until the broker has answered; the error is that no answer came (its own refusal is in the pending)."""
+    if pending.done:
+        return None
+    now = monotonic()
+    deadline = now + timeout
+    patience = pending.patience
+    again = NEVER if patience is None else now + patience
+    while now < deadline:
+        try:
+            if now >= again and patience is not None:
+                again = now + patience
+                sheltered(pending.ask_again)
+            transport.wait(waiter, (deadline if deadline < again else again) - now)
+        except ConnectionLostError as error:
+            return None if pending.done else error
+        if pending.done:
+            return None
+        now = monotonic()
+    return RequestTimeoutError(f"the broker did not answer within {max(0.0, timeout):.3g} s")
+
+
+def _step(flow: Flow[T], error: JMSError | None, ended: list[T]) -> Callable[[], Wish | None]:
+    def step() -> Wish | None:
+        try:
+            return next(flow) if error is None else flow.throw(error)
+        except StopIteration as end:
+            ended.append(end.value)
+            return None
+
+    return step
+
+
+def _give_up(flow: Flow[T]) -> None:
+    try:
+        flow.throw(RequestTimeoutError("interrupted while waiting for the broker"))
+    except (JMSError, StopIteration):
+        pass
+    else:
+        flow.close()

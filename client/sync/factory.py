@@ -1,0 +1,73 @@
+"""Where connections come from."""
+
+from __future__ import annotations
+
+from typing import Final, Unpack
+
+from redelivery.client.options import CONNECTION_DEFAULTS, ConnectionKeywords, merge_options
+from redelivery.client.sync.connection import Connection
+from redelivery.model.suggestions import suggesting
+
+SYNONYMS: Final = {
+    "user": "username",
+    "login": "username",
+    "passwd": "password",
+    "passcode": "password",
+    "ssl": "tls",
+    "ssl_context": "tls",
+    "timeout": "connect_timeout",
+    "heartbeats": "heartbeat",
+    "policy": "redelivery_policy",
+    "policies": "redelivery_policies",
+    "dlq": "dead_letter_strategy",
+    "on_error": "exception_listener",
+}
+"""What other clients call an option -> its name here."""
+
+
+class ConnectionFactory:
+    """Options checked once, for many connections; immutable and thread-safe.
+
+    Args:
+        url: ``vm://name``, ``stomp://host:61613``, ``stomp+ssl://host:61614``; query options are ActiveMQ's.
+        options: username, password, redelivery_policy, prefetch, …: see `redelivery.client.options.ConnectionKeywords`.
+
+    Raises:
+        ConfigError: an option is unknown, malformed or contradicts another; the text names it.
+    """
+
+    @suggesting(SYNONYMS, CONNECTION_DEFAULTS)
+    def __init__(
+        self,
+        url: str,
+        **options: Unpack[ConnectionKeywords],
+    ) -> None:
+        self._options = merge_options(url, **options)
+
+    def create_connection(self, *, start: bool = True) -> Connection:
+        """A new connection, started unless ``start=False`` (JMS's stopped connection: it sends, but does not deliver).
+
+        Raises:
+            ConnectError: there is no such broker, or it did not answer within connect_timeout.
+            SecurityError: the login was refused.
+            InvalidClientIDError: the client id is in use.
+            ProtocolError: what answers does not speak the protocol; the text says what it looks like.
+        """
+        connection = Connection(self._options)
+        if start:
+            connection.start()
+        return connection
+
+    def __repr__(self) -> str:
+        return f"<ConnectionFactory {self._options.url.masked}>"
+
+
+@suggesting(SYNONYMS, CONNECTION_DEFAULTS)
+def connect(
+    url: str,
+    *,
+    start: bool = True,
+    **options: Unpack[ConnectionKeywords],
+) -> Connection:
+    """Connect, and start delivering unless ``start=False``; the options and errors are ConnectionFactory's."""
+    return ConnectionFactory(url, **options).create_connection(start=start)

@@ -1,0 +1,123 @@
+"""The future of an asynchronous send."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from redelivery.client.operations.send import in_doubt_send, refused_send
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
+from redelivery.model.messages import Message
+from redelivery.transports.base import NO_ANSWER, Pending, Transport, Waiter
+from redelivery.transports.wire.clock import monotonic
+
+
+class SendFuture(Future[Message]):
+    """A future whose waiting thread reads the wire itself, so that confirmations need no other thread.
+
+    Fails with what the broker answered, or with InDoubtError where the connection went before the answer. It cannot
+    be cancelled: the message is on its way.
+
+    A `Future` costs more than the send that it stands for, so its own part is made when somebody needs it: a
+    callback, `concurrent.futures.wait`, `asyncio.wrap_future`. Most are only asked for their result.
+    """
+
+    _making = threading.RLock()  # guards the making of that part against the answer, which comes on any thread
+
+    def __init__(self, message: Message, transport: Transport, beside: Waiter) -> None:
+        self._message = message
+        self._transport = transport
+        self._beside = beside  # the session's waiter
+        self._made = False
+        self.pending = Pending(on_done=self._answered)
+
+    def __getattr__(self, name: str) -> Any:
+        """Asked for what `Future.__init__` makes, and only until it has."""
+        if self._made:
+            raise AttributeError(name)
+        self._make()
+        return getattr(self, name)
+
+    def result(self, timeout: float | None = None) -> Message:
+        """The message as sent, when the broker has confirmed it. Raises TimeoutError after ``timeout`` seconds."""
+        self._wait(timeout)
+        error = self._error()
+        if error is not None:
+            raise error
+        return self._message
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The error, or None when the broker has confirmed. Raises TimeoutError after ``timeout`` seconds."""
+        self._wait(timeout)
+        return self._error()
+
+    def done(self) -> bool:
+        """Whether the broker has answered."""
+        return self.pending.done
+
+    def running(self) -> bool:
+        """Whether the answer is still to come."""
+        return not self.pending.done
+
+    def cancel(self) -> bool:
+        """False: the message is on its way."""
+        return False
+
+    def cancelled(self) -> bool:
+        """False: see `cancel`."""
+        return False
+
+    def add_done_callback(self, fn: Callable[[Future[Message]], object]) -> None:
+        """Call ``fn(future)`` when the broker has answered, on the thread that reads; it must not wait."""
+        self._make()
+        super().add_done_callback(fn)
+
+    def _error(self) -> JMSError | None:
+        error = self.pending.error
+        if error is None or isinstance(error, InDoubtError):
+            return error
+        unanswered = isinstance(error, NO_ANSWER)
+        return in_doubt_send(self._message, error) if unanswered else refused_send(self._message, error)
+
+    def _answered(self, pending: Pending) -> None:
+        if pending.error is None and pending.value is not None:
+            self._message.stamp(message_id=pending.value)
+        if self._made:
+            self._pass_on()
+
+    def _make(self) -> None:
+        with self._making:
+            if self._made:
+                return
+            super().__init__()
+            self.set_running_or_notify_cancel()
+            self._made = True
+        if self.pending.done:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._making:
+            if super().done():
+                return
+            error = self._error()
+            if error is None:
+                self.set_result(self._message)
+            else:
+                self.set_exception(error)
+
+    def _wait(self, timeout: float | None) -> None:
+        pending = self.pending
+        if pending.done:
+            return
+        waiter = pending.waiter = self._transport.new_waiter(self._beside)
+        deadline = None if timeout is None else monotonic() + timeout
+        while not pending.done:
+            remaining = None if deadline is None else deadline - monotonic()
+            if remaining is not None and remaining <= 0:
+                raise TimeoutError(f"the broker did not confirm the send within {timeout:g} s")
+            try:
+                self._transport.wait(waiter, remaining)
+            except ConnectionLostError as error:
+                pending.fail(error)  # by rule it has failed before; harmless then

@@ -1,0 +1,293 @@
+"""Asynchronous delivery: one thread per session with a listener, which waits as `receive` does and calls back."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
+
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.stages import OPEN
+from redelivery.client.lifecycle import SessionStage
+from redelivery.client.log_lines import failing, redelivered
+from redelivery.client.news import CloseAsked, ended
+from redelivery.client.operations.attach import attach_late
+from redelivery.client.sync.core import SessionCore
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.messages import Message, Receipt
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Delivery
+from redelivery.transports.wire.clock import monotonic
+
+log = logging.getLogger(__name__)
+
+
+class ListenerExit(JMSError):
+    """A listener has raised SystemExit or KeyboardInterrupt, which is its ``__cause__``."""
+
+
+class ListenerLoop:
+    """The listeners of one session, served in turn. The thread is there while a listener is."""
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._listeners: dict[ConsumerState, tuple[Callable[[Message], object], Receipt]] = {}
+        self._turn = 0
+        self._thread: threading.Thread | None = None
+        self._idle = threading.Event()  # no callback is running
+        self._idle.set()
+        self.failures = 0  # callbacks that raised
+        self.after_callback: list[Callable[[], None]] = []  # closes that a callback asked for
+
+    @property
+    def in_callback(self) -> bool:
+        """Whether the caller is one of our callbacks."""
+        return self._core.listens
+
+    def set_listener(
+        self, consumer: ConsumerState, callback: Callable[[Message], object] | None, receipt: Receipt
+    ) -> None:
+        """Set, change or (None) remove the listener of one consumer."""
+        core = self._core
+
+        def change() -> None:
+            core.check_open("listen")
+            if callback is None:
+                self._listeners.pop(consumer, None)
+            else:
+                core.take_in()
+                if consumer.error is not None:
+                    raise ended(consumer, "listen")
+                if not consumer.attached:
+                    core.do(attach_late(core, consumer))
+                self._listeners[consumer] = (callback, receipt)
+            consumer.listening = callback is not None
+            self._serve()
+
+        if core.listener is None:
+            core.inside("listen", change)
+        else:
+            core.inside_patiently("listen", change)
+        if callback is None and not self._listeners:
+            self._end_thread()
+
+    def close_consumer(self, consumer: ConsumerState) -> None:
+        """Close one consumer from any thread; deferred by the ledger where it holds something."""
+        core = self._core
+        core.notify(CloseAsked(consumer))  # the holder of the session sees it at once, if it waits
+        if core.life.stage in (SessionStage.CLOSED, SessionStage.LOST) or core.lost is not None:
+            return
+
+        def close() -> None:
+            self._listeners.pop(consumer, None)
+            core.take_in()
+            core.carry_out()
+
+        core.inside_patiently("close", close)
+        if not self._listeners:
+            self._end_thread()
+
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait for a running callback; True where none is running any more. True at once inside a callback."""
+        return self.in_callback or self._idle.wait(timeout)
+
+    def end(self, timeout: float) -> bool:
+        """End the thread; True where it ended in time."""
+        self._listeners.clear()
+        self._core.waiter.wake()
+        thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _serve(self) -> None:
+        core = self._core
+        if self._listeners and self._thread is None:
+            thread = threading.Thread(target=self._run, name="redelivery-listener", daemon=True)
+            core.step("listen")
+            thread.start()  # it waits for `use`, which the caller holds, so nobody sees it half published
+            self._thread = thread
+            core.listener = thread.ident
+        core.waiter.wake()
+
+    def _end_thread(self) -> None:
+        thread = self._thread
+        if thread is None or self.in_callback:
+            return  # the loop sees for itself that no listener is left
+        self._core.waiter.wake()
+        thread.join(self._core.options.close_timeout)
+        if thread.is_alive():
+            raise RequestTimeoutError("listen(None): the running callback did not return within close_timeout")
+
+    def _run(self) -> None:
+        core = self._core
+        lost = False
+        try:
+            while not core.life.ended and self._listeners and not lost:
+                try:
+                    delivery = self._next()
+                    if delivery is not None:
+                        self._call(delivery)
+                except ConnectionLostError:
+                    lost = True  # the connection has told its exception listener
+                except JMSError as error:  # of an order of the ledger: the session goes on
+                    core.report(error)
+        finally:
+            with core.use:
+                core.listener = None
+                self._thread = None
+                core.step("unlisten")
+                if self._listeners and not core.life.ended and not lost:
+                    self._serve()  # set again while this thread was on its way out
+            self._idle.set()
+            for action in self.after_callback:
+                action()
+
+    def _next(self) -> Delivery | None:
+        """The next delivery for any listener, now held; None after a wait."""
+        core = self._core
+        with core.use:
+            if core.lost is not None:
+                core.ledger.transport_lost()
+                raise ConnectionLostError(str(core.lost)) from core.lost
+            core.take_in()
+            for consumer in [each for each in self._listeners if each.stage is not OPEN]:  # ended by the broker
+                del self._listeners[consumer]
+                consumer.listening = False
+            if not self._listeners:
+                return None
+            remaining: float | None = None
+            self._idle.clear()  # before `running` is read: stop() reads in the other order
+            if core.running:
+                now = monotonic()
+                if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
+                    core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
+                    core.take_in()
+                core.ledger.tick(now)
+                delivery = self._dispatch(now)
+                try:
+                    core.carry_out()
+                except BaseException:  # of what stands before the delivery, which was not delivered
+                    if delivery is not None:
+                        core.ledger.put_back(delivery)
+                    raise
+                if delivery is not None:
+                    return delivery
+                until = core.ledger.next_deadline()
+                remaining = None if until == float("inf") else max(0.0, until - now)
+            self._idle.set()
+        core.transport.wait(core.waiter, remaining)
+        return None
+
+    def _dispatch(self, now: float) -> Delivery | None:
+        consumers = list(self._listeners)
+        for at in range(len(consumers)):
+            consumer = consumers[(self._turn + at) % len(consumers)]
+            delivery = self._core.ledger.dispatch(consumer, now)
+            if delivery is not None:
+                self._turn = (self._turn + at + 1) % len(consumers)
+                return delivery
+        return None
+
+    def _call(self, delivery: Delivery) -> None:
+        core = self._core
+        consumer: ConsumerState = delivery.link.consumer
+        entry = self._listeners.get(consumer)
+        if entry is None:  # removed between dispatch and here
+            with core.use:
+                core.ledger.put_back(delivery)
+                core.carry_out()
+            self._idle.set()
+            return
+        callback, receipt = entry
+        try:
+            core.channel.dispatched(delivery)
+        except BaseException:
+            core.ledger.put_back(delivery)
+            raise
+        error: BaseException | None = None
+        try:
+            result = callback(Message.received(delivery, delivery.redeliveries, receipt))
+            if result is not None and isawaitable(result):
+                error = _never_awaited(callback, result)
+        except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
+            error = raised
+        try:
+            with core.use:
+                self._after(delivery, consumer, error)
+                core.carry_out()
+        except ConnectionLostError:
+            pass  # seen at the next turn
+        finally:
+            self._idle.set()
+        if self.after_callback:
+            actions, self.after_callback = self.after_callback, []
+            for action in actions:
+                action()
+
+    def _after(self, delivery: Delivery, consumer: ConsumerState, error: BaseException | None) -> None:
+        core = self._core
+        if core.lost is not None:
+            return
+        if error is None:
+            if core.mode in (AckMode.AUTO, AckMode.DUPS_OK) and core.ledger.consumed(delivery):
+                core.channel.accept((delivery,), batched=core.mode == AckMode.DUPS_OK)
+            return
+        if isinstance(error, (SystemExit, KeyboardInterrupt)):
+            core.ledger.put_back(delivery)  # the application ends, and the message is not the reason
+            self._stop_for(consumer, error)
+            return
+        self.failures += 1
+        if core.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
+            delivery.cause = error
+            log.warning(
+                "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
+                "a %s session must roll back or recover itself",
+                consumer.link.destination,
+                core.mode.name,
+                exc_info=error,
+            )
+        else:
+            log.warning(
+                "the listener of %s raised; the message is redelivered", consumer.link.destination, exc_info=error
+            )
+            failed, now = failing(core.ledger), monotonic()
+            core.ledger.listener_failed(consumer, now, error)
+            if failed:
+                redelivered(core.ledger, failed, now)
+
+    def _stop_for(self, consumer: ConsumerState, error: BaseException) -> None:
+        """A callback has called sys.exit(): this session's listeners are called no more, and everybody is told."""
+        for each in self._listeners:
+            each.listening = False
+        self._listeners.clear()
+        problem = ListenerExit(
+            f"the listener of {consumer.link.destination} raised {error!r}: the listeners of its session are called no "
+            "more, and its message is redelivered, uncounted; connection.wait() raises it where it is called"
+        )
+        problem.__cause__ = error
+        self._core.report(problem, deadly=True)
+
+
+def check_callback(callback: object) -> None:
+    """Raise ConfigError where it cannot be a listener."""
+    if callback is None:
+        return
+    if not callable(callback):
+        raise ConfigError(f"listen({callback!r}): give a callable that takes a message, or None")
+    name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
+    for each in (callback, getattr(callback, "__call__", None)):  # noqa: B004  # a callable object may have an `async def __call__`
+        if iscoroutinefunction(each) or isasyncgenfunction(each):
+            raise ConfigError(
+                f"listen({name}): a coroutine function is never awaited here; give a plain function, which may call "
+                "asyncio.run(…), or asyncio.run_coroutine_threadsafe(…, loop).result() for a loop that runs elsewhere"
+            )
+
+
+def _never_awaited(callback: object, result: object) -> TypeError:
+    if isinstance(result, Coroutine):
+        result.close()  # or Python warns as well
+    name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
+    return TypeError(f"{name} returned a {type(result).__name__}, which is never awaited here: nothing of it was done")

@@ -1,0 +1,347 @@
+"""Sessions: the unit of acknowledgement and of transactions."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Self, cast
+
+from redelivery.client.arguments import check_cause, check_no_local, check_selector, plain_name
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.lifecycle import SessionStage
+from redelivery.client.news import CloseAsked
+from redelivery.client.operations.acknowledge import acknowledge_one
+from redelivery.client.operations.attach import ConsumerSpec, attach
+from redelivery.client.operations.browse import BrowseState, check_browsable
+from redelivery.client.operations.commit import commit, rollback
+from redelivery.client.operations.prepare import SendOptions
+from redelivery.client.sync.browser import QueueBrowser
+from redelivery.client.sync.closing import Closing
+from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.core import PATIENT, SessionCore
+from redelivery.client.sync.listeners import ListenerLoop
+from redelivery.client.sync.producer import Producer
+from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectionLostError,
+    IllegalStateError,
+    JMSError,
+)
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.policies.prefetch import PrefetchPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.shelter import sheltered
+
+log = logging.getLogger(__name__)
+CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL  # a look-up in the class is slow, on the path of every message
+
+
+class Session(Closing):
+    """One thread's conversation with the broker; made by `Connection.session`.
+
+    A call while another thread is inside the session raises IllegalStateError (``close`` aside).
+    Leaving its ``with`` block closes it; a transacted session rolls back what is not committed.
+    """
+
+    def __init__(self, core: SessionCore, on_closed: Callable[[Session], None]) -> None:
+        self._core = core
+        self._loop = ListenerLoop(core)
+        self._on_closed = on_closed
+        self._consumers = 0
+        self._in_block = False
+        self._closer = threading.Lock()  # one thread closes; an interrupted close can be repeated
+
+    @property
+    def ack_mode(self) -> AckMode:
+        """When a message of this session counts as consumed."""
+        return self._core.mode
+
+    @property
+    def transacted(self) -> bool:
+        """Whether commit and rollback decide."""
+        return self._core.mode == AckMode.TRANSACTED
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or its connection lost."""
+        return self._core.life.ended or self._core.lost is not None
+
+    def queue(self, name: str) -> Queue:
+        """A queue by its name, which is not created by this; ``queue://name`` is the same."""
+        return Queue(plain_name("queue", name))
+
+    def topic(self, name: str) -> Topic:
+        """A topic by its name, which is not created by this."""
+        return Topic(plain_name("topic", name))
+
+    def temporary_queue(self) -> TemporaryQueue:
+        """A queue that the broker makes and removes with this connection; it may be a ``reply_to``.
+
+        Raises:
+            UnsupportedError: the broker makes none over this protocol.
+        """
+        return cast(TemporaryQueue, self._temporary("temporary_queue", TemporaryQueue))
+
+    def temporary_topic(self) -> TemporaryTopic:
+        """The same as a topic. Raises UnsupportedError likewise."""
+        return cast(TemporaryTopic, self._temporary("temporary_topic", TemporaryTopic))
+
+    def consumer(
+        self,
+        destination: Destination | str,
+        *,
+        selector: str | None = None,
+        no_local: bool = False,
+        prefetch: int | None = None,
+        redelivery_policy: RedeliveryPolicy | None = None,
+    ) -> Consumer:
+        """A consumer of a queue or topic.
+
+        Args:
+            destination: a Queue, a Topic, or a str; ``"orders"`` is a queue. Wildcards are allowed.
+            selector: JMS's condition on headers and properties, judged by the broker.
+            no_local: a topic's messages of this connection are not wanted.
+            prefetch: how many unacknowledged messages the broker may push; None is the connection's policy.
+            redelivery_policy: instead of the connection's for this destination.
+
+        Raises:
+            InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
+            UnsupportedError: the broker cannot do it.
+        """
+        core = self._core
+        target = parse_destination(destination)
+        if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
+            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
+        check_selector(selector)
+        check_no_local(target, no_local)
+        window = (core.options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
+
+        spec = ConsumerSpec(target, selector or None, no_local, window, redelivery_policy)
+        made: list[ConsumerState] = []
+
+        def make() -> Consumer:
+            self._consumers += 1
+            core.take_in()  # what ended, or was closed, meanwhile
+            core.carry_out()
+            policy = core.do(attach(core, spec, f"consumer {self._consumers} of {target}", made))
+            return Consumer(core, made[0], self._loop, self, policy)
+
+        try:
+            return core.inside("consumer", make)
+        except BaseException:
+            for each in made:
+                core.notify(CloseAsked(each))  # interrupted: it may be attached, and nobody has it
+            raise
+
+    def producer(
+        self,
+        destination: Destination | str | None = None,
+        *,
+        persistent: bool = True,
+        priority: int = 4,
+        ttl: float | timedelta | None = None,
+        delivery_delay: float | timedelta | None = None,
+    ) -> Producer:
+        """A producer for one destination, or (None) for whatever each send names. Times are in seconds."""
+        core = self._core
+
+        def make() -> Producer:
+            options = SendOptions.checked(
+                destination, persistent=persistent, priority=priority, ttl=ttl, delivery_delay=delivery_delay
+            )
+            return Producer(core, options)
+
+        return core.inside("producer", make)
+
+    def browser(self, queue: Destination | str, *, selector: str | None = None) -> QueueBrowser:
+        """A browser: an iterable of what a queue holds, which takes nothing.
+
+        Args:
+            queue: a Queue or a str; no wildcards.
+            selector: JMS's condition on headers and properties, judged by the broker.
+
+        Raises:
+            InvalidDestinationError: it is a topic.
+            UnsupportedError: it is a pattern, or the broker cannot browse; the text says why.
+        """
+        core = self._core
+        target = parse_destination(queue)
+        check_selector(selector)
+
+        def make() -> QueueBrowser:
+            found = check_browsable(core.transport.peer, target, selector)
+            window = core.options.prefetch.for_destination(found, browser=True)
+            return QueueBrowser(core, BrowseState(found, selector or None, window, core.waiter))
+
+        return core.inside("browser", make)
+
+    def commit(self) -> None:
+        """Everything sent becomes visible, everything received is acknowledged, as one; the next transaction begins.
+
+        Raises:
+            IllegalStateError: the session is not transacted.
+            TransactionRolledBackError: the broker refused; nothing was sent, and the policy redelivers the deliveries.
+            InDoubtError: the answer did not come; ``sent`` and ``received`` say what it is about.
+        """
+        self._transacted("commit")
+        self._core.inside("commit", lambda: self._core.perform(commit(self._core)))
+
+    def rollback(self, cause: BaseException | None = None) -> None:
+        """Nothing of the transaction was sent; everything received is redelivered, or dead-lettered, by the policy.
+
+        Args:
+            cause: why; it stands on the dead letter.
+        """
+        self._transacted("rollback")
+        check_cause("rollback", cause)
+        self._core.inside("rollback", lambda: self._core.perform(rollback(self._core, cause)))
+
+    def recover(self, cause: BaseException | None = None) -> None:
+        """Everything delivered and not acknowledged is redelivered, or dead-lettered, by the policy (features R6).
+
+        Raises:
+            IllegalStateError: the session is transacted; use rollback.
+        """
+        if self.transacted:
+            raise IllegalStateError("recover: the session is transacted; use rollback()")
+        check_cause("recover", cause)
+        self._core.inside("recover", lambda: self._core.perform(rollback(self._core, cause)))
+
+    def acknowledge(self, message: Message | None = None) -> None:
+        """In CLIENT mode everything that the session has delivered; ``message.acknowledge()`` is the same.
+
+        In INDIVIDUAL mode only ``message``. Ignored in the other modes (features R5). An object from before a
+        recover, or acknowledged before, acknowledges nothing in INDIVIDUAL mode.
+
+        Raises:
+            IllegalStateError: the session is closed (features R11), or INDIVIDUAL mode and no message.
+        """
+        core = self._core
+        turn: list[bool] = []
+        try:
+            core.enter("acknowledge", turn)
+            if core.mode is INDIVIDUAL:
+                if message is None:
+                    raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
+                acknowledge_one(core, message)
+                if core.ledger.orders:
+                    core.carry_out()
+            elif core.mode is CLIENT:
+                core.perform(commit(core, "acknowledge"))
+        finally:
+            if turn and turn[-1]:
+                core.use.release()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commit on success; on an Exception roll back with it as the cause and raise it.
+
+        KeyboardInterrupt, SystemExit and other BaseExceptions roll back without a cause. Does not nest.
+
+        Raises:
+            IllegalStateError: the session is not transacted, or already inside such a block.
+        """
+        self._transacted("transaction")
+        if self._in_block:
+            raise IllegalStateError(
+                "transaction: this session is inside a transaction() block already; it does not nest"
+            )
+        self._in_block = True
+        try:
+            yield self
+        except BaseException as error:
+            self._in_block = False
+            try:
+                self.rollback(error if isinstance(error, Exception) else None)
+            except JMSError as second:
+                error.add_note(f"the rollback failed too: {second}")
+            raise
+        self._in_block = False
+        self.commit()
+
+    def close(self) -> None:
+        """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing (features R10).
+
+        Called from a listener of this session it takes effect when the callback has returned. Twice is harmless.
+        """
+        self.close_until(monotonic() + self._core.options.close_timeout)
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed, or its connection lost; the text says when and why."""
+        core = self._core
+        if core.life.ended:
+            raise core.life.problem(action)
+        if core.lost is not None:
+            raise ConnectionLostError(f"{action}: the connection was lost") from core.lost
+
+    def close_until(self, until: float) -> None:
+        """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
+        core = self._core
+        core.step("close", "closed by close()")
+        core.waiter.wake()
+        if self.close_after_callback(self.close):
+            return
+        turn: list[bool] = []
+        try:
+            turn.extend(map(self._closer.acquire, PATIENT, (max(0.0, until - monotonic()),)))
+            if turn[0] and core.life.stage is not SessionStage.CLOSED:  # else another thread is at it, for long
+                self._shut(until)
+                core.step("end", "closed by close()")
+        finally:
+            if turn and turn[0]:
+                self._closer.release()
+                if core.life.stage is SessionStage.CLOSED:
+                    self._on_closed(self)
+
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
+        return self._loop.wait_until_idle(timeout)
+
+    def close_after_callback(self, close: Callable[[], None]) -> bool:
+        """True, and ``close`` is called later, where the caller is one of our listeners. For the connection."""
+        if not self._loop.in_callback:
+            return False
+        self._core.step("close", "closed by close()")
+        self._loop.after_callback.append(close)
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Session {self.ack_mode.name}{' closed' if self.closed else ''}>"
+
+    def _temporary(self, action: str, kind: type[Destination]) -> Destination:
+        core = self._core
+        return core.inside(action, lambda: core.do(core.channel.temporary(kind)))
+
+    def _transacted(self, action: str) -> None:
+        if not self.transacted:
+            raise IllegalStateError(f"{action}: the session's mode is {self.ack_mode.name}, not TRANSACTED")
+
+    def _shut(self, until: float) -> None:
+        """End the listener thread, the books, the channel; what hangs is left behind after a bounded wait, and said."""
+        core = self._core
+        core.until = until
+        # JMS: a running listener keeps its session until it returns
+        if not self._loop.end(max(0.0, until - monotonic())):
+            log.warning("close: a listener did not return within close_timeout; it is left to itself")
+        turn: list[bool] = []
+        try:
+            if not core.enter_patiently(turn, until - monotonic()):
+                log.warning("close: a thread did not leave the session within close_timeout")
+                return
+            if core.lost is None:
+                core.end_work(until)
+            sheltered(core.ledger.transport_lost)
+        except JMSError as error:
+            log.warning("close: %s", error)
+            sheltered(core.ledger.transport_lost)
+        finally:
+            if turn and turn[-1]:
+                core.use.release()
+            core.end_unanswered("the session was closed before the broker's answer came")

@@ -1,0 +1,5 @@
+"""What `messages` is built on.
+
+`errors` are those that messages and destinations raise. `dead_letters` reads what a dead letter says of itself, and
+`shown` puts a message into one line.
+"""

@@ -1,0 +1,155 @@
+"""What a dead letter says of itself, made by this library, ActiveMQ, Artemis, HornetQ or RabbitMQ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol, runtime_checkable
+
+from redelivery.model.destinations import Destination, Queue, Topic, read_destination
+from redelivery.model.parts.errors import InvalidDestinationError
+from redelivery.model.times import from_epoch_ms
+
+FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"
+ORIGINAL_DESTINATION: Final = "originalDestination"
+ORIGINAL_EXPIRATION: Final = "originalExpiration"
+ORIGINAL_DELIVERY_MODE: Final = "originalDeliveryMode"
+DELIVERY_COUNT: Final = "dlqDeliveryCount"
+
+_THROWABLE: Final = "java.lang.Throwable: "  # before every cause of a Java client
+_EXPIRED: Final = "Message Expired"
+_NUMBERED: Final = re.compile(r"(?:Delivery|[Dd]ispatch)\[(\d{1,9})\]")
+_EXCEPTION: Final = ", cause:"
+# Classic, in the property of a dead letter over STOMP
+_STOMP_DESTINATION: Final = "original-destination"
+# Artemis over STOMP and AMQP, HornetQ: the address, whether it is a queue's, and when it expired
+_ADDRESSES: Final = ("_AMQ_ORIG_ADDRESS", "x-opt-ORIG-ADDRESS", "_HQ_ORIG_ADDRESS")
+_ROUTING: Final = ("_AMQ_ORIG_ROUTING_TYPE", "x-opt-ORIG-ROUTING-TYPE")
+_MULTICAST: Final = ("0", 0)
+_EXPIRIES: Final = ("_AMQ_ACTUAL_EXPIRY", "x-opt-ACTUAL-EXPIRY", "_HQ_ACTUAL_EXPIRY")
+# RabbitMQ over STOMP; its plug-in for AMQP 1.0 shows none of it, and neither shows x-death with the time
+_FIRST_QUEUE: Final = "x-first-death-queue"
+_FIRST_REASON: Final = "x-first-death-reason"
+_PREFIXES: Final[tuple[tuple[str, type[Destination]], ...]] = (
+    ("/queue/", Queue),
+    ("/topic/", Topic),
+    ("jms.queue.", Queue),
+    ("jms.topic.", Topic),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """What is known of a message on a dead-letter queue; None where it does not say.
+
+    ``origin``: where it was consumed from, or expired.
+    ``cause``: why it is here, in the words of the client or broker that dead-lettered it.
+    ``exception``: of the cause, the application's exception: ``ValueError: bad order``.
+    ``count``: of its last delivery, 1 where it failed at its first.
+    ``at``: when it became a dead letter: known of what expired on Artemis or HornetQ.
+    ``expired``: whether it outlived its time instead of failing.
+    """
+
+    origin: Destination | None
+    cause: str | None = None
+    exception: str | None = None
+    count: int | None = None
+    at: datetime | None = None
+    expired: bool = False
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """A source that knows more of a message than its body, properties and headers."""
+
+    def noted(self) -> Mapping[str, object]:
+        """What the broker has written on it beside the application's properties. Raises MessageFormatError."""
+
+    def consumed_from(self) -> Destination:
+        """The queue or topic that it was received from."""
+
+
+def read_dead_letter(
+    properties: Mapping[str, object], source: object, sent_to: Destination | None
+) -> DeadLetter | None:
+    """The dead letter that a received message is; None where nothing says that it is one.
+
+    Args:
+        properties: of the message.
+        source: what it is read from, asked where it is `Noting`.
+        sent_to: its header ``destination``. Over AMQP it names the origin still, where a broker adds nothing.
+    """
+    said: Mapping[str, object] = {**source.noted(), **properties} if isinstance(source, Noting) else properties
+    origin = _origin(said)
+    if origin is None and FAILURE_CAUSE not in said:
+        origin = _by_address(source, sent_to)
+        if origin is None:
+            return None
+    cause = _text(said, FAILURE_CAUSE, _FIRST_REASON)
+    if cause is not None:
+        cause = cause.removeprefix(_THROWABLE)
+    expiry = _number(_first(said, _EXPIRIES))
+    return DeadLetter(
+        origin=origin,
+        cause=cause,
+        exception=_exception(cause),
+        count=_count(said, cause),
+        at=from_epoch_ms(expiry) if expiry else None,
+        expired=bool(expiry) or cause == "expired" or (cause or "").startswith(_EXPIRED),
+    )
+
+
+def _origin(said: Mapping[str, object]) -> Destination | None:
+    text = _text(said, ORIGINAL_DESTINATION, _STOMP_DESTINATION, *_ADDRESSES)
+    try:
+        if text:
+            for prefix, kind in _PREFIXES:
+                if text.startswith(prefix) and len(text) > len(prefix):
+                    return kind(text.removeprefix(prefix))
+            if "://" not in text and _first(said, _ROUTING) in _MULTICAST:
+                return Topic(text)
+            return read_destination(text.removeprefix("temp-"))
+        queue = _text(said, _FIRST_QUEUE)
+        return Queue(queue) if queue else None
+    except InvalidDestinationError:
+        return None
+
+
+def _by_address(source: object, sent_to: Destination | None) -> Destination | None:
+    """Classic over AMQP moves a rejected message as it is: only the address in it differs from the queue's."""
+    if not isinstance(source, Noting) or sent_to is None:
+        return None
+    here = source.consumed_from()
+    return sent_to if "DLQ" in here.name.upper() and sent_to.name != here.name and not here.is_pattern else None
+
+
+def _exception(cause: str | None) -> str | None:
+    if cause is None or _EXCEPTION not in cause:
+        return None
+    text = cause.partition(_EXCEPTION)[2].strip().removeprefix(_THROWABLE)
+    return None if text in ("", "null") else text
+
+
+def _count(said: Mapping[str, object], cause: str | None) -> int | None:
+    count = _number(said.get(DELIVERY_COUNT))
+    if count is not None:
+        return count
+    numbered = _NUMBERED.search(cause or "")
+    return int(numbered[1]) if numbered else None
+
+
+def _first(said: Mapping[str, object], names: tuple[str, ...]) -> object:
+    return next((said[name] for name in names if name in said), None)
+
+
+def _text(said: Mapping[str, object], *names: str) -> str | None:
+    found = _first(said, names)
+    return found if isinstance(found, str) else None
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 else None

@@ -1,0 +1,100 @@
+"""Whose turn it is: two queries that share one walLocation would delete each other's segments.
+
+Each query takes the next number, create-if-absent, so all hosts agree on who came last; that one rules.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+import redelivery
+from redelivery.spark.log import claims
+from redelivery.spark.log.names import EPOCHS, leading_number, read_json, to_json
+from redelivery.spark.log.store.interface import SegmentStore
+from redelivery.transports.wire.clock import monotonic
+
+__all__ = ["Epochs", "FencedError"]
+
+PATIENCE: Final = 5.0  # seconds: what a query that was asked to end needs for it
+_LOOK: Final = 0.1
+_KEPT: Final = 8  # more than one, so that a listing taken during a deletion is never empty
+
+
+class FencedError(redelivery.IllegalStateError):
+    """A later query has taken the location, or the batch was committed: this one must stop. Nothing is lost by that."""
+
+
+class Epochs:
+    """The files ``epochs/<n>.json`` of one store."""
+
+    def __init__(self, store: SegmentStore) -> None:
+        self._store = store
+
+    def take(self, owner: str, more: Mapping[str, Any] | None = None) -> int:
+        """A number higher than all; ``owner`` is what the others' FencedError says: host, process, since when."""
+        epoch = self._last() + 1
+        while not self._store.put_if_absent(_name(epoch), to_json({"owner": owner, **(more or {})})):
+            epoch += 1
+        return epoch
+
+    def take_turn(self, claim: claims.Claim, patience: float = PATIENCE) -> int:
+        """As `take`, unless the one whose turn it is lives, and goes on to for ``patience`` seconds.
+
+        Raises:
+            IllegalStateError: it does; the text says who it is.
+        """
+        until, never = monotonic() + patience, threading.Event()
+        while (living := self._living()) is not None:
+            if monotonic() >= until:
+                raise redelivery.IllegalStateError(
+                    f"walLocation {self._store.location} is in use by another query that runs ({living}): give each "
+                    "query a walLocation of its own, or stop the other one first"
+                )
+            never.wait(_LOOK)
+        epoch = self.take(claim.owner, claim.json())
+        claims.take(self._store.location, epoch)
+        return epoch
+
+    def leave(self, epoch: int) -> None:
+        """The query of this epoch has ended."""
+        claims.leave(self._store.location, epoch)
+        self._store.put_if_absent(_left(epoch), b"")
+
+    def _living(self) -> str | None:
+        """The owner whose turn it is, if it is known to run."""
+        last = self._last()
+        found = read_json(self._store, _name(last)) if last else None
+        if found is None or not claims.lives(self._store.location, last, found) or self._store.exists(_left(last)):
+            return None
+        return str(found.get("owner", "unknown"))
+
+    def check(self, epoch: int) -> None:
+        """Raises FencedError if a later query has taken the location."""
+        last = self._last()
+        if last > epoch:
+            found = read_json(self._store, _name(last)) or {}
+            raise FencedError(
+                f"another query has taken over walLocation {self._store.location} ({found.get('owner', 'unknown')}), "
+                "so this one must end. Give each query a walLocation of its own; if it is a restart of this query, "
+                "make sure that the old one is stopped first"
+            )
+
+    def forget_old(self) -> None:
+        """Delete all but the newest few."""
+        last = self._last()
+        for name in self._store.list(EPOCHS):
+            if 0 <= leading_number(name) <= last - _KEPT:
+                self._store.delete(f"{EPOCHS}/{name}")
+
+    def _last(self) -> int:
+        return max([0, *map(leading_number, self._store.list(EPOCHS))])
+
+
+def _name(epoch: int) -> str:
+    return f"{EPOCHS}/{epoch:08d}.json"
+
+
+def _left(epoch: int) -> str:
+    return f"{EPOCHS}/{epoch:08d}.left"

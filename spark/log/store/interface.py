@@ -1,0 +1,99 @@
+"""Where segments live: a folder of small write-once files that driver and executors share.
+
+Everything rests on one operation, `SegmentStore.put_if_absent`: of all callers with one name, on any host, exactly one
+gets True, and what it wrote is then durable and whole. A place that cannot promise that is refused
+(`check_create_if_absent`) instead of losing messages later.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from typing import Any, Final, TypeAlias
+
+import redelivery
+
+__all__ = ["DamagedError", "Data", "SegmentStore", "StoreError", "Tombstone", "check_create_if_absent"]
+
+Data: TypeAlias = bytes | bytearray | memoryview
+"""What can be written; a pyarrow.Buffer too."""
+
+_PROBES: Final = "probe"
+
+
+class StoreError(redelivery.JMSError):
+    """The store failed or holds what it should not; the text names the place, the cause is ``__cause__``."""
+
+
+class DamagedError(StoreError):
+    """A file is there and is not what was written: cut off, or overwritten."""
+
+
+class Tombstone(StoreError):
+    """An empty file stands where a segment was expected: the batch was committed without that segment."""
+
+
+class SegmentStore(ABC):
+    """A folder of files. Names are relative, with ``/`` between folder and file; folders are made when first used.
+
+    Any method raises StoreError, naming the file, when the store fails. Stores can be pickled.
+    """
+
+    location: str
+    """Absolute: the same str opens the same store on every host that shares it."""
+
+    @abstractmethod
+    def put_if_absent(self, name: str, data: Data) -> bool:
+        """Write a file that must not be there yet.
+
+        True: it is there, whole and durable, and no other caller ever got True for this name.
+        False: there is one already, which stays as it is.
+        """
+
+    @abstractmethod
+    def get(self, name: str) -> bytes | None:
+        """The content, None if there is no such file."""
+
+    @abstractmethod
+    def open_arrow(self, name: str) -> Any:
+        """A pyarrow.ipc.RecordBatchFileReader of the file, None if there is no such file.
+
+        Raises:
+            Tombstone: the file is empty.
+            DamagedError: the file is not an Arrow IPC file.
+        """
+
+    @abstractmethod
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+
+    @abstractmethod
+    def list(self, folder: str) -> list[str]:
+        """The names of the files in a folder without the folder, sorted; [] if there is no such folder."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Remove the file; it is fine if there is none."""
+
+    def clean(self, older_than: float) -> None:  # noqa: B027 - most stores leave no temporaries behind
+        """Remove what died writers left behind, if it is older than so many seconds."""
+
+
+def check_create_if_absent(store: SegmentStore) -> None:
+    """Write one file twice: the second must be refused.
+
+    Raises:
+        StoreError: it was not, or the store cannot be written to.
+    """
+    name = f"{_PROBES}/{uuid.uuid4().hex}"
+    try:
+        if not store.put_if_absent(name, b"first"):
+            raise StoreError(f"{store.location}: a file that cannot have been there was refused ({name})")
+        if store.put_if_absent(name, b"second") or store.get(name) != b"first":
+            raise StoreError(
+                f"{store.location} cannot hold the stream's segments: it let a second writer replace the file {name}. "
+                "Two attempts of one task would overwrite each other's messages. Use a file system with "
+                "create-if-absent (a local or shared file system, S3 with a recent s3fs)"
+            )
+    finally:
+        store.delete(name)

@@ -1,0 +1,322 @@
+"""The log between broker and Spark: numbered segments that are written once, read any number of times, then deleted.
+
+What makes it lose and duplicate nothing, whichever process dies, and when:
+
+1. A segment is durable before the session that received it commits, and rows are only ever read from segments.
+2. A name is given once: of several attempts one publishes, the others roll back and read the winner's segment.
+3. A batch is committed in this order: what nobody published gets a tombstone, so nobody can publish it any more; the
+   ids in doubt are written down; a record says which segments the batch was made of, which is the commit; old files go.
+4. A segment that is published for a committed batch and not in its record came too late: it is withdrawn, its session
+   rolls back, and its messages are redelivered (`Wal.check_published`).
+
+The files are listed in `redelivery.spark.log.names`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import redelivery
+from redelivery.spark.log.claims import Claim
+from redelivery.spark.log.commits import Commits
+from redelivery.spark.log.epochs import PATIENCE, Epochs, FencedError
+from redelivery.spark.log.names import (
+    ATTEMPTS,
+    IDENTITY,
+    QUARANTINE,
+    SEGMENTS,
+    SegmentName,
+    batch_name,
+    leading_number,
+    read_json,
+    segment_names,
+    to_json,
+)
+from redelivery.spark.log.store.interface import Data, SegmentStore, StoreError, check_create_if_absent
+from redelivery.spark.log.uncommitted import InDoubtSegment, UncommittedIds
+from redelivery.spark.rows.digests import Key
+from redelivery.transports.wire.clock import epoch_ms
+
+__all__ = ["FencedError", "SegmentName", "Wal"]
+
+DAY: Final = 86_400.0
+_VERSION: Final = 2
+_TIDY_EVERY: Final = 20  # commits
+_TEMPORARY_AGE: Final = 3600.0  # seconds; no write takes that long
+
+
+class Wal:
+    """One stream's log, made by `open` or `attach`. Each process has its own; threads may share one.
+
+    Every method raises StoreError when the store fails. Batches are numbered from 1.
+    """
+
+    identity: str
+    """What the offsets of this log name."""
+
+    def __init__(self, store: SegmentStore, identity: str, dedupe_window: float, now: Callable[[], int]) -> None:
+        self.store = store
+        self.identity = identity
+        self._now = now
+        self._epochs = Epochs(store)
+        self._uncommitted = UncommittedIds(store, dedupe_window, now)
+        self._committed = Commits(store, self._uncommitted)
+        self._until_tidy = 0
+
+    @classmethod
+    def open(
+        cls, store: SegmentStore, *, check: bool = True, dedupe_window: float = DAY, now: Callable[[], int] = epoch_ms
+    ) -> Wal:
+        """The log of a store, a new one where there is none.
+
+        Args:
+            store: holds the files.
+            check: whether to make sure first that the store can create a file only if it is absent.
+            dedupe_window: seconds that ids in doubt are remembered after their batch was committed.
+            now: the wall clock, in milliseconds since 1970.
+
+        Raises:
+            StoreError: the store cannot be used.
+            ConfigError: the log was written by a newer version.
+        """
+        if check:
+            check_create_if_absent(store)
+        identity = _identity(store)
+        if identity is None:
+            store.put_if_absent(IDENTITY, to_json({"v": _VERSION, "wal": uuid.uuid4().hex}))
+            identity = _identity(store)
+            if identity is None:
+                raise StoreError(f"{store.location}/{IDENTITY} was just written and is not there")
+        return cls(store, identity, dedupe_window, now)
+
+    @classmethod
+    def attach(
+        cls, store: SegmentStore, identity: str, *, dedupe_window: float = DAY, now: Callable[[], int] = epoch_ms
+    ) -> Wal:
+        """The log that another process has opened, for executors: nothing is made here.
+
+        Raises:
+            ConfigError: this host sees no such log at the location, so the location is not shared.
+        """
+        found = _identity(store)
+        if found != identity:
+            raise redelivery.ConfigError(
+                f"walLocation {store.location} on this host holds {f'log {found}' if found else 'no log'}, but the "
+                f"driver uses log {identity}: walLocation must be the same folder on all hosts, so mounted there, "
+                "or an object store"
+            )
+        return cls(store, identity, dedupe_window, now)
+
+    def check_offset(self, wal: str) -> None:
+        """Raises ConfigError if an offset names another log than this one."""
+        if wal != self.identity:
+            raise redelivery.ConfigError(
+                f"the checkpoint belongs to log {wal}, but walLocation {self.store.location} holds log "
+                f"{self.identity}, so the segments of its batches are not here: set walLocation to where they are, "
+                "restore them, or start with a new checkpointLocation"
+            )
+
+    # Whose turn it is
+
+    def take_epoch(self, owner: str) -> int:
+        """This query's turn; a query that took an earlier one is fenced. ``owner``: host, process, since when."""
+        return self._epochs.take(owner)
+
+    def take_turn(self, claim: Claim, patience: float = PATIENCE) -> int:
+        """As `take_epoch`, but not while the query before is known to run.
+
+        Raises:
+            IllegalStateError: it does, and still does after ``patience`` seconds; the text names it.
+        """
+        return self._epochs.take_turn(claim, patience)
+
+    def leave(self, epoch: int) -> None:
+        """The query that took this epoch has ended."""
+        self._epochs.leave(epoch)
+
+    def check_epoch(self, epoch: int) -> None:
+        """Raises FencedError, which says who it was, if another query has taken a later epoch.
+
+        With receiver=driver it is called between `publish` and the session's commit: no query can then have deleted the
+        segment unread, and a later one will find it.
+        """
+        self._epochs.check(epoch)
+
+    # Segments
+
+    def segments(self) -> list[SegmentName]:
+        """What is there, in order, tombstones included."""
+        return segment_names(self.store.list(SEGMENTS))
+
+    def traces(self) -> list[SegmentName]:
+        """As `segments`, with those of which only the ``.ok`` is there."""
+        return segment_names(self.store.list(SEGMENTS), lost=True)
+
+    def publish(self, seq: int, part: int, data: Data) -> bool:
+        """Make a segment durable under this name; False if another one has it (or a tombstone)."""
+        name = SegmentName(seq, part).data
+        if self.store.put_if_absent(name, data):
+            return True
+        # An object store's client asks again where the first answer was lost, and the answer is then that the file
+        # exists: ours. No other's is equal, a segment holds the id of its attempt.
+        return self.store.get(name) == bytes(data)
+
+    def check_published(self, seq: int, part: int, attempt: str) -> None:
+        """With receiver=executor it is called between `publish` and the session's commit.
+
+        Raises:
+            FencedError: the batch was committed before and without this segment, which is withdrawn; roll back.
+        """
+        committed = self.watermark() >= seq  # before the record, which may come in between
+        record = self._committed.record(seq)
+        if (record is None and not committed) or (record is not None and record.get(str(part)) == attempt):
+            return
+        self.withdraw(seq, part)
+        raise FencedError(
+            f"batch {seq} was committed before this attempt of part {part} had received its messages, which are "
+            "redelivered"
+        )
+
+    def reader(self, seq: int, part: int) -> Any:
+        """A pyarrow.ipc.RecordBatchFileReader, None if the segment is not there.
+
+        Raises:
+            Tombstone: the batch was committed without this segment.
+        """
+        return self.store.open_arrow(SegmentName(seq, part).data)
+
+    def confirm(self, seq: int, part: int) -> None:
+        """The session's commit is known to have succeeded: the broker will not redeliver these messages."""
+        self.store.put_if_absent(SegmentName(seq, part).mark, b"")
+
+    def withdraw(self, seq: int, part: int) -> None:
+        """Delete a segment of a committed batch; only for the attempt that published it too late."""
+        self.store.delete(SegmentName(seq, part).data)
+
+    def there(self, seq: int, part: int) -> bool:
+        """Whether somebody has published it (or a tombstone stands in its place)."""
+        return self.store.exists(SegmentName(seq, part).data)
+
+    def published_parts(self, seq: int) -> int:
+        """The parts that a plan of this batch must have at least, to read everything that is published for it."""
+        return max((each.part + 1 for each in self.segments() if each.seq == seq), default=0)
+
+    # What may be redelivered
+
+    def in_doubt(
+        self, seq: int = 0, parts: int = 0, unmarked: Sequence[SegmentName] | None = None
+    ) -> dict[str, InDoubtSegment]:
+        """The segments whose messages may be redelivered, by the keys of their names.
+
+        Ask after the messages that are looked up have arrived. ``seq``, ``parts``: a batch of which only so many parts
+        will be read; what a fenced task of an older query has published beyond them does not count. ``unmarked``:
+        the segments without an ``.ok``, where the caller has just listed them; None: they are listed here.
+        """
+        return self._uncommitted.segments(self.watermark(), seq, parts, unmarked)
+
+    def confirmed(self, key: str) -> bool:
+        """Whether the session that published the segment of this name's key is known to have committed."""
+        return self.store.exists(f"{SEGMENTS}/{key}.ok")
+
+    def keys(self, name: SegmentName) -> tuple[Key, ...]:
+        """Of a segment's rows; none if it is gone or damaged."""
+        return self._uncommitted.keys(name)
+
+    def begin_window(self, segment: InDoubtSegment) -> InDoubtSegment:
+        """Its batch is committed: from now on it is remembered for the window, unless that has begun."""
+        return replace(segment, since=min(segment.since, self._now()))
+
+    def is_forgotten(self, since: float) -> bool:
+        """Whether the window that began then, in epoch milliseconds, has ended."""
+        return self._uncommitted.has_ended(since)
+
+    # Commits
+
+    def watermark(self) -> int:
+        """The last committed batch; 0 before the first."""
+        return self._committed.watermark()
+
+    def committed_attempt(self, seq: int, part: int) -> str | None:
+        """The attempt whose segment the committed batch used; None: none, or the batch is not committed."""
+        return (self._committed.record(seq) or {}).get(str(part))
+
+    def commit(self, seq: int, parts: int, *, retain: int = 1, epoch: int | None = None) -> None:
+        """Spark will not ask for the batches up to ``seq`` again (receiver=executor). Twice is harmless.
+
+        Args:
+            seq: the batch.
+            parts: how many parts it was planned with.
+            retain: so many of the last batches stay readable.
+            epoch: checked before the batch is committed.
+
+        Raises:
+            FencedError: of `check_epoch`.
+        """
+        self._commit(seq, parts, retain, epoch)
+
+    def commit_driver(self, seq: int, retain: int = 1, *, epoch: int | None = None) -> None:
+        """Spark will not ask for the segments up to ``seq`` again (receiver=driver). Twice is harmless.
+
+        ``retain``: so many of the last batches stay readable, whatever the number of their segments. Raises FencedError
+        of `check_epoch`.
+        """
+        self._commit(seq, None, retain, epoch)
+
+    def _commit(self, seq: int, parts: int | None, retain: int, epoch: int | None) -> None:
+        self._committed.add(seq, parts, lambda: None if epoch is None else self.check_epoch(epoch))
+        watermark, unread = self._committed.last(retain)
+        self._committed.delete_segments(unread)
+        self._until_tidy -= 1
+        if self._until_tidy < 0:
+            self._until_tidy = _TIDY_EVERY
+            self._tidy(watermark, unread, retain)
+
+    def _tidy(self, watermark: int, unread: int, retain: int) -> None:
+        """Delete what no query needs any more; what is said of batches that are retained is needed with them."""
+        for folder, last in ((ATTEMPTS, watermark), (QUARANTINE, unread)):
+            for name in self.store.list(folder):
+                if 0 <= leading_number(name) <= last:
+                    self.store.delete(f"{folder}/{name}")
+        self._committed.forget_old(retain)
+        self._uncommitted.forget_old()
+        self._epochs.forget_old()
+        self.store.clean(_TEMPORARY_AGE)
+
+    # Batches that fail
+
+    def attempts(self, seq: int) -> int:
+        """How often `count_attempt` was called for the batch."""
+        return sum(leading_number(name) == seq for name in self.store.list(ATTEMPTS))
+
+    def count_attempt(self, seq: int) -> int:
+        """Spark plans the batch once more; the number of times, this one included."""
+        number = self.attempts(seq) + 1
+        while not self.store.put_if_absent(f"{ATTEMPTS}/{batch_name(seq)}-{number:06d}", b""):
+            number += 1
+        return number
+
+    def quarantine(self, seq: int) -> None:
+        """The batch's messages are dead letters: nothing of it is read any more."""
+        self.store.put_if_absent(f"{QUARANTINE}/{batch_name(seq)}", b"")
+
+    def quarantined(self, seq: int) -> bool:
+        """Whether `quarantine` was called for the batch."""
+        return self.store.exists(f"{QUARANTINE}/{batch_name(seq)}")
+
+
+def _identity(store: SegmentStore) -> str | None:
+    found = read_json(store, IDENTITY)
+    if found is None:
+        return None
+    version, identity = found.get("v"), found.get("wal")
+    if not isinstance(version, int) or not isinstance(identity, str):
+        raise StoreError(f"{store.location}/{IDENTITY} is damaged: {found!r}; restore walLocation from a copy")
+    if version > _VERSION:
+        raise redelivery.ConfigError(
+            f"walLocation {store.location} was written by a newer redelivery (version {version}, this one reads "
+            f"{_VERSION}): install that version, or use a new walLocation and checkpointLocation"
+        )
+    return identity

@@ -1,0 +1,142 @@
+"""The names that people type for an option, and what to say of a name that is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from redelivery.model.suggestions import nearest
+from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, options_of
+
+_URL: Final = "url, such as stomp://host:61613 or amqp://host:5672"
+_SOURCE_ACKNOWLEDGES: Final = "leave it out: the source acknowledges a message when its row is durable in walLocation"
+_OWN_CONNECTIONS: Final = "leave it out: each process of Spark makes a connection of its own, with an id of its own"
+_NO_OFFSETS: Final = "leave it out: a queue has no offsets; a query goes on where its checkpoint and walLocation are"
+_ALL_COLUMNS: Final = "leave it out: every row has all columns, so select those that you want after load()"
+
+# Names without case, dots, dashes and underscores; an option's name is shown, any other text is the advice itself.
+_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    _URL: (
+        *(
+            "broker",
+            "brokers",
+            "brokerurl",
+            "brokeruri",
+            "uri",
+            "host",
+            "hosts",
+            "hostname",
+            "port",
+            "server",
+            "address",
+        ),
+        *("servers", "connection", "connectionfactory", "connectionstring", "bootstrapservers", "endpoint", "jmsurl"),
+        *("kafkabootstrapservers", "providerurl", "brokerhost", "brokerport"),
+    ),
+    "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": ("ssl", "tls", "usessl", "usetls", "sslenabled"),
+    "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
+    "dialect": ("brokertype", "provider", "vendor", "product"),
+    "destination": (
+        *("queue", "queuename", "queues", "topic", "topicname", "topics", "subscribe", "subscribepattern", "assign"),
+        *("destinationname", "destinationtype", "from", "to", "channel", "routingkey", "jmsdestination"),
+    ),
+    "username": ("login", "usr", "principal", "userid", "jmsusername"),
+    "password": ("pass", "passwd", "pwd", "passcode", "secret", "jmspassword"),
+    "selector": ("messageselector", "filter", "where", "query", "condition"),
+    "walLocation": ("wal", "walpath", "waldir", "walfolder", "log", "loglocation", "segments", "segmentlocation"),
+    "maxMessagesPerBatch": (
+        *(
+            "maxrowspertrigger",
+            "maxfilespertrigger",
+            "maxmessages",
+            "maxrecords",
+            "maxrows",
+            "batchsize",
+            "maxbatchsize",
+        ),
+        *("maxmessagespertrigger", "maxrecordsperbatch", "maxoffsets", "limit", "maxrowsperbatch", "maxpollrecords"),
+    ),
+    "maxBytesPerBatch": ("maxbytespertrigger", "maxbytes", "maxbatchbytes"),
+    "numPartitions": ("partitions", "minpartitions", "parallelism", "numtasks"),
+    "lanes": ("threads", "consumers", "concurrency", "concurrentconsumers", "maxconcurrentconsumers", "receivers"),
+    "prefetch": ("prefetchsize", "prefetchcount", "queueprefetch", "prefetchpolicy", "consumerwindowsize"),
+    "receiveTimeout": ("timeout", "polltimeout", "polltimeoutms", "kafkaconsumerpolltimeoutms", "readtimeout"),
+    "maxReconnectTime": ("connecttimeout", "connectiontimeout", "reconnect", "requesttimeout", "retrytimeout"),
+    "deadLetterQueue": ("dlq", "deadletter", "deadletteraddress", "deadletterstrategy", "deadletterqueuename"),
+    "maxRedeliveries": (
+        "maximumredeliveries",
+        "maxretries",
+        "retries",
+        "maxattempts",
+        "redeliverypolicy",
+        "redeliverypolicies",
+    ),
+    "redeliveryDelay": ("initialredeliverydelay", "retrydelay", "backoff"),
+    "badMessages": ("mode", "onerror", "errorpolicy", "columnnameofcorruptrecord"),
+    "persistent": ("deliverymode", "persistence", "durable"),
+    "ttl": ("timetolive", "expiration", "expires"),
+    "propertiesType": ("properties", "headers", "headertype"),
+    _SOURCE_ACKNOWLEDGES: (
+        "ackmode",
+        "acknowledgemode",
+        "acknowledgementmode",
+        "autoack",
+        "transacted",
+        "sessiontransacted",
+    ),
+    _OWN_CONNECTIONS: (
+        "clientid",
+        "jmsclientid",
+        "groupid",
+        "consumergroup",
+        "group",
+        "durablesubscriptionname",
+        "subscriptionname",
+    ),
+    _NO_OFFSETS: (
+        *("startingoffsets", "endingoffsets", "startingoffset", "startingtimestamp", "startingoffsetsbytimestamp"),
+        *("startingposition", "offset", "endingtimestamp", "minoffsetspertrigger"),
+    ),
+    "leave it out: the source redelivers in order": ("nonblockingredelivery",),
+    "leave it out: what goes wrong ends the query, which says why": ("exceptionlistener",),
+    "leave it out: the source looks after its connections itself": ("heartbeat", "keepalive", "closetimeout", "start"),
+    _ALL_COLUMNS: ("includeheaders", "columns", "includetimestamp"),
+    "it belongs to the query, not to the source: df.writeStream.option('checkpointLocation', …)": (
+        *("checkpointlocation", "checkpoint", "checkpointdir"),
+    ),
+}
+_BY_NAME: Final = {synonym: right for right, synonyms in _SYNONYMS.items() for synonym in synonyms}
+
+
+def unknown_name(name: str, where: str) -> str:
+    """What to say of a name that is not an option of ``where``: the right name, if there is one."""
+    here = {_plain(each): each for option in options_of(where).values() for each in _names(option)}
+    said = f"{name!r} is not an option of {where}"
+    plain = _plain(name)
+    if plain in here:  # other dashes
+        return f"{said}: write {here[plain]}"
+    advice = _BY_NAME.get(plain)
+    if advice is not None and _fits(advice, where):
+        return f"{said}: {advice if advice.startswith(('leave', 'it ')) else f'use {advice}'}"
+    for other in (READ_STREAM, READ, WRITE):
+        if plain in {_plain(each) for option in options_of(other).values() for each in _names(option)}:
+            hint = "add walLocation if that is meant" if other == READ_STREAM and where == READ else "leave it out"
+            return f"{said}, but of {other}: {hint}"
+    near = nearest(name, here.values())
+    if near:
+        return f"{said}; did you mean {near}?"
+    return f"{said}; docs/spark.md has a table of those that are"
+
+
+def _names(option: Option) -> list[str]:
+    return [each for each in (option.name, option.alias) if each]
+
+
+def _fits(advice: str, where: str) -> bool:
+    """Whether it is advice, or an option that is there."""
+    return " " in advice or advice in options_of(where)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s._-]", "", name).lower()

@@ -1,0 +1,254 @@
+"""The options of a query, checked before anything is reached: what is wrong is a ConfigError that names the option."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, Self
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import ConfigError
+from redelivery.policies.connection_url import parse_connection_url
+from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+from redelivery.spark.options.names import unknown_name
+from redelivery.spark.options.table import READ, READ_STREAM, WRITE, Option, options_of
+from redelivery.spark.options.values import shown_size
+
+_HIDDEN: Final = frozenset(("password", "storage_options"))  # file systems are given their keys in the latter
+_SPARK: Final = frozenset(("checkpointlocation", "queryname"))  # a streaming write passes Spark's own options too
+_ORDERED: Final = (  # the first may not be more than the second
+    ("segmentRows", "maxMessagesPerBatch"),
+    ("segmentRows", "maxPendingRows"),
+    ("segmentBytes", "maxBytesPerBatch"),
+    ("segmentBytes", "maxPendingBytes"),
+    ("numPartitions", "maxMessagesPerBatch"),
+    ("receiveTimeout", "maxReceiveTime"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Options:
+    """What all three have. Pickled to executors; no password is in the repr."""
+
+    url: str
+    username: str | None
+    password: str | None
+    dialect: str
+
+    @property
+    def masked_url(self) -> str:
+        """The URL, without a password."""
+        return parse_connection_url(self.url).masked
+
+    def __repr__(self) -> str:
+        shown = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "url":
+                value = self.masked_url
+            elif each.name in _HIDDEN and value:
+                value = "****"
+            shown.append(f"{each.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BrowseOptions(_Options):
+    """Of ``spark.read``."""
+
+    destination: Destination
+    selector: str | None
+    properties_type: Literal["string", "variant"]
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Self:
+        """From Spark's options. Raises ConfigError."""
+        return cls(**_Given(READ, options).values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SinkOptions(_Options):
+    """Of ``df.write`` and ``df.writeStream``. ``ttl``: seconds, 0 for never; ``max_reconnect_time``: seconds.
+
+    ``destination``: None where a column must name it.
+    """
+
+    destination: Destination | None
+    persistent: bool
+    priority: int
+    ttl: float
+    job_id: str | None
+    dedupe: bool
+    max_reconnect_time: float
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Self:
+        """From Spark's options. Raises ConfigError."""
+        given = _Given(WRITE, {name: value for name, value in options.items() if name.lower() not in _SPARK})
+        if "jobId" in given and not given.values["dedupe"]:
+            raise ConfigError("jobId has no effect with dedupe=false: it is a part of the id for duplicate detection")
+        return cls(**given.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SourceOptions(_Options):
+    """Of ``spark.readStream``; every duration in seconds.
+
+    ``dead_letter_queue``: a queue's name, None for the broker's own (copies: ``ActiveMQ.DLQ``).
+    ``available_now_max_time``: None for no limit. ``max_redeliveries``: -1 for no limit.
+    """
+
+    destination: Destination
+    selector: str | None
+    properties_type: Literal["string", "variant"]
+    wal_location: str
+    storage_options: dict[str, Any] | None
+    receiver: Literal["driver", "executor"]
+    lanes: int
+    num_partitions: int
+    max_messages_per_batch: int
+    max_bytes_per_batch: int
+    segment_bytes: int
+    max_pending_bytes: int
+    segment_rows: int
+    max_pending_rows: int
+    linger: float
+    receive_timeout: float
+    max_receive_time: float
+    poll_interval: float
+    prefetch: int
+    ack_chunk: int
+    compression: Literal["zstd", "lz4", "none"]
+    dedupe: Literal["inDoubt", "off"]
+    dedupe_window: float
+    retain_batches: int
+    fail_on_data_loss: bool
+    available_now_idle: float
+    available_now_max_time: float | None
+    bad_messages: Literal["fail", "deadLetter", "permissive", "drop"]
+    converter: str | None
+    dead_letter_queue: str | None
+    max_redeliveries: int
+    redelivery_delay: float
+    max_batch_attempts: int
+    on_batch_failure: Literal["fail", "deadLetter"]
+    max_reconnect_time: float
+
+    @property
+    def errors(self) -> bool:
+        """Whether rows have the column ``_error``."""
+        return self.bad_messages == "permissive"
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Self:
+        """From Spark's options. Raises ConfigError."""
+        given = _Given(READ_STREAM, options)
+        values = given.values
+        if "segmentRows" not in given:
+            # only what was asked for can contradict
+            least = min(values["max_messages_per_batch"], values["max_pending_rows"])
+            values["segment_rows"] = min(values["segment_rows"], least)
+        if "segmentBytes" not in given:
+            least = min(values["max_bytes_per_batch"], values["max_pending_bytes"])
+            values["segment_bytes"] = min(values["segment_bytes"], least)
+        if "maxPendingRows" not in given:
+            values["max_pending_rows"] = max(values["max_pending_rows"], values["max_messages_per_batch"])
+        if "badMessages" not in given and values["destination"] == _dead_letters(values["dead_letter_queue"]):
+            values["bad_messages"] = "fail"  # its own dead letters would come back to it for ever
+        found = cls(**values)
+        _check_source(found, given)
+        return found
+
+
+class _Given:
+    """The options that were given: names looked up, values parsed; ``values`` by field, with the defaults."""
+
+    def __init__(self, where: str, options: Mapping[str, str]) -> None:
+        self._table = options_of(where)
+        self._texts: dict[str, str] = {}
+        self._names: dict[str, str] = {}  # as it was given, alias or not
+        known = {
+            name.lower(): option for option in self._table.values() for name in (option.name, option.alias) if name
+        }
+        for name, text in options.items():
+            option = known.get(name.lower())
+            if option is None:
+                raise ConfigError(unknown_name(name, where))
+            self._take(option, name, text)
+        missing = [option for option in self._table.values() if where in option.required and option.name not in self]
+        if missing:
+            raise ConfigError(f"{missing[0].name} is missing: {missing[0].meaning}")
+        self.values: dict[str, Any] = {option.field: self._parsed(option) for option in self._table.values()}
+        self._check_login()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._texts
+
+    def _take(self, option: Option, name: str, text: str) -> None:
+        if not isinstance(text, str):
+            raise ConfigError(f"{option.name} must be a str, not {type(text).__name__}")
+        shown = option.alias if option.alias and name.lower() == option.alias.lower() else option.name
+        before = self._texts.get(option.name)
+        if before is not None and before != text:
+            raise ConfigError(
+                f"{shown}={text!r} and {self._names[option.name]}={before!r} are the same option: give one of them"
+            )
+        self._texts[option.name], self._names[option.name] = text, shown
+
+    def _parsed(self, option: Option) -> Any:
+        text = self._texts.get(option.name, option.default)
+        return None if text is None else option.parse(self._names.get(option.name, option.name), text)
+
+    def _check_login(self) -> None:
+        url = parse_connection_url(self.values["url"])
+        for name, there in (("username", url.username), ("password", url.password)):
+            if name in self and there is not None:
+                raise ConfigError(f"{name} is given twice, as an option and in the url: leave one of them out")
+        if "password" in self and "username" not in self and url.username is None:
+            raise ConfigError("password is given without username: add the option username")
+
+
+def _check_source(options: SourceOptions, given: _Given) -> None:
+    """What contradicts what. Raises ConfigError."""
+    table = options_of(READ_STREAM)
+    for option in table.values():
+        if option.name in given and option.receiver not in (None, options.receiver):
+            instead = f"use {option.like}, or " if option.like else ""
+            raise ConfigError(
+                f"{option.name} is for receiver={option.receiver}, and has no effect with receiver={options.receiver}: "
+                f"{instead}leave it out"
+            )
+    for small, large in _ORDERED:
+        left, right = (getattr(options, table[name].field) for name in (small, large))
+        if left > right and table[small].receiver in (None, options.receiver):
+            left, right = (shown_size(each) if "Bytes" in small else each for each in (left, right))
+            raise ConfigError(f"{small}={left} is more than {large}={right}: lower it, or raise {large}")
+    if options.storage_options is not None and options.wal_location.startswith(("/", "file:")):
+        raise ConfigError(
+            f"storageOptions has no effect with walLocation={options.wal_location!r}, a local folder: leave it out"
+        )
+    if options.dedupe == "off" and "dedupeWindow" in given:
+        raise ConfigError("dedupeWindow has no effect with dedupe=off: leave it out, or use dedupe=inDoubt")
+    if options.on_batch_failure == "deadLetter" and not options.max_batch_attempts:
+        raise ConfigError("onBatchFailure=deadLetter needs maxBatchAttempts, such as 3: after how many tries?")
+    _check_dead_letters(options, given)
+
+
+def _check_dead_letters(options: SourceOptions, given: _Given) -> None:
+    in_url = parse_connection_url(options.url).redelivery_policy is not None
+    for name in ("maxRedeliveries", "redeliveryDelay"):
+        if in_url and name in given:
+            raise ConfigError(f"{name} contradicts jms.redeliveryPolicy.* in the url: leave one of them out")
+    queue = _dead_letters(options.dead_letter_queue)
+    if options.destination != queue:
+        return
+    for name, value in (("badMessages", options.bad_messages), ("onBatchFailure", options.on_batch_failure)):
+        if value == "deadLetter" and name in given:
+            raise ConfigError(
+                f"{name}=deadLetter would send messages of destination={str(queue)!r} back to it for ever: "
+                f"set deadLetterQueue to another queue, or {name} to another value"
+            )
+
+
+def _dead_letters(name: str | None) -> Queue:
+    return Queue(name or DEFAULT_DEAD_LETTER_QUEUE)

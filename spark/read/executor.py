@@ -1,0 +1,210 @@
+"""`receiver=executor`: each task receives its share of the batch itself, makes it a segment, and reads that.
+
+For more messages than one process can receive, and for more than one host. The order of messages is kept within a
+partition only. What a task has received is nobody's row before it is published, and what is published is read by every
+other attempt: a retry, a second action and a restart see the same rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import InputPartition
+
+from redelivery.spark.log.damage import survey_batch
+from redelivery.spark.log.segments import segment_rows
+from redelivery.spark.log.store.interface import DamagedError, Tombstone
+from redelivery.spark.log.wal import SegmentName, Wal
+from redelivery.spark.read.attempts import count_attempt
+from redelivery.spark.read.inspect.probe import Probe
+from redelivery.spark.read.offsets import ExecutorOffset, parse_offset
+from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
+from redelivery.spark.read.receiving.received_batch import Pause, ReceivedBatch, empty_batch
+from redelivery.spark.read.stream import JmsStreamReader, row_limit
+from redelivery.spark.rows.digests import Key
+from redelivery.transports.wire.clock import monotonic
+
+log = logging.getLogger(__name__)
+
+_FIRST: Final = 0.25  # seconds for a first message: the question for work has seen one
+_MOMENT: Final = 0.02  # seconds without a message after which a queue has nothing more for now
+
+
+@dataclass(slots=True)
+class SharePartition(InputPartition):
+    """One task's share: ``quota`` messages at most, kept as the segment ``seq``-``part``, one of ``parts``."""
+
+    seq: int
+    part: int
+    parts: int
+    quota: int
+    wal: str
+    epoch: int
+
+
+class ExecutorStreamReader(JmsStreamReader):
+    """See the module. The plan of a batch stands in its offset, so that a restart with other options repeats it."""
+
+    _probe: Probe | None = None
+    _surveyed, _parts = 0, 0  # the last batch that was looked for, and how many parts it had
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Behind the last batch that was committed."""
+        _ = self.epoch  # from here on no other query commits
+        return ExecutorOffset(self.wal.identity, self.wal.watermark(), 0, 0).json()
+
+    def latestOffset(self, start: Mapping[str, Any], limit: object = None) -> dict[str, Any]:
+        """The plan of one more batch when there is something to receive, `pollInterval` after the call at the latest.
+
+        Where the broker cannot browse it cannot be asked, and a batch is planned each `pollInterval`, perhaps for
+        nothing.
+
+        Raises:
+            DataLossError: a segment that is to be read is gone or damaged, and `failOnDataLoss` is true.
+            ConnectError: the broker was away for longer than `maxReconnectTime`.
+            ConfigError: the checkpoint belongs to other segments than `walLocation` has.
+        """
+        offset = self._own(start)
+        idle = self._probe is not None and self._came_to_nothing(offset)  # a batch of an earlier run says nothing
+        if self.deadline is not None and (monotonic() >= self.deadline or idle):
+            return dict(start)
+        if self._probe is None:
+            self._probe = Probe(self.options)
+            _ = self.epoch  # a query that has used these segments before is fenced from here on
+        unread = self._unread(offset.seq + 1)
+        wait = self.options.poll_interval if self.deadline is None else self.options.available_now_idle
+        if not unread and not self._probe.ready(wait, quiet=self._came_to_nothing(offset)):
+            return dict(start)
+        most = min(row_limit(limit), self.options.max_messages_per_batch)
+        parts = max(min(self.options.num_partitions, most), unread)
+        return ExecutorOffset(self.wal.identity, offset.seq + 1, parts, max(most, parts)).json()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """What the query's progress shows as the source's latest offset."""
+        if self._probe is None:
+            return None
+        return {"v": 1, "wal": self.wal.identity, **self._probe.report(), "lostSegments": self.lost}
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[SharePartition]:
+        """As the offset says. Raises BatchFailedError after `maxBatchAttempts`."""
+        first, last = self._own(start), self._own(end)
+        if first.seq == last.seq:
+            return []
+        if first.parts and self.wal.watermark() < first.seq:  # Spark does not repeat a commit that died
+            self.wal.commit(first.seq, first.parts, retain=self.options.retain_batches, epoch=self.epoch)
+        count_attempt(self.wal, self.options, first.seq + 1, last.seq)
+        share, more = divmod(last.max, last.parts)
+        return [
+            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch)
+            for part in range(last.parts)
+        ]
+
+    def read(self, partition: SharePartition) -> Iterator[Any]:
+        """Receive, unless another attempt has; then the rows of the segment.
+
+        Raises:
+            FencedError: the batch was committed without this attempt, whose messages are released.
+            JMSError: the broker, or the store, fails.
+        """
+        self.attach(partition.wal)
+        if not self.wal.quarantined(partition.seq) and self._is_free(partition):
+            self._receive(partition)
+        yield from self.segment(partition.seq, partition.part)
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """Nothing up to ``end`` is asked for again. Raises FencedError if another query uses the same walLocation."""
+        offset = self._own(end)
+        self.wal.commit(offset.seq, offset.parts, retain=self.options.retain_batches, epoch=self.epoch)
+
+    def stop(self) -> None:
+        """Close what asks the broker. Twice is harmless."""
+        probe, self._probe = self._probe, None
+        if probe is not None:
+            probe.close()
+        self.leave()
+
+    def _own(self, offset: Mapping[str, Any]) -> ExecutorOffset:
+        parsed = parse_offset(offset, "executor")
+        assert isinstance(parsed, ExecutorOffset)
+        self.wal.check_offset(parsed.wal)
+        return parsed
+
+    def _came_to_nothing(self, offset: ExecutorOffset) -> bool:
+        """Whether the batch that ends there had no rows, as far as is known."""
+        try:
+            readers = [self.wal.reader(offset.seq, part) for part in range(offset.parts)]
+        except (Tombstone, DamagedError):  # of a task that was never run, or unknown: there may be more
+            return False
+        return bool(readers) and all(reader is not None and segment_rows(reader) == 0 for reader in readers)
+
+    def _unread(self, seq: int) -> int:
+        """The parts that a query before this one has published for a batch that it never planned: this one reads them.
+
+        Raises:
+            DataLossError: some of it is gone or damaged, and `failOnDataLoss` is true.
+        """
+        if self._surveyed == seq:
+            return self._parts
+        survey = survey_batch(self.wal, seq)
+        self.report_loss(survey.lost)
+        self._surveyed, self._parts = seq, max([0, *(part + 1 for part in (*survey.found, *survey.lost))])
+        return self._parts
+
+    def _is_free(self, share: SharePartition) -> bool:
+        """Whether nobody has published this part. What is wrong with one that is there is reported when it is read."""
+        try:
+            if self.wal.reader(share.seq, share.part) is not None:
+                return False
+        except (DamagedError, Tombstone):
+            return False
+        return not self.wal.confirmed(SegmentName(share.seq, share.part).key)
+
+    def _receive(self, share: SharePartition) -> None:
+        wal, options = self.wal, self.options
+        wal.check_epoch(share.epoch)
+        context = TaskContext.get()
+        # a message that kills the task must not take the same neighbours with it each time
+        quota = max(1, share.quota >> min(context.attemptNumber() if context is not None else 0, 30))
+        size = min(options.segment_bytes, min(options.max_bytes_per_batch, options.max_pending_bytes) // share.parts)
+        settings = replace(options, prefetch=min(options.prefetch, quota))
+        with BatchReceiver(settings, _SegmentsInDoubt(wal, share), prefetch=settings.prefetch) as receiver:
+            batch = receiver.receive(quota, size, self._pause, first=max(_FIRST, options.receive_timeout))
+            self._keep(receiver, share, batch)
+
+    def _keep(self, receiver: BatchReceiver, share: SharePartition, batch: ReceivedBatch | None) -> None:
+        wal = self.wal
+        made = batch or empty_batch(self.options)
+        if not wal.publish(share.seq, share.part, made.data):
+            log.info(
+                "segment %d-%d: another attempt was first; the messages of this one are released", share.seq, share.part
+            )
+            return
+        made.release()
+        wal.check_epoch(share.epoch)  # no withdrawal: the newer query may have found and planned it
+        wal.check_published(share.seq, share.part, made.attempt)
+        if batch is None or receiver.confirm():
+            wal.confirm(share.seq, share.part)
+
+    def _pause(self) -> Pause:
+        """A backlog is received for `maxReceiveTime`, a trickle for `receiveTimeout`, so that Spark gets its rows."""
+        return Pause(_MOMENT, self.options.max_receive_time, least=self.options.receive_timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class _SegmentsInDoubt:
+    """What a task asks; see `redelivery.spark.read.receiving.duplicates.SegmentsInDoubt`."""
+
+    wal: Wal
+    share: SharePartition
+
+    def in_doubt(self) -> Mapping[str, Sequence[Key]]:
+        """Of other tasks and batches."""
+        return {name: each.keys for name, each in self.wal.in_doubt(self.share.seq, self.share.parts).items()}
+
+    def confirmed(self, name: str) -> bool:
+        """Whether it has its mark."""
+        return self.wal.confirmed(name)

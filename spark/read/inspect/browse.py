@@ -1,0 +1,67 @@
+"""`spark.read`: what a queue holds, as rows; nothing is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+import redelivery
+from redelivery.model.errors import MessageFormatError
+from redelivery.spark.options.query import BrowseOptions
+from redelivery.spark.rows.columns import Columns
+
+_ROWS: Final = 10_000  # of a batch
+_BYTES: Final = 64 << 20  # of bodies, at which a batch ends before
+
+
+class BrowseReader(DataSourceReader):
+    """Looks at the queue anew for every action of Spark, in one task: a browse cannot be shared out."""
+
+    def __init__(self, options: BrowseOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One; the broker is asked first, so that the driver says why it cannot be done.
+
+        Raises:
+            UnsupportedError: the broker cannot browse, or has no selectors.
+            ConnectError, SecurityError, InvalidDestinationError: as when messages are consumed.
+        """
+        with self._browser():
+            return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002  # there is one
+        """The rows, as Arrow batches.
+
+        Raises:
+            MessageFormatError: a message cannot be a row; the text names it.
+            JMSError: as `partitions`; the broker refuses the selector; or the connection was lost.
+        """
+        columns = Columns(self.options.properties_type)
+        with self._browser() as browser:
+            for message in browser:
+                try:
+                    columns.add(message)
+                except MessageFormatError as error:
+                    raise MessageFormatError(
+                        f"message {message.message_id} of {browser.queue} cannot be a row: {error}"
+                    ) from error
+                if len(columns) >= _ROWS or columns.size >= _BYTES:
+                    yield from columns.batches(_ROWS)
+                    columns.clear()
+        yield from columns.batches(_ROWS)
+
+    @contextmanager
+    def _browser(self) -> Iterator[redelivery.QueueBrowser]:
+        options = self.options
+        with (
+            redelivery.connect(
+                options.url, username=options.username, password=options.password, dialect=options.dialect, start=False
+            ) as connection,
+            connection.session() as session,
+            session.browser(options.destination, selector=options.selector) as browser,
+        ):
+            yield browser

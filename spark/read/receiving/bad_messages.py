@@ -1,0 +1,61 @@
+"""What becomes of a message that cannot be made a row (`badMessages`), and the dead letters of the source."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from redelivery.client.sync.producer import Producer
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import JMSError
+from redelivery.model.messages import Message
+from redelivery.model.times import to_epoch_ms
+from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
+from redelivery.policies.dead_letters import DeadLetterStrategy, Decision, Facts
+
+log = logging.getLogger(__name__)
+
+
+class BadMessageError(JMSError):
+    """A message cannot be made a row and `badMessages` is ``fail``: the query fails, the message stays on its queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedStrategy(DeadLetterStrategy):
+    """Another strategy that says when it is asked: a message's redeliveries are exhausted, or it has expired."""
+
+    strategy: DeadLetterStrategy
+    asked: Callable[[], None]
+
+    def _place(self, facts: Facts) -> Decision:
+        self.asked()
+        return self.strategy._place(facts)
+
+
+def dead_letter(producer: Producer, message: Message, queue: str, cause: str) -> None:
+    """Send a copy of ``message`` to the dead-letter queue, as part of the session's transaction if it has one.
+
+    It says what a session's own dead letters say: the cause, the origin, the count of deliveries.
+    """
+    origin = message.destination
+    assert origin is not None, "a received message has a destination"
+    log.warning("%s: %s is dead-lettered to %s: %s", origin, message.message_id, queue, cause)
+    send_dead_letter(producer, message.copy(), Queue(queue), message, origin, cause)
+
+
+def send_dead_letter(
+    producer: Producer, copy: Message, queue: Queue, message: Message, origin: Destination, cause: str
+) -> None:
+    """``copy``, with the properties of a dead letter; the origin's headers are those of ``message``."""
+    copy.properties = copy_properties(
+        message.properties,
+        dead_letter_properties(
+            cause,
+            origin,
+            to_epoch_ms(message.expiration) or 0,
+            message.delivery_count,
+            persistent=message.persistent,
+        ),
+    )
+    producer.send(copy, queue, persistent=True, priority=message.priority)

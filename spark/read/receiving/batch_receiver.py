@@ -1,0 +1,276 @@
+"""One transacted session of the source, that batches a segment at a time; it is made anew when its connection is lost.
+
+A batch is received, encoded and stays unacknowledged; the caller makes it durable and then calls `confirm`.
+A connection that is lost before that discards it: the broker redelivers it. Where the broker has no transactions
+(RabbitMQ over AMQP) the session is one of CLIENT mode, and `confirm` acknowledges.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+from collections import Counter, deque
+from types import TracebackType
+from typing import Final, Self
+
+import redelivery
+from redelivery.model.errors import ConfigError, InDoubtError, TransactionRolledBackError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.policies.dead_letters import (
+    DEFAULT_DEAD_LETTER_QUEUE,
+    BrokerDeadLetterStrategy,
+    SharedDeadLetterStrategy,
+)
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.options.reconnect import LOST, factory, persist
+from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
+from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
+from redelivery.spark.read.receiving.received_batch import BatchBuilder, Pace, ReceivedBatch
+from redelivery.spark.rows.columns import Converter
+from redelivery.transports.wire.clock import monotonic
+
+log = logging.getLogger(__name__)
+
+_WAIT: Final = 0.25  # seconds for a first message, after which `receive` returns None
+_LOOK: Final = 0.05  # seconds after which `pace` is asked again
+_PORTION: Final = 64  # a message that has not arrived yet may take this part of a segment
+_MAYBE_DONE: Final = (InDoubtError, TransactionRolledBackError, *LOST)
+
+
+class BatchReceiver:
+    """The session. One thread at a time.
+
+    Args:
+        in_doubt: the segments whose messages the broker may redeliver.
+        prefetch: the consumer's window, in messages.
+        stopped: set when nobody wants the messages any more, which ends every wait.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        in_doubt: SegmentsInDoubt,
+        *,
+        prefetch: int,
+        stopped: threading.Event | None = None,
+    ) -> None:
+        self._options = options
+        self._prefetch = prefetch
+        self._stopped = stopped or threading.Event()
+        self._duplicates = Duplicates(in_doubt, self._stopped) if options.dedupe == "inDoubt" else None
+        self._builder = BatchBuilder(options, load_converter(options.converter), self._duplicates)
+        self._connection: redelivery.Connection | None = None
+        self._limits: deque[int] = deque()  # of the next batches, so that a message that fails stands alone
+        self.counts: Counter[str] = Counter()  # deadLetters, dropped, duplicates, reconnects
+
+    def receive(self, rows: int, size: int, pace: Pace, *, first: float = _WAIT) -> ReceivedBatch | None:
+        """Receive messages.
+
+        Args:
+            rows: at most so many.
+            size: until their rows have about so many bytes; one that is larger stands alone.
+            pace: when to wait no longer for more of them.
+            first: seconds to wait for the first one.
+
+        Returns:
+            None when nothing came, or the connection was lost and made anew.
+
+        Raises:
+            ConnectError: the connection was lost and could not be made anew within `maxReconnectTime`.
+            BadMessageError: see `badMessages`.
+            JMSError: the broker refuses the consumer.
+        """
+        self._open()
+        try:
+            received = self._receive(self._limits[0] if self._limits else rows, size, pace, first)
+        except LOST as error:
+            log.warning("the connection was lost, what was not committed is redelivered: %s", error)
+            self.close()
+            return None
+        if received == 0:
+            return None
+        self.counts["received"] += received
+        batch = self._builder.finish(received)
+        self.counts["duplicates"] += batch.duplicates
+        return batch
+
+    def confirm(self) -> bool:
+        """Acknowledge what the last batch received, and commit the dead letters that it sent.
+
+        Returns:
+            False when it is not known: the connection was lost, or the broker refused. The broker may redeliver it.
+        """
+        if self._limits:
+            self._limits.popleft()
+        try:
+            if self._session.transacted:
+                self._session.commit()
+            else:
+                self._session.acknowledge()
+        except _MAYBE_DONE as error:
+            log.warning(
+                "the commit of a segment is in doubt, its messages are dropped if they are redelivered: %s", error
+            )
+            self.counts["inDoubt"] += 1
+            self.close()
+            return False
+        if self._duplicates is not None:
+            self._duplicates.committed()
+        return True
+
+    def close(self) -> None:
+        """Release what is not confirmed."""
+        connection, self._connection = self._connection, None
+        self._builder.clear()
+        self._limits.clear()
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        if self._connection is not None:
+            return
+        options = self._options
+        strategy = (
+            BrokerDeadLetterStrategy()
+            if options.dead_letter_queue is None
+            else SharedDeadLetterStrategy(dead_letter_queue=options.dead_letter_queue)
+        )
+        made = factory(
+            options,
+            redelivery_policy=policy(options),
+            dead_letter_strategy=CountedStrategy(strategy, self._count_dead_letter),
+            prefetch=self._prefetch,
+        )
+        persist(lambda: self._begin(made), made, options.max_reconnect_time, self._stopped)
+
+    def _begin(self, made: redelivery.ConnectionFactory) -> None:
+        options = self._options
+        connection = made.create_connection()
+        try:
+            transactions = connection.metadata.capabilities.transactions
+            self._session = connection.session(AckMode.TRANSACTED if transactions else AckMode.CLIENT)
+            self._consumer = self._session.consumer(options.destination, selector=options.selector)
+            self._producer = self._session.producer()
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        self.counts["connections"] += 1
+
+    def _receive(self, rows: int, size: int, pace: Pace, first: float) -> int:
+        """How many messages came; those that can be rows are in the builder."""
+        self._builder.clear()
+        message = self._consumer.receive(timeout=first)
+        messages = [] if message is None else [message]
+        received, largest, began = 0, 0, monotonic()
+        while messages:
+            for message in messages:
+                before = self._builder.size
+                if not self._take(message, received):
+                    return 0
+                received += 1
+                largest = max(largest, self._builder.size - before)
+                self._builder.spill()
+            room = size - self._builder.size
+            if received >= rows or room <= 0 or self._stopped.is_set():
+                break
+            if room < largest:
+                break
+            # what comes next may be larger than all before: few at a time at the beginning, and near the end
+            most = min(self._options.ack_chunk, rows - received, received, room // max(largest, size // _PORTION, 1))
+            messages = self._more(max(1, most), began, pace)
+        return received
+
+    def _more(self, most: int, began: float, pace: Pace) -> list[Message]:
+        """Some more messages; none when it is time to end."""
+        since = now = monotonic()
+        while not self._stopped.is_set():
+            left = pace().end(began, since) - now
+            if left <= 0:
+                break
+            messages = self._consumer.receive_many(most, min(left, _LOOK))
+            if messages:
+                return messages
+            now = monotonic()
+        return []
+
+    def _take(self, message: Message, before: int) -> bool:
+        """Make a row of it, or what `badMessages` says. False: all was rolled back, and is redelivered.
+
+        ``before``: how many of this transaction came before it.
+        """
+        try:
+            self._builder.columns.add(message)
+        except Exception as error:  # the application's converter may raise anything
+            cause = f"{type(error).__name__}: {error}"
+            match self._options.bad_messages:
+                case "fail":
+                    text = f"{message.message_id} of {message.destination} cannot be made a row: {cause}"
+                    raise BadMessageError(f"{text} (badMessages=fail)") from error
+                case "drop":
+                    log.warning("%s is dropped: %s", message.message_id, cause)
+                    self.counts["dropped"] += 1
+                case "permissive":
+                    self._builder.columns.add_error(message, cause)
+                case _ if self._consumer.redelivery_policy.maximum_redeliveries > 0:
+                    self._redeliver(before, error)
+                    return False
+                case _:
+                    dead_letter(
+                        self._producer, message, self._options.dead_letter_queue or DEFAULT_DEAD_LETTER_QUEUE, cause
+                    )
+                    self._count_dead_letter()
+        return True
+
+    def _redeliver(self, before: int, error: Exception) -> None:
+        """Have it redelivered by the session's policy, which dead-letters it in the end.
+
+        Next time what came before it is one transaction, and it is another: only its own redelivery is counted.
+        """
+        self._limits = deque([before, 1] if before else [1])
+        if self._session.transacted:
+            self._session.rollback(error)
+        else:
+            self._session.recover(error)
+        self._builder.clear()
+
+    def _count_dead_letter(self) -> None:
+        self.counts["deadLetters"] += 1
+
+
+def policy(options: SourceOptions) -> RedeliveryPolicy | None:
+    """Without a limit unless there is one: a job that is restarted must not dead-letter what it never looked at.
+
+    None: the URL has a policy of its own.
+    """
+    if "jms.redeliveryPolicy." in options.url:
+        return None
+    delay = options.redelivery_delay
+    return RedeliveryPolicy(
+        maximum_redeliveries=options.max_redeliveries, initial_redelivery_delay=delay, redelivery_delay=delay
+    )
+
+
+def load_converter(path: str | None) -> Converter | None:
+    """The function that ``module:function`` names. Raises ConfigError if there is none."""
+    if path is None:
+        return None
+    module, _, name = path.partition(":")
+    try:
+        found: Converter = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"converter={path!r} cannot be imported: {error}. The module must be installed where the source receives"
+        ) from error
+    return found

@@ -1,0 +1,103 @@
+"""Which of the messages that arrive are in a segment already.
+
+A message is dropped if one with its id and digest is in a segment whose session may not have committed; without an
+id its digest alone has to agree. Equal messages are counted: of three of which one is in such a segment one is
+dropped, until that one is known to be gone from the broker. What a release before this one has written down has no
+digest, and is known by its id.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from redelivery.spark.rows.digests import Key
+from redelivery.transports.wire.clock import monotonic
+
+PATIENCE: Final = 1.0  # seconds; a session that lives has marked its segment by then
+_LOOK: Final = 0.02
+
+
+class SegmentsInDoubt(Protocol):
+    """The segments whose messages may be redelivered."""
+
+    def in_doubt(self) -> Mapping[str, Sequence[Key]]:
+        """The keys of each, by its name. Ask after the messages that are looked up have arrived."""
+
+    def confirmed(self, name: str) -> bool:
+        """Whether its session is known by now to have committed."""
+
+
+class Duplicates:
+    """Of one session, in one thread.
+
+    Args:
+        known: the segments.
+        stopped: set when nobody wants the messages any more.
+        patience: seconds that a segment of somebody else is given until it is marked.
+    """
+
+    def __init__(self, known: SegmentsInDoubt, stopped: threading.Event, patience: float = PATIENCE) -> None:
+        self._known = known
+        self._stopped = stopped
+        self._patience = patience
+        self._waited: set[str] = set()  # for these segments
+        self._dropped: Counter[Key] = Counter()  # in this transaction
+        self._gone: Counter[Key] = Counter()  # dropped, and no longer at the broker
+
+    def places(self, keys: Sequence[Key]) -> list[int]:
+        """Of the keys, those to drop."""
+        segments = self._known.in_doubt()
+        if not segments:
+            return []
+        places = self._matches(keys, segments)
+        if places and self._settle(segments, {self._as_known(keys[place], segments) for place in places}):
+            places = self._matches(keys, self._known.in_doubt())
+        self._dropped.update(keys[place] for place in places)
+        return places
+
+    def committed(self) -> None:
+        """What was dropped in this transaction will not be redelivered."""
+        self._gone += self._dropped
+        self._dropped.clear()
+
+    def rolled_back(self) -> None:
+        """It will be, or may be."""
+        self._dropped.clear()
+
+    def _matches(self, keys: Sequence[Key], segments: Mapping[str, Sequence[Key]]) -> list[int]:
+        left = Counter(key for each in segments.values() for key in each)
+        self._gone &= left  # what no segment has any more is forgotten
+        left -= self._gone
+        left -= self._dropped
+        places = []
+        for place, key in enumerate(keys):
+            for known in (key, (key[0], None)):
+                if left[known] > 0:
+                    left[known] -= 1
+                    places.append(place)
+                    break
+        return places
+
+    @staticmethod
+    def _as_known(key: Key, segments: Mapping[str, Sequence[Key]]) -> Key:
+        return key if any(key in each for each in segments.values()) else (key[0], None)
+
+    def _settle(self, segments: Mapping[str, Sequence[Key]], wanted: set[Key]) -> bool:
+        """Whether one of the segments that have a wanted key turned out to be committed.
+
+        Another task or lane publishes, commits and then marks. An equal message that arrives in between is a new one.
+        """
+        open_ = [name for name, keys in segments.items() if name not in self._waited and not wanted.isdisjoint(keys)]
+        until = monotonic() + self._patience
+        settled = False
+        while open_:
+            done = [name for name in open_ if self._known.confirmed(name)]
+            settled = settled or bool(done)
+            open_ = [name for name in open_ if name not in done]
+            if not open_ or monotonic() >= until or self._stopped.wait(_LOOK):
+                break
+        self._waited.update(open_)
+        return settled

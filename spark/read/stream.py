@@ -1,0 +1,139 @@
+"""What both receivers share: the segments, the epoch, AvailableNow, and how a segment becomes rows."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+
+from redelivery.spark.log.claims import Claim
+from redelivery.spark.log.damage import DataLossError, loss
+from redelivery.spark.log.segments import segment_attempt, segment_batches
+from redelivery.spark.log.store.interface import DamagedError, Tombstone
+from redelivery.spark.log.store.opening import open_store
+from redelivery.spark.log.wal import SegmentName, Wal
+from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.rows.check import check_segment
+from redelivery.transports.wire.clock import monotonic
+
+__all__ = ["DataLossError", "JmsStreamReader", "row_limit"]
+
+log = logging.getLogger(__name__)
+
+_RUNNER = "python_streaming_source_runner"
+
+
+class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The common part. It is pickled: what is open is made anew where it is used."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self.deadline: float | None = None  # of AvailableNow, by the monotonic clock
+        self.lost = 0  # segments that were gone or damaged, and left out
+        if _is_runner():
+            signal.signal(signal.SIGTERM, _end)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"options": self.options, "deadline": None, "lost": 0}
+
+    @cached_property
+    def wal(self) -> Wal:
+        """The segments. Raises StoreError where the place cannot hold them."""
+        return Wal.open(
+            open_store(self.options.wal_location, self.options.storage_options),
+            check=_is_runner(),
+            dedupe_window=self.options.dedupe_window,
+        )
+
+    def attach(self, identity: str) -> None:
+        """Use the log that the driver has opened. Raises ConfigError where this host sees another one, or none."""
+        if "wal" not in self.__dict__:
+            store = open_store(self.options.wal_location, self.options.storage_options)
+            self.__dict__["wal"] = Wal.attach(store, identity, dedupe_window=self.options.dedupe_window)
+
+    @cached_property
+    def epoch(self) -> int:
+        """This query's turn with `walLocation`: a query that has had an earlier one is fenced.
+
+        Raises:
+            IllegalStateError: another query on this host has the turn, and lives.
+        """
+        return self.wal.take_turn(Claim.of_this_process())
+
+    def leave(self) -> None:
+        """The query ends: the next one need not wait for us."""
+        if "epoch" in self.__dict__:
+            self.wal.leave(self.__dict__.pop("epoch"))
+
+    def getDefaultReadLimit(self) -> ReadMaxRows:
+        """`maxMessagesPerBatch`."""
+        return ReadMaxRows(self.options.max_messages_per_batch)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """From now on the end is where the queue is empty, or where `availableNowMaxTime` has passed."""
+        limit = self.options.available_now_max_time
+        self.deadline = float("inf") if limit is None else monotonic() + limit
+
+    def segment(self, seq: int, part: int) -> Iterator[Any]:
+        """The rows of one segment as Arrow batches; nothing of one that is quarantined.
+
+        Raises:
+            DataLossError: it is gone or damaged, and `failOnDataLoss` is true.
+            ConfigError: it was received with other columns.
+            Tombstone: the batch was committed without it.
+        """
+        if self.wal.quarantined(seq):
+            return
+        name = SegmentName(seq, part)
+        try:
+            reader = self.wal.reader(seq, part)
+            if reader is not None:
+                segment_attempt(reader)  # raises where it is not a segment
+                check_segment(reader, f"segment {seq}-{part}", self.options)
+                yield from segment_batches(reader)
+                return
+            problem = "is gone"
+        except DamagedError as error:
+            problem = f"is damaged ({error})"
+        except Tombstone:
+            parts = self.options.receiver == "executor"
+            if parts and not self.wal.confirmed(name.key) and self.wal.watermark() >= seq:
+                raise
+            problem = "is empty"
+        self.report_loss({seq: f"{self.wal.store.location}/{name.data} {problem}"})
+
+    def report_loss(self, lost: Mapping[int, str]) -> None:
+        """What is wrong with each segment, by number: raises DataLossError, or logs and counts them."""
+        if not lost:
+            return
+        if self.options.fail_on_data_loss:
+            raise DataLossError(loss(lost))
+        self.lost += len(lost)
+        for each in lost.values():
+            log.error("%s: going on without it (failOnDataLoss=false)", each)
+
+
+def row_limit(limit: object) -> int:
+    """The rows that Spark allows a batch; whatever is not `ReadMaxRows` allows any number."""
+    return limit.max_rows if isinstance(limit, ReadMaxRows) else sys.maxsize
+
+
+def _is_runner() -> bool:
+    """Whether this is the process in which a stream's source lives on the driver's host."""
+    main = sys.modules.get("__main__")
+    name = getattr(getattr(main, "__spec__", None), "name", None) or ""
+    return _RUNNER in name or _RUNNER in Path(str(getattr(main, "__file__", ""))).name
+
+
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # as signal calls it
+    """Let the runner's `finally` call `stop()`. Spark sends the signal twice, and the second would interrupt that."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)

@@ -1,0 +1,165 @@
+"""Messages on their way to Arrow: a row is taken whole or not at all, and becomes columns when a batch is made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate, chain
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from redelivery.model.errors import IllegalStateError
+from redelivery.model.messages import Message
+from redelivery.spark.rows.digests import Key
+from redelivery.spark.rows.from_message import (
+    BODY,
+    DIGEST,
+    ERROR,
+    MESSAGE_ID,
+    NAMES,
+    VALUES,
+    Converter,
+    Row,
+    broken_row_of,
+    row_of,
+)
+from redelivery.spark.rows.schema import arrow_schema
+from redelivery.spark.rows.variants import NO_NAMES
+
+__all__ = ["Columns", "Converter"]
+
+BATCH_ROWS: Final = 10_000
+ROW_BYTES: Final = 200  # ids, destinations, times: what a row takes besides its body and properties
+_BATCH_BYTES: Final = 64 << 20  # Arrow's offsets end at 2 GiB, and Spark holds whole batches
+
+
+class RowWriter(Protocol):
+    """What rows are written to: a segment."""
+
+    def add(self, batch: Any, keys: Sequence[Key], size: int) -> None:
+        """Take a RecordBatch, with a key for each of its rows and the bytes of all of them."""
+
+
+class Columns:
+    """The rows so far. A message that cannot be a row leaves no trace: `add` raises before anything is kept.
+
+    Args:
+        properties_type: ``string`` (values by JMS's conversion to String) or ``variant``.
+        errors: with the column ``_error``, which `add_error` fills.
+        converter: makes the body; what it returns decides ``body_type``.
+    """
+
+    def __init__(
+        self, properties_type: str = "string", errors: bool = False, *, converter: Converter | None = None
+    ) -> None:
+        self._schema = arrow_schema(properties_type, errors)
+        self._variant = properties_type == "variant"
+        self._errors = errors
+        self._converter = converter
+        self._rows: list[Row] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all bodies and properties, and `ROW_BYTES` a row for the rest."""
+        return self._size
+
+    @property
+    def schema(self) -> Any:
+        """Arrow's schema of the batches."""
+        return self._schema
+
+    @property
+    def keys(self) -> list[Key]:
+        """One a row, in order: by which a message is recognised when it is redelivered."""
+        return [(row[MESSAGE_ID], row[DIGEST]) for row in self._rows]
+
+    def add(self, message: Message) -> None:
+        """Take one message.
+
+        Raises:
+            MessageFormatError: a part of it cannot be read, or cannot be a column.
+            Exception: whatever the converter raised.
+        """
+        self._take(row_of(message, variant=self._variant, converter=self._converter))
+
+    def add_error(self, message: Message, error: str) -> None:
+        """Take a message that cannot be a row: what can be read of it (the body unconverted) and why.
+
+        Raises:
+            IllegalStateError: there is no column ``_error``.
+        """
+        if not self._errors:
+            raise IllegalStateError("these rows have no column _error: make the Columns with errors=True")
+        self._take(broken_row_of(message, error, variant=self._variant))
+
+    def batches(self, rows: int = BATCH_ROWS) -> list[Any]:
+        """The rows as RecordBatches of at most ``rows`` (at least 1) rows and about 64 MiB each."""
+        return [self._batch(part) for part in _parts(self._rows, rows)]
+
+    def write(self, writer: RowWriter, drop: Collection[int] = ()) -> None:
+        """Add the rows to a segment, except for those at the places ``drop``; they stay in the Columns."""
+        kept = self._rows
+        if drop:
+            dropped = frozenset(drop)
+            kept = [row for place, row in enumerate(kept) if place not in dropped]
+        for part in _parts(kept, BATCH_ROWS):
+            keys = [(row[MESSAGE_ID], row[DIGEST]) for row in part]
+            writer.add(self._batch(part), keys, sum(map(_size, part)))
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows = []
+        self._size = 0
+
+    def _take(self, row: Row) -> None:
+        self._rows.append(row)
+        self._size += _size(row)
+
+    def _batch(self, rows: list[Row]) -> Any:
+        columns = list(zip(*rows, strict=True))
+        fields = list(self._schema)
+        plain = zip(columns[:NAMES], fields[:NAMES], strict=True)
+        arrays = [pa.array(column, type=field.type) for column, field in plain]
+        arrays.append(self._map(columns[NAMES], columns[VALUES], fields[NAMES].type))
+        if self._errors:
+            arrays.append(pa.array(columns[ERROR], type=pa.string()))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _map(self, names: tuple[Any, ...], values: tuple[Any, ...], kind: Any) -> Any:
+        offsets = pa.array(accumulate(map(len, names), initial=0), type=pa.int32())
+        keys = pa.array(chain.from_iterable(names), type=pa.string())
+        items = pa.array(chain.from_iterable(values), type=pa.binary() if self._variant else pa.string())
+        if self._variant:
+            metadata = pa.repeat(pa.scalar(NO_NAMES, pa.binary()), len(items))
+            items = pa.StructArray.from_arrays([items, metadata], fields=list(kind.item_type))
+        return pa.MapArray.from_arrays(offsets, keys, items, type=kind)
+
+
+def _size(row: Row) -> int:
+    strings = sum(map(len, row[NAMES])) + sum([len(value) for value in row[VALUES] if value is not None])
+    return len(row[BODY] or b"") + strings + ROW_BYTES
+
+
+def _parts(rows: list[Row], most: int) -> list[list[Row]]:
+    """Cut into batches: by number, and those whose bodies are large by size too."""
+    parts: list[list[Row]] = []
+    for start in range(0, len(rows), most):
+        part = rows[start : start + most]
+        parts += [part] if sum(map(_size, part)) <= _BATCH_BYTES else _by_size(part)
+    return parts
+
+
+def _by_size(rows: list[Row]) -> list[list[Row]]:
+    parts: list[list[Row]] = [[]]
+    size = 0
+    for row in rows:
+        if parts[-1] and size + _size(row) > _BATCH_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(row)
+        size += _size(row)
+    return parts

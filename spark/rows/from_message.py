@@ -1,0 +1,186 @@
+"""A message as a row: a tuple in the order of `redelivery.spark.rows.schema`, but with the properties' names and values
+apart, and times as microseconds since 1970, which Arrow takes faster than datetimes.
+
+Whatever cannot be a column fails here, one message at a time, and not when Arrow makes a batch of thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import MessageFormatError
+from redelivery.model.messages import Message
+from redelivery.model.times import from_epoch_ms
+from redelivery.model.values import INT_MAX, Value
+from redelivery.spark.rows.bodies import body_bytes
+from redelivery.spark.rows.digests import digest
+from redelivery.spark.rows.property_strings import property_string
+from redelivery.spark.rows.variants import encode
+
+Converter: TypeAlias = Callable[[Message], "bytes | str | None"]
+Row: TypeAlias = tuple[Any, ...]
+
+MESSAGE_ID: Final = 0
+BODY: Final = 1
+REDELIVERED: Final = 11
+NAMES: Final = 13
+VALUES: Final = 14
+ERROR: Final = 15
+DIGEST: Final = 16  # no column: it stands beside the rows of a segment
+
+GROUP_ID: Final = "JMSXGroupID"
+GROUP_SEQUENCE: Final = "JMSXGroupSeq"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_LAST_MS: Final = 253_402_300_799_999  # of the year 9999
+_BINARY_ID: Final = "ID:AMQP_BINARY:"  # of the AMQP JMS mapping: sent over AMQP it becomes bytes
+
+
+def row_of(message: Message, *, variant: bool, converter: Converter | None) -> Row:
+    """The row of a message.
+
+    Raises:
+        MessageFormatError: a part of it cannot be read, or cannot be a column.
+        Exception: whatever the converter raised.
+    """
+    raw, kind = body_bytes(message.body if converter is None else _converted(converter(message)))
+    header = _headers(message)
+    properties = _properties(message, header)
+    sent = _time(header("timestamp"))
+    key_digest = digest(kind, raw, message.properties, sent) if converter is None else _digest(message, sent)
+    names, values = tuple(properties), _values(properties, variant)
+    message_id, kind_of_message = header("message_id"), header("type")
+    destination, reply_to = _place(header("destination")), _place(header("reply_to"))
+    correlation_id = _correlation(header("correlation_id"))
+    count = message.delivery_count
+    strings = names if variant else (*names, *filter(None, values))
+    _check_text(f"{message_id}{kind_of_message}{destination}{reply_to}{correlation_id}{''.join(strings)}")
+    return (
+        message_id,
+        raw,
+        kind,
+        destination,
+        correlation_id,
+        reply_to,
+        kind_of_message,
+        sent,
+        _time(header("expiration")),
+        header("priority"),
+        header("persistent"),
+        count > 1,
+        min(count, INT_MAX) or None,
+        names,
+        values,
+        None,
+        key_digest,
+    )
+
+
+def broken_row_of(message: Message, error: str, *, variant: bool) -> Row:
+    """What can be read of a message that `row_of` refused: the body unconverted, ``?`` for what UTF-8 cannot carry."""
+
+    def read(part: Callable[[], Any], otherwise: Any = None) -> Any:
+        try:
+            return part()
+        except MessageFormatError:
+            return otherwise
+
+    header = _headers(message)
+    raw, kind = read(lambda: body_bytes(message.body), (None, None))
+    properties = {_clean(name): _clean(value) for name, value in read(lambda: _properties(message, header), {}).items()}
+    count = read(lambda: message.delivery_count, 0)
+    return (
+        _clean(read(lambda: header("message_id"))),
+        raw,
+        kind,
+        _clean(read(lambda: _place(header("destination")))),
+        _clean(read(lambda: _correlation(header("correlation_id")))),
+        _clean(read(lambda: _place(header("reply_to")))),
+        _clean(read(lambda: header("type"))),
+        read(lambda: _time(header("timestamp"))),
+        read(lambda: _time(header("expiration"))),
+        read(lambda: header("priority")),
+        read(lambda: header("persistent")),
+        count > 1,
+        min(count, INT_MAX) or None,
+        tuple(properties),
+        _values(properties, variant),
+        _clean(error),
+        _digest(message, read(lambda: _time(header("timestamp")))),
+    )
+
+
+def _digest(message: Message, sent: int | None) -> bytes:
+    """Of what can be read of it: a converter may change its mind about a body, the sender's does not change."""
+    try:
+        raw, kind = body_bytes(message.body)
+    except MessageFormatError:
+        raw, kind = None, None
+    try:
+        properties = message.properties
+    except MessageFormatError:
+        properties = {}
+    return digest(kind, raw, properties, sent)
+
+
+def _headers(message: Message) -> Callable[[str], Any]:
+    """How to ask for a header: past the message, which would keep what nobody asks for again."""
+    source = message.source
+    return partial(getattr, message) if source is None else source.header
+
+
+def _converted(result: object) -> bytes | str | None:
+    if result is None or isinstance(result, (bytes, str)):
+        return result
+    raise MessageFormatError(f"the converter returned a {type(result).__name__}; return bytes, str or None")
+
+
+def _properties(message: Message, header: Callable[[str], Any]) -> Mapping[str, Value]:
+    group = header("group_id")
+    if group is None:
+        return message.properties
+    sequence = header("group_sequence")
+    names: dict[str, Value] = {GROUP_ID: group} if sequence is None else {GROUP_ID: group, GROUP_SEQUENCE: sequence}
+    return {**message.properties, **names}
+
+
+def _values(properties: Mapping[str, Value], variant: bool) -> tuple[Any, ...]:
+    if variant:
+        return tuple([encode(value) for value in properties.values()])
+    return tuple([value if type(value) is str else property_string(value) for value in properties.values()])
+
+
+def _place(destination: Destination | None) -> str | None:
+    return None if destination is None else str(destination)
+
+
+def _correlation(value: str | bytes | None) -> str | None:
+    return _BINARY_ID + value.hex().upper() if isinstance(value, bytes) else value
+
+
+def _time(value: datetime | int | None) -> int | None:
+    """Microseconds since 1970."""
+    if isinstance(value, int):
+        if 0 < value <= _LAST_MS:
+            return value * 1000
+        value = from_epoch_ms(value)
+    return None if value is None else (value - _EPOCH) // _MICROSECOND
+
+
+def _check_text(joined: str) -> None:
+    if joined.isascii():
+        return
+    try:
+        joined.encode()
+    except UnicodeEncodeError as error:
+        raise MessageFormatError(
+            f"a header or property has half a surrogate pair, which UTF-8 cannot carry: {error.reason}"
+        ) from error
+
+
+def _clean(value: Any) -> Any:
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value

@@ -1,0 +1,169 @@
+"""Where a broker's own distribution comes from: Maven, into a cache of this user, or the system's packages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from redelivery.testing.brokers.ports import NotStartedError
+
+FETCH_SECONDS = 600
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+
+
+class Source(Protocol):
+    """A distribution that is there, or can be fetched."""
+
+    @property
+    def portable(self) -> bool:
+        """Whether the folder is all of it, so that it also runs where it is mounted."""
+
+    def missing(self, *, to_run: bool = True) -> str | None:
+        """What this machine lacks to have it, and to run it here; None: nothing."""
+
+    def fetch(self) -> Path:
+        """Its folder; the first time this may take minutes. Raises NotStartedError."""
+
+
+@dataclass(frozen=True, slots=True)
+class MavenArchive:
+    """A tar.gz with Maven coordinates. ``folder``: the one in it that is the broker's home, and names the version."""
+
+    coordinates: str
+    folder: str
+    portable: bool = True
+
+    def missing(self, *, to_run: bool = True) -> str | None:
+        """Java, and Maven as long as it is not in the cache."""
+        return _lacking(("java",) if to_run else (), self.folder)
+
+    def fetch(self) -> Path:
+        """The folder in the cache."""
+        home = _cache() / self.folder
+        if home.is_dir():
+            return home
+        with _scratch() as scratch:
+            _maven(scratch, self.coordinates, f"{_PLUGIN}:copy", f"-Dartifact={self.coordinates}")
+            (archive,) = Path(scratch).glob("*.tar.gz")
+            with tarfile.open(archive) as packed:
+                packed.extractall(scratch, filter="data")
+            return _move(Path(scratch) / self.folder, home)
+
+
+@dataclass(frozen=True, slots=True)
+class MavenJars:
+    """Jars, and all that they need, in one folder of that name. ``tools``: what it takes to run them."""
+
+    folder: str
+    coordinates: Sequence[str]
+    tools: Sequence[str] = ("java",)
+    portable: bool = True
+
+    def missing(self, *, to_run: bool = True) -> str | None:
+        """Its tools, and Maven as long as they are not in the cache."""
+        return _lacking(self.tools if to_run else (), self.folder)
+
+    def fetch(self) -> Path:
+        """The folder in the cache."""
+        home = _cache() / self.folder
+        if home.is_dir():
+            return home
+        with _scratch() as scratch:
+            (Path(scratch) / "pom.xml").write_text(self._pom(), encoding="utf-8")
+            _maven(scratch, self.coordinates[0], f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime")
+            (Path(scratch) / "pom.xml").unlink()
+            jars = Path(scratch) / self.folder
+            jars.mkdir()
+            for jar in Path(scratch).glob("*.jar"):
+                jar.rename(jars / jar.name)
+            return _move(jars, home)
+
+    def _pom(self) -> str:
+        wanted = [
+            dict(zip(("groupId", "artifactId", "version"), each.split(":"), strict=True)) for each in self.coordinates
+        ]
+        dependencies = "".join(
+            f"<dependency>{''.join(f'<{tag}>{text}</{tag}>' for tag, text in each.items())}</dependency>"
+            for each in wanted
+        )
+        return (
+            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+            "<groupId>redelivery.testing</groupId><artifactId>broker</artifactId><version>1</version>"
+            f"<dependencies>{dependencies}</dependencies></project>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPackage:
+    """Installed by the system's package manager. ``programs``: where it may be, or its names on the PATH."""
+
+    programs: Sequence[str]
+    package: str
+    portable: bool = False
+
+    def missing(self, *, to_run: bool = True) -> str | None:
+        """The package; nothing where it runs elsewhere, where the image has it."""
+        return (
+            None if not to_run or self._found() else f"{Path(self.programs[0]).name} not found (package {self.package})"
+        )
+
+    def fetch(self) -> Path:
+        """The folder of its program."""
+        found = self._found()
+        if found is None:
+            raise NotStartedError(f"the package {self.package} is not installed")
+        return Path(found).parent
+
+    def _found(self) -> str | None:
+        return next((found for each in self.programs if (found := shutil.which(each)) is not None), None)
+
+
+def _lacking(tools: Sequence[str], folder: str) -> str | None:
+    if not (_cache() / folder).is_dir():
+        tools = [*tools, "mvn"]
+    lacking = [tool for tool in tools if shutil.which(tool) is None]
+    return f"{' and '.join(lacking)} not found" if lacking else None
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redelivery"
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    _cache().mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=_cache(), prefix="fetching-")
+
+
+def _maven(scratch: str, what: str, *goal: str) -> None:
+    try:
+        subprocess.run(  # noqa: S603  # a fixed command
+            ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={scratch}"],  # noqa: S607  # found on the user's PATH on purpose
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=FETCH_SECONDS,
+            cwd=scratch,
+        )
+    except subprocess.CalledProcessError as error:
+        last = (error.stdout or error.stderr).strip().splitlines()[:1]
+        raise NotStartedError(f"Maven could not fetch {what}: {' '.join(last)}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NotStartedError(f"Maven did not fetch {what} within {FETCH_SECONDS} s") from error
+
+
+def _move(unpacked: Path, home: Path) -> Path:
+    """At once, so that another test run sees all of it or nothing."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        unpacked.rename(home)
+    except OSError:
+        if not home.is_dir():
+            raise
+    return home

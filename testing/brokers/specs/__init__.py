@@ -1,0 +1,14 @@
+"""The real brokers that tests can run against, a file each: its distribution, configuration and command line.
+
+A file's docstring lists what the tests need beyond a stock broker. Another broker is a file beside these, an entry in
+`SPECS`, and a fixture in `redelivery.testing.fixtures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from redelivery.testing.brokers.spec import BrokerSpec
+from redelivery.testing.brokers.specs import activemq, artemis, hornetq, qpid, rabbitmq
+
+SPECS: Mapping[str, BrokerSpec] = {each.SPEC.name: each.SPEC for each in (activemq, artemis, qpid, rabbitmq, hornetq)}

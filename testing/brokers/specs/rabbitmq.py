@@ -1,0 +1,98 @@
+"""RabbitMQ as the tests want it: plug-ins rabbitmq_stomp and rabbitmq_amqp1_0, everybody logs in as guest.
+
+| queue | is |
+|---|---|
+| `full.…` | refuses a send as soon as it holds 64 KiB (overflow reject-publish) |
+| `denied.…` | what the user `restricted` (password `restricted`) may not make, and so not send to over STOMP |
+
+Natively it is a node of its own, with a port mapper (epmd) of its own that ends with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from string import Template
+
+from redelivery.testing.brokers.sources import SystemPackage
+from redelivery.testing.brokers.spec import BrokerSpec, Image, Site
+
+_CONFIGURATION = Template("""\
+listeners.tcp.1 = $host:$amqp
+stomp.listeners.tcp.1 = $host:$stomp
+loopback_users = none
+load_definitions = $folder/definitions.json
+log.console.level = warning
+""")
+
+# Debian's /usr/sbin/rabbitmq-server would become another user; the programs behind it do not.
+_START = Template("""\
+export PATH="/usr/lib/rabbitmq/bin:$$PATH"
+export HOME='$data' ERL_EPMD_PORT=$epmd ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_DIST_PORT=$erlang
+export RABBITMQ_NODENAME=redelivery@localhost RABBITMQ_CONF_ENV_FILE='$folder/none.conf'
+export RABBITMQ_CONFIG_FILE='$folder/rabbitmq.conf' RABBITMQ_ENABLED_PLUGINS_FILE='$folder/enabled_plugins'
+export RABBITMQ_MNESIA_BASE='$data' RABBITMQ_LOG_BASE='$data' RABBITMQ_LOGS=-
+export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}'
+mkdir -p '$data'
+epmd &
+exec rabbitmq-server
+""")
+
+
+def _user(name: str, configure: str) -> tuple[dict[str, str], dict[str, str]]:
+    salt = b"salt"
+    hashed = b64encode(salt + hashlib.sha256(salt + name.encode()).digest()).decode()
+    algorithm = "rabbit_password_hashing_sha256"
+    user = {"name": name, "password_hash": hashed, "hashing_algorithm": algorithm, "tags": ""}
+    return user, {"user": name, "vhost": "/", "configure": configure, "write": ".*", "read": ".*"}
+
+
+def configure(site: Site) -> None:
+    """Write rabbitmq.conf and what it names; the users and policies are definitions that are loaded at each start."""
+    users, permissions = zip(_user("guest", ".*"), _user("restricted", r"^(?!denied\.).*"), strict=True)
+    full = {"max-length-bytes": 65536, "overflow": "reject-publish"}
+    definitions = {
+        "users": users,
+        "vhosts": [{"name": "/"}],
+        "permissions": permissions,
+        "policies": [
+            {
+                "vhost": "/",
+                "name": "full",
+                "pattern": r"^full\.",
+                "apply-to": "queues",
+                "definition": full,
+                "priority": 1,
+            }
+        ],
+    }
+    values = {**site.ports, "host": site.host, "folder": site.folder, "data": site.data}
+    site.write("definitions.json", json.dumps(definitions))
+    site.write("rabbitmq.conf", _CONFIGURATION.substitute(values))
+    site.write("enabled_plugins", "[rabbitmq_stomp,rabbitmq_amqp1_0].\n")
+
+
+def command(site: Site) -> Sequence[str]:
+    """A script of its own, that sets the node's environment; it keeps its messages (mnesia) in the site's data."""
+    values = {**site.ports, "folder": site.folder, "data": site.data}
+    site.write("start.sh", _START.substitute(values))
+    return ["sh", str(site.folder / "start.sh")]
+
+
+SPEC = BrokerSpec(
+    name="rabbitmq",
+    title="RabbitMQ 3.10",
+    source=SystemPackage(("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"), "rabbitmq-server"),
+    image=Image(
+        "rabbitmq:3.10",
+        {"rabbitmq.conf": "/etc/rabbitmq/rabbitmq.conf", "enabled_plugins": "/etc/rabbitmq/enabled_plugins"},
+    ),
+    ports={"stomp": 61613, "amqp": 5672},
+    configure=configure,
+    command=command,
+    more_ports=("epmd", "erlang"),
+    login="guest:guest",
+    ready=" completed with ",  # " plugins.": until then a client may be cut off, though the ports listen
+)

@@ -1,0 +1,108 @@
+"""KeyboardInterrupt at every place in turn: enumerated, not left to chance.
+
+CPython looks for signals when a function begins, behind a call, and on the way back in a loop, in the main thread. So a
+call is traced once to find those places in our code; then it is made again for each of them, with a signal that comes
+just before. The signal is noted by a C function that runs no bytecode of ours after itself, so that the interpreter,
+not the trace function, is the next to look.
+"""
+
+from __future__ import annotations
+
+import _thread
+import dis
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+import redelivery
+
+Place: TypeAlias = tuple[CodeType, int]
+_ROOT = Path(redelivery.__file__).resolve().parents[2]
+_LOOKS = {"CALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_INTRINSIC_1", "JUMP_BACKWARD", "RESUME"}
+
+
+class _Signal(int):
+    """To read `comes` is to send it; attribute access is not followed by a look for signals."""
+
+    comes = property(_thread.interrupt_main)
+
+
+_ctrl_c = _Signal(signal.SIGINT)
+
+
+def places(call: Callable[[], object]) -> list[Place]:
+    """Where an interrupt may come while the call runs, in the order in which they are first reached."""
+    found: dict[Place, None] = {}
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if not _ours(frame.f_code):
+            return None
+        frame.f_trace_opcodes = True
+        if event in ("call", "opcode") and frame.f_lasti in _looks(frame.f_code):
+            found[frame.f_code, frame.f_lasti] = None
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return list(found)
+
+
+def interrupted(place: Place, call: Callable[[], object]) -> bool:
+    """Make the call with an interrupt at the place; whether the interrupt came out of it."""
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if not _ours(frame.f_code):
+            return None
+        frame.f_trace_opcodes = True
+        if frame.f_code is place[0] and frame.f_lasti == place[1] and event in ("call", "opcode"):
+            sys.settrace(None)
+            frame.f_trace_opcodes = False
+            return _ctrl_c.comes
+        return trace
+
+    with _python_handler():
+        sys.settrace(trace)
+        try:
+            call()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+    return False
+
+
+def named(place: Place) -> str:
+    """For the text of an assertion."""
+    code, offset = place
+    line = next((line for start, end, line in code.co_lines() if start <= offset < end), 0)
+    return f"{Path(code.co_filename).name}:{line} in {code.co_qualname} at {offset}"
+
+
+@cache
+def _looks(code: CodeType) -> frozenset[int]:
+    return frozenset(each.offset for each in dis.get_instructions(code) if each.opname in _LOOKS) | {-1, 0}
+
+
+@cache
+def _ours(code: CodeType) -> bool:
+    return (
+        str(Path(code.co_filename).resolve()).startswith(str(Path(_ROOT).resolve().parents[1]))
+        and "/tests/" not in code.co_filename
+    )
+
+
+@contextmanager
+def _python_handler() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a detached process may ignore it
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,97 @@
+"""examples/worker.py as a process: SIGTERM ends it between two orders, a lost connection ends it with 1."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import redelivery
+from redelivery.broker import EmbeddedBroker
+
+WORKER = Path(__file__).parents[2] / "examples" / "worker.py"
+TIMEOUT = 20.0
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(f"worker-{uuid.uuid4().hex}", stomp_port=0) as broker:
+        yield broker
+
+
+@contextmanager
+def worker(url: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The process, when it says that it is ready."""
+    command = [sys.executable, "-W", "error", str(WORKER), url, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # our own example
+        watchdog = threading.Timer(TIMEOUT, process.kill)
+        watchdog.start()
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if line.endswith("worker: ready\n"):
+                    break
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            watchdog.cancel()
+
+
+def send(broker: EmbeddedBroker, *orders: str) -> None:
+    with redelivery.connect(broker.vm_url) as connection, connection.session("transacted") as session:
+        for order in orders:
+            session.producer("orders").send(order)
+        session.commit()
+
+
+def invoices(broker: EmbeddedBroker, number: int) -> list[str]:
+    with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
+        return [message.body for message in session.consumer("invoices").receive_many(number, timeout=TIMEOUT)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_0_and_no_order_is_lost(broker: EmbeddedBroker, number: signal.Signals) -> None:
+    with worker(broker.stomp_url, "2") as process:
+        send(broker, "a chair", "a table")
+        assert sorted(invoices(broker, 2)) == ["invoice for a chair", "invoice for a table"]
+        process.send_signal(number)
+        assert process.wait(TIMEOUT) == 0
+    send(broker, "a lamp")
+    assert broker.queue_depth("orders") == 1  # for the next worker
+
+
+def test_an_order_that_fails_is_rolled_back_with_its_cause(broker: EmbeddedBroker) -> None:
+    with worker(broker.stomp_url) as process:
+        send(broker, "the moon")
+        assert process.stderr is not None
+        text = ""
+        while "LookupError: no such article" not in text:
+            line = process.stderr.readline()
+            assert line, text
+            text += line
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+    assert broker.queue_depth("orders") == 1
+    assert broker.queue_depth("invoices") == 0
+
+
+def test_a_lost_connection_ends_it_with_1(broker: EmbeddedBroker) -> None:
+    with worker(broker.stomp_url) as process:
+        broker.faults.drop("SEND", nth=2)  # the invoice's
+        send(broker, "a chair")
+        assert process.wait(TIMEOUT) == 1
+    assert broker.queue_depth("orders") == 1
+
+
+def test_without_arguments_it_explains_itself() -> None:
+    done = subprocess.run([sys.executable, str(WORKER)], capture_output=True, text=True, timeout=TIMEOUT)  # noqa: S603  # as above
+    assert done.returncode == 1
+    assert "worker.py stomp://" in done.stderr

@@ -1,0 +1,53 @@
+"""What was tried again because a machine or a broker was held up: counted over the whole run, and limited.
+
+A retry that is never seen hides a defect, so each kind has a budget: a run that needs more of it fails.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+MEASURED = "delays measured again"
+PLAYED = "recorded scenarios played again"
+STALLED = "Java clients that RabbitMQ stopped answering"
+SPARK = "Spark programs run again"
+
+# About three times what a machine with two processors and six processes of tests was seen to need (55 plays).
+BUDGET: Final[Mapping[str, int]] = {MEASURED: 6, PLAYED: 150, STALLED: 4, SPARK: 3}
+
+_PROPERTY = "again"
+_noted: list[str] = []  # in this process, since the last report
+_lock = threading.Lock()
+
+
+def note(kind: str) -> None:
+    """Count one; any thread. It is told with the report of the test that ends next in this process."""
+    assert kind in BUDGET, kind
+    with _lock:
+        _noted.append(kind)
+
+
+def hand_over(report: pytest.TestReport) -> None:
+    """Into the report of a test, which pytest-xdist brings to the process that counts."""
+    with _lock:
+        report.user_properties += [(_PROPERTY, kind) for kind in _noted]
+        _noted.clear()
+
+
+def count(report: pytest.TestReport) -> Counter[str]:
+    """What the report of a phase brought, by kind."""
+    return Counter(str(kind) for name, kind in report.user_properties if name == _PROPERTY)
+
+
+def too_many(counted: Mapping[str, int]) -> list[str]:
+    """What is over its budget, a line for each kind."""
+    return [
+        f"{kind}: {number}, more than the budget of {BUDGET[kind]} (tests/run/again.py)"
+        for kind, number in counted.items()
+        if number > BUDGET[kind]
+    ]

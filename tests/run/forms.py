@@ -1,0 +1,52 @@
+"""Which tests a run has: the short form (`make test`), all (`make test-all`), or all at length (`make nightly`).
+
+The environment says it (``REDELIVERY_FORM``), since pytest-xdist hands the environment on to its processes. A test
+that is named on the command line (``file::test``) always runs.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import pytest
+
+SHORT, ALL, NIGHTLY = FORMS = ("short", "all", "nightly")
+FORM: Final = os.environ.get("REDELIVERY_FORM") or SHORT
+assert FORM in FORMS, f"REDELIVERY_FORM is {FORM!r}: not one of {', '.join(FORMS)}"
+
+# Where a rule that cannot depend on the broker is tried in the short form: on every machine, without a wait.
+CHEAP_PAIRS: Final = ("vm", "stomp-embedded", "amqp-embedded")
+EMBEDDED: Final = "embedded"
+
+MARKERS: Final = (
+    "long_form(on='embedded'): in `make test-all`, not in `make test` (on pairs without a real broker, if it says so)",
+    f"everywhere_in_long_form: no broker has a part in it, so `make test` runs it on {', '.join(CHEAP_PAIRS)} only",
+)
+
+
+def examples(short: int) -> int:
+    """How many examples Hypothesis tries where the short form tries so many."""
+    return short * 10 if FORM == NIGHTLY else short
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what is not in the short form; pytest's last line counts it as deselected."""
+    if FORM != SHORT or any("::" in each for each in config.args):
+        return
+    kept = [item for item in items if _in_short_form(item)]
+    left_out = [item for item in items if not _in_short_form(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def _in_short_form(item: pytest.Item) -> bool:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    pair = parameters.get("pair")
+    for mark in item.iter_markers("long_form"):
+        if mark.kwargs.get("on") != EMBEDDED or not getattr(pair, "broker", None):
+            return False
+    if item.get_closest_marker("everywhere_in_long_form") is None:
+        return True
+    return getattr(pair, "name", "") in CHEAP_PAIRS

@@ -1,0 +1,89 @@
+"""Which tests run in one process, one after the other, where pytest-xdist runs several processes.
+
+Real brokers and Spark take seconds and hundreds of MB to start, so what uses one of them stays together; every other
+test goes to the next process that is free. The longest scopes come first, so that none of them is begun at the end.
+
+Only the processes that run tests know what a test uses; the first of them writes a file for the one that schedules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from redelivery.testing.brokers.specs import SPECS
+
+FILE: Final = "redelivery_scopes"  # in what pytest-xdist tells a process
+ALONE: Final = ""
+SPARK: Final = "Spark"
+_CAMPAIGN: Final = "REDELIVERY_SPARK_FAULT_RESULTS"  # of scripts/spark-report, whose processes each have a Spark
+MARKERS: Final = ("together(name): with all tests of that name in one process, where there are several",)
+# Seconds that a test of a scope takes, roughly, by how the scope's name begins; they decide about the order only.
+_SECONDS: Final = {"Spark faults": 30, "kills": 15, "Spark": 12, "Qpid JMS": 3, "traces": 0.4, "broker": 0.5}
+
+
+def scope(item: pytest.Item) -> str:
+    """What the tests of one process have in common; `ALONE` for a test that shares nothing."""
+    assert isinstance(item, pytest.Function)
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    fixtures = {each.removeprefix("redelivery_") for each in item.fixturenames}
+    named = {str(getattr(each, "broker", "")) for each in parameters.values()}
+    brokers = sorted((fixtures | named) & SPECS.keys())
+    if "runs" in fixtures and "target" in parameters:
+        return f"traces {parameters['target']}"
+    if "killed_run" in fixtures:
+        return f"kills {brokers[0]}"
+    if "jobs" in fixtures:
+        return ALONE if _CAMPAIGN in os.environ else f"{SPARK} faults"
+    if "spark" in fixtures:
+        return SPARK
+    mark = item.get_closest_marker("together")
+    if mark is not None:
+        return str(mark.args[0])
+    if "java" in fixtures and not brokers:
+        return "broker qpid"  # which has Java clients, too
+    return f"broker {brokers[0]}" if brokers else ALONE
+
+
+def order(items: list[pytest.Item]) -> Mapping[str, str]:
+    """Put the items of the longest scopes first; the scopes that are not `ALONE`, by test."""
+    scopes = {item.nodeid: scope(item) for item in items}
+    numbers = Counter(scopes.values())
+    items.sort(key=lambda item: (-_weight(scopes[item.nodeid], numbers), scopes[item.nodeid]))
+    return {nodeid: found for nodeid, found in scopes.items() if found != ALONE}
+
+
+def _weight(name: str, numbers: Mapping[str, int]) -> float:
+    if name == ALONE:
+        return 0
+    return numbers[name] * next((each for begin, each in _SECONDS.items() if name.startswith(begin)), 1)
+
+
+def write(config: pytest.Config, scopes: Mapping[str, str]) -> None:
+    """For the process that schedules, from the first that runs tests."""
+    worker: dict[str, str] = getattr(config, "workerinput", {})
+    if worker.get("workerid") == "gw0":
+        Path(worker[FILE]).write_text(json.dumps(scopes), encoding="utf-8")
+
+
+def scheduler(config: pytest.Config, log: Any, path: Path) -> Any:
+    """pytest-xdist's own, which asks the file; a process that is lost takes no other test's scope with it."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # by number of tests, it would
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        _scopes: Mapping[str, str] | None = None
+
+        def _split_scope(self, nodeid: str) -> str:
+            if self._scopes is None:
+                self._scopes = json.loads(path.read_text(encoding="utf-8"))
+            return self._scopes.get(nodeid, nodeid)
+
+    return Scheduling(config, log)

@@ -1,0 +1,153 @@
+"""What decides which tests run where, and what a run tells at its end, in small runs of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from tests.run import again
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.timeout(240)  # each starts pytest, some of them with processes
+
+ROOT = Path(__file__).parents[2]
+Run: TypeAlias = Callable[..., pytest.RunResult]
+TESTS = """
+import os, subprocess, sys
+import pytest
+from tests.run import again
+
+PAIR = type("Kind", (), {{}})
+
+def kind(name):
+    made = PAIR()
+    made.name, made.broker = name, name.partition("-activemq")[1]
+    return made
+
+@pytest.mark.long_form
+def test_long(): pass
+
+@pytest.mark.long_form(on="embedded")
+@pytest.mark.parametrize("pair", map(kind, ("vm", "stomp-activemq")), ids=lambda pair: pair.name)
+def test_window(pair): pass
+
+@pytest.mark.everywhere_in_long_form
+@pytest.mark.parametrize("pair", map(kind, ("vm", "stomp-embedded", "stomp-activemq")), ids=lambda pair: pair.name)
+def test_rule(pair): pass
+
+@pytest.mark.parametrize("number", range(3))
+def test_skipped(number): pytest.skip("no oracle here" if number else "too late")
+
+@pytest.mark.together("oracle")
+@pytest.mark.parametrize("number", range(4))
+def test_together(number, record_property): record_property("process", os.environ.get("PYTEST_XDIST_WORKER", ""))
+
+def test_children():
+    code = "import signal; print(signal.getsignal(signal.SIGINT) == signal.default_int_handler)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\\n"
+
+def test_retries():
+    for _ in range({retries}): again.note(again.STALLED)
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run those tests under the conftest of this suite, as given; what pytest says."""
+
+    def run(*arguments: str, retries: int = 0, form: str = "short") -> pytest.RunResult:
+        monkeypatch.setenv("REDELIVERY_FORM", form)
+        monkeypatch.setenv("PYTHONPATH", str(ROOT))
+        monkeypatch.delenv("CI", raising=False)
+        pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+        pytester.makepyfile(test_it=TESTS.format(retries=retries))
+        pytester.makeini("[pytest]\ntimeout = 60\n")
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+    return run
+
+
+def said(result: pytest.RunResult) -> str:
+    return "\n".join(result.outlines)
+
+
+def test_the_short_form_leaves_out_what_is_long_and_rules_on_brokers_that_have_no_part_in_them(run: Run) -> None:
+    result = run()
+    result.assert_outcomes(passed=9, skipped=3, deselected=3)
+    assert "form: short; everything: make test-all" in said(result)
+    run(form="all").assert_outcomes(passed=12, skipped=3)
+
+
+@pytest.mark.long_form
+def test_what_is_named_runs(run: Run) -> None:
+    run("test_it.py::test_long").assert_outcomes(passed=1)
+
+
+@pytest.mark.long_form
+def test_an_unknown_form_is_named(run: Run) -> None:
+    result = run(form="shrot")
+    assert result.ret != 0
+    assert "REDELIVERY_FORM is 'shrot': not one of short, all, nightly" in said(result) + result.stderr.str()
+
+
+@pytest.mark.long_form
+def test_skips_are_one_line_for_each_reason_with_its_number(run: Run) -> None:
+    for arguments in ((), ("-n", "2")):
+        lines = said(run(*arguments)).splitlines()
+        assert [line for line in lines if "skipped: " in line] == [
+            "    2 skipped: no oracle here",
+            "    1 skipped: too late",
+        ]
+        assert not any("SKIPPED [" in line for line in lines)
+
+
+@pytest.mark.parametrize("processes", [pytest.param("0", marks=pytest.mark.long_form), "2"])
+def test_retries_are_counted_and_too_many_fail_the_run(run: Run, processes: str) -> None:
+    most = again.BUDGET[again.STALLED]
+    within = run("-n", processes, retries=most)
+    assert within.ret == 0
+    assert f"{most:5} {again.STALLED} (at most {most})" in said(within)
+    beyond = run("-n", processes, retries=most + 1)
+    assert beyond.ret == pytest.ExitCode.TESTS_FAILED
+    assert f"{again.STALLED}: {most + 1}, more than the budget of {most}" in said(beyond)
+
+
+@pytest.mark.long_form
+def test_what_belongs_together_runs_in_one_process(run: Run, pytester: pytest.Pytester) -> None:
+    run("-n", "3", "--junit-xml=run.xml").assert_outcomes(passed=9, skipped=3)
+    text = (pytester.path / "run.xml").read_text(encoding="utf-8")
+    processes = re.findall(r'name="process" value="(gw\d)"', text)
+    assert len(processes) == 4
+    assert len(set(processes)) == 1
+
+
+@pytest.mark.long_form
+def test_children_of_a_run_that_ignores_ctrl_c_do_not(run: Run) -> None:
+    assert signal.getsignal(signal.SIGINT) != signal.SIG_IGN
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        result = run("-k", "test_children")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    result.assert_outcomes(passed=1, deselected=11 + 3)
+
+
+@pytest.mark.long_form
+def test_without_proton_every_file_is_collected_or_skipped() -> None:
+    """A new file that needs it must not turn a machine without a compiler red."""
+    main = "pytest.main(['--co', '-q', '-p', 'no:cacheprovider'])"
+    code = f"import sys, pytest; sys.modules['proton'] = None; sys.exit({main})"
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"CI", "REDELIVERY_REQUIRE_BROKERS"}
+    }
+    done = subprocess.run(  # noqa: S603  # ours
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stdout[-2000:]

@@ -1,0 +1,266 @@
+"""One session of the source: what it receives, and what becomes of it when anything fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.spark.place import QUEUE, Place, texts
+
+from redelivery import ConfigError, ConnectError, UnsupportedError
+from redelivery.spark.log.segments import segment_batches
+from redelivery.spark.read.receiving.bad_messages import BadMessageError
+from redelivery.spark.read.receiving.batch_receiver import BatchReceiver, load_converter
+from redelivery.spark.read.receiving.duplicates import SegmentsInDoubt
+from redelivery.spark.read.receiving.received_batch import Pause, ReceivedBatch
+from redelivery.spark.rows.digests import Key
+
+CONVERTER = "tests.spark.place:shout"
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+class Segments:
+    """In doubt, all in one."""
+
+    def __init__(self, *keys: Key) -> None:
+        self.keys = list(keys)
+
+    def in_doubt(self) -> dict[str, list[Key]]:
+        return {"1": self.keys} if self.keys else {}
+
+    def confirmed(self, name: str) -> bool:
+        assert name == "1"
+        return False
+
+
+def receiver(
+    place: Place, opened: ExitStack, in_doubt: SegmentsInDoubt | None = None, **options: object
+) -> BatchReceiver:
+    return opened.enter_context(BatchReceiver(place.options(**options), in_doubt or Segments(), prefetch=100))
+
+
+def receiving(
+    source: BatchReceiver, rows: int = 1000, gap: float = 0.05, size: int = 1 << 30, **how: Any
+) -> ReceivedBatch | None:
+    return source.receive(rows, size, lambda: Pause(gap, **how), first=0.25)
+
+
+def received_batch(source: BatchReceiver, rows: int = 1000, gap: float = 0.05, **how: Any) -> ReceivedBatch:
+    """The next batch that has anything, whatever was lost before."""
+    return next(batch for _ in range(20) if (batch := receiving(source, rows, gap, **how)) is not None)
+
+
+def batches(batch: ReceivedBatch) -> list[Any]:
+    return list(segment_batches(pa.ipc.open_file(batch.data)))
+
+
+def bodies(batch: ReceivedBatch) -> list[str]:
+    return texts(batches(batch))
+
+
+def test_what_is_confirmed_is_gone_and_the_rest_stays(place: Place, opened: ExitStack) -> None:
+    place.send(*"abcde")
+    source = receiver(place, opened)
+    batch = received_batch(source, rows=3)
+    assert (bodies(batch), batch.rows, batch.received, batch.duplicates) == (["a", "b", "c"], 3, 3, 0)
+    assert source.confirm()
+    assert bodies(received_batch(source)) == ["d", "e"]
+    source.close()
+    assert place.left() == ["d", "e"]
+
+
+def test_nothing_there_is_none(place: Place, opened: ExitStack) -> None:
+    assert receiving(receiver(place, opened)) is None
+
+
+def test_a_fill_ends_when_nothing_more_comes(place: Place, opened: ExitStack) -> None:
+    place.send("a")
+    source = receiver(place, opened)
+    sender = threading.Timer(0.1, place.send, ["b"])
+    sender.start()
+    assert bodies(received_batch(source, gap=5, rows=2)) == ["a", "b"]
+    sender.join()
+
+
+def test_who_asks_meanwhile_gets_what_is_there(place: Place, opened: ExitStack) -> None:
+    place.send("a", "b")
+    source, waits = receiver(place, opened), [30.0, 30.0, 0.0]
+    batch = source.receive(1000, 1 << 30, lambda: Pause(waits.pop(0) if waits else 0.0), first=5)
+    assert batch is not None
+    assert bodies(batch) == ["a", "b"]
+    assert not waits
+
+
+def test_a_fill_has_a_longest_time(place: Place, opened: ExitStack) -> None:
+    place.send(*map(str, range(300)))
+    source = receiver(place, opened, ackChunk=10)
+    batch = received_batch(source, gap=30, longest=0.0)
+    assert 1 <= batch.received <= 11
+
+
+def test_a_fill_has_a_least_time(place: Place, opened: ExitStack) -> None:
+    place.send("a")
+    source = receiver(place, opened)
+    sender = threading.Timer(0.2, place.send, ["b"])
+    sender.start()
+    assert bodies(received_batch(source, gap=0.0, least=5, rows=2)) == ["a", "b"]
+    sender.join()
+
+
+@pytest.mark.parametrize("command", ["ACK", "COMMIT"])
+def test_what_stands_in_a_segment_in_doubt_is_dropped_when_it_comes_again(
+    place: Place, opened: ExitStack, command: str
+) -> None:
+    place.send(*"abc")
+    known = Segments()
+    source = receiver(place, opened, known)
+    first = received_batch(source)
+    place.broker.faults.drop(command)
+    assert not source.confirm()  # the connection is lost before the broker has committed
+    known.keys += first.keys
+    place.send("d")
+    second = received_batch(source, rows=4, gap=2)
+    assert (bodies(second), second.rows, second.duplicates) == (["d"], 1, 3)
+    assert source.confirm()
+    assert place.left() == []
+    assert (source.counts["inDoubt"], source.counts["duplicates"]) == (1, 3)
+
+
+def test_without_dedupe_they_come_twice(place: Place, opened: ExitStack) -> None:
+    place.send("a")
+    source = receiver(place, opened, _Never(), dedupe="off")
+    received_batch(source)
+    place.broker.faults.drop("COMMIT")
+    assert not source.confirm()
+    assert bodies(received_batch(source)) == ["a"]
+
+
+class _Never(Segments):
+    def in_doubt(self) -> dict[str, list[Key]]:
+        raise AssertionError("nobody asks without dedupe")
+
+
+def test_a_lost_connection_is_made_anew(place: Place, opened: ExitStack) -> None:
+    place.send("a", "b")
+    place.broker.faults.drop_after("SUBSCRIBE")
+    source = receiver(place, opened)
+    assert bodies(received_batch(source, rows=2, gap=1)) == ["a", "b"]
+    assert source.counts["connections"] == 1  # the one that was lost before it was of use does not count
+
+
+def test_a_broker_that_stays_away_is_named(place: Place, opened: ExitStack) -> None:
+    place.broker.close()
+    source = receiver(place, opened, maxReconnectTime="1 s")
+    with pytest.raises(ConnectError, match=r"127\.0\.0\.1.*maxReconnectTime"):
+        receiving(source, 1, 0.1)
+
+
+def test_a_stop_ends_the_waiting_for_a_broker(place: Place, opened: ExitStack) -> None:
+    place.broker.close()
+    stopped = threading.Event()
+    options = place.options(maxReconnectTime="1 h")
+    source = opened.enter_context(BatchReceiver(options, Segments(), prefetch=1, stopped=stopped))
+    timer = threading.Timer(0.3, stopped.set)
+    timer.start()
+    with pytest.raises(ConnectError):
+        receiving(source, 1, 0.1)
+    timer.join()
+
+
+def test_a_converter_makes_the_body(place: Place, opened: ExitStack) -> None:
+    place.send("a")
+    assert bodies(received_batch(receiver(place, opened, converter=CONVERTER))) == ["A"]
+
+
+@pytest.mark.parametrize("path", ["no.such.module:f", "tests.spark.place:absent"])
+def test_a_converter_that_is_not_there_is_named(path: str) -> None:
+    with pytest.raises(ConfigError, match=path):
+        load_converter(path)
+
+
+def test_bad_messages_can_fail_the_query(place: Place, opened: ExitStack) -> None:
+    place.send("a", "bad 1")
+    source = receiver(place, opened, converter=CONVERTER, badMessages="fail")
+    with pytest.raises(BadMessageError, match=r"queue://orders.*ValueError: no bad 1.*badMessages=fail"):
+        received_batch(source, rows=2)
+    source.close()
+    assert place.left() == ["a", "bad 1"]
+
+
+def test_bad_messages_can_be_dropped(place: Place, opened: ExitStack) -> None:
+    place.send("a", "bad 1", "b")
+    source = receiver(place, opened, converter=CONVERTER, badMessages="drop")
+    batch = received_batch(source, rows=3)
+    assert (bodies(batch), batch.received) == (["A", "B"], 3)
+    assert source.confirm()
+    assert (place.left(), place.left("ActiveMQ.DLQ"), source.counts["dropped"]) == ([], [], 1)
+
+
+def test_bad_messages_can_be_rows(place: Place, opened: ExitStack) -> None:
+    place.send("a", "bad 1")
+    source = receiver(place, opened, converter=CONVERTER, badMessages="permissive")
+    (batch,) = batches(received_batch(source, rows=2))
+    assert batch.column("_error").to_pylist() == [None, "ValueError: no bad 1"]
+    assert batch.column("body").to_pylist() == [b"A", b"bad 1"]
+
+
+def test_bad_messages_are_dead_letters_in_the_same_transaction(place: Place, opened: ExitStack) -> None:
+    place.send("a", "bad 1", "b", properties={"kind": "test"})
+    source = receiver(place, opened, converter=CONVERTER)
+    assert bodies(received_batch(source, rows=3)) == ["A", "B"]
+    assert place.left("ActiveMQ.DLQ") == []  # not before the commit
+    assert source.confirm()
+    (dead,) = place.broker.messages("ActiveMQ.DLQ")
+    assert dead.body == "bad 1"
+    assert dead.properties["dlqDeliveryFailureCause"] == "ValueError: no bad 1"
+    assert dead.properties["originalDestination"] == "queue://orders"
+    assert dead.properties["kind"] == "test"
+    assert (place.left(), source.counts["deadLetters"]) == ([], 1)
+
+
+def test_bad_messages_come_again_by_the_policy_where_there_is_one(place: Place, opened: ExitStack) -> None:
+    place.send("a", "b", "bad 1", "c", "bad 2", "d")
+    source = receiver(place, opened, converter=CONVERTER, maxRedeliveries=2, redeliveryDelay="10 ms")
+    rows: list[str] = []
+    for _ in range(40):
+        batch = receiving(source, 100, 0.05)
+        if batch is not None:
+            rows += bodies(batch)
+            assert source.confirm()
+        if len(rows) == 4:
+            break
+    assert rows == ["A", "B", "C", "D"]
+    source.close()
+    dead = place.broker.messages("ActiveMQ.DLQ")
+    assert [each.body for each in dead] == ["bad 1", "bad 2"]
+    assert (place.left(), source.counts["deadLetters"]) == ([], 2)
+
+
+def test_exhausted_messages_are_dead_letters(place: Place) -> None:
+    place.send("a")
+    deliveries = 0
+    while not place.left("ActiveMQ.DLQ"):
+        with ExitStack() as run:
+            source = receiver(place, run, maxRedeliveries=1, redeliveryDelay=0)
+            deliveries += receiving(source, 1, 0.1) is not None  # and is never confirmed
+    assert (place.left("ActiveMQ.DLQ"), place.left(), deliveries) == (["a"], [], 2)
+
+
+def test_a_selector_that_the_broker_does_not_know_is_refused(place: Place, opened: ExitStack) -> None:
+    with pytest.raises(UnsupportedError, match="selectors"):
+        receiving(receiver(place, opened, selector="n = 2"))
+
+
+def test_the_destination_is_where_the_options_say(place: Place, opened: ExitStack) -> None:
+    place.send("x", queue="another")
+    assert bodies(received_batch(receiver(place, opened, destination="another"))) == ["x"]
+    assert QUEUE != "another"

@@ -1,0 +1,194 @@
+"""Documents and code use the field's words and plain English; every public error is in the catalogue."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redelivery.model import errors
+
+ROOT = Path(__file__).parents[1]
+GENERATED = {"benchmarks.md", "conformance.md", "faults.md", "spark-faults.md", "traces.md"}  # by scripts, from runs
+PAGES = sorted(
+    [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md")]
+    + [*(ROOT / "docs" / "guide").glob("*.md"), *(ROOT / "docs" / "brokers").glob("*.md")]
+    + [path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED]
+)
+FOLDERS = sorted(
+    path.name
+    for path in ROOT.iterdir()
+    if path.is_dir() and path.name not in ("src", "build") and any(path.rglob("*.py")) and not path.name.startswith(".")
+)
+
+# What is wrong → what to write. Only what is wrong wherever it stands.
+WORDS = {
+    r"\bstations?\b": "consumer",
+    r"\btidings\b": "notifications",
+    r"\bhanded out\b": "dispatched, delivered",
+    r"\b(given|gives?|gave|giving) back\b": "released",
+    r"\bput aside\b": "parked",
+    r"\bstand-in\b": "",
+    r"\b(comes?|came|coming) again\b": "is redelivered",
+    r"\bas often as a policy says\b": "up to a limit",
+    r"\bminus that client's faults\b": "without its known bugs",
+    r"\bthe pain it ends\b": "why",
+    r"\bin earnest\b": "in production",
+    r"\bis found out from\b": "is detected from",
+    r"\belsewhere as the next one\b": "on other brokers: as …",
+    r"\bsurely has\b": "is known to have",
+    r"\bcannot settle\b": "cannot acknowledge",
+    r"\bit happened or it did not\b|\bit has the message or it has not\b": "it may or may not have happened",
+    r"\bas precious as\b": "back it up with …",
+    r"\bthat are no rows\b": "that cannot become rows",
+    r"\bthat is no row\b": "that cannot become a row",
+    r"(?<!there )\bis no (body|option|duration|(whole )?number|count|name|port|delay|row|text|kind)\b": "is not a …",
+    r"(?<!there )\bis no (destination|key|pattern|JMS value)\b": "is not a …",
+    r"\bno known option\b": "unknown option",
+    r"\b(an?|of) (plain )?text\b(?! (of|editor|file|body|message|or|and))": "str",
+    r"\bwhoever\b": "name the subject",
+    r"\bbehind your back\b": "by itself",
+    r"\btold of\b": "notified of",
+    r"\bbury\b|\bburied\b": "dead-letter",
+    r"\bmended\b": "fixed",
+    r"\bdiary\b|\bfirst-hour\b": "",
+}
+
+# Words that no name in the code has, alone or as a part (`stand_in`, `DoorLink`) → what to call it.
+PARTS = {
+    "station": "consumer_state",
+    "tidings": "notifications",
+    "tell": "notify",
+    "told": "notified",
+    "conversation": "context, session",
+    "talk": "session",
+    "stand_in": "read_on_behalf",
+    "press_on": "flush_blocking",
+    "crowd": "blocked_senders",
+    "bell": "self_pipe",
+    "rope": "self_pipe",
+    "door": "listener, server",
+    "greeting": "sasl",
+    "stir": "mark_ready",
+    "stirred": "ready",
+    "pump": "flush",
+    "bury": "dead_letter",
+    "buried": "dead_lettered",
+    "intake": "batch_receiver",
+    "wishes": "lane_control",
+    "books": "ledger",
+    "lazy": "batched",
+    "aside": "superseded, parked",
+    "withholds": "acks_deferred",
+    "overflows": "needs_extra_subscription",
+    "borrowed": "unowned",
+    "handed_out": "dispatched",
+    "given_back": "released",
+    "gives_back": "releases",
+    "give_back": "release",
+}
+# The same, of names as a whole: elsewhere these words are the field's or Python's.
+NAMES = {
+    **dict.fromkeys(("Sorting", "Holding", "Acknowledging", "Redelivering"), "Ledger"),
+    "Wanted": "SourceRequest",
+    "met": "parse_source",
+    "agree": "confirm_source",
+    "Unit": "OpenTransaction",
+    "Units": "OpenTransactions",
+    "Show": "BrowseSubscription",
+    "Unseen": "NullEvents",
+    "Arrivals": "BrowserEvents",
+    "Fill": "ReceivedBatch",
+    "Doubt": "UncommittedIds",
+    "look": "poll_once",
+    "over": "closed, ended or expired",
+}
+
+# Folders whose code has such words still. The list only shrinks: a folder that is clean must leave it.
+NOT_YET: frozenset[str] = frozenset({"benchmarks", "tests"})
+
+
+def wrong_words(text: str) -> list[str]:
+    text = re.sub(r"`[^`]*`", "``", text)  # names and messages stand as they are
+    text = re.sub(r"\s+", " ", text)
+    return [
+        f"…{text[max(0, hit.start() - 30) : hit.end() + 30]}… (better: {better or 'nothing'})"
+        for word, better in WORDS.items()
+        for hit in re.finditer(word, text, re.IGNORECASE)
+    ]
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a file gives: to modules, classes, functions, arguments, variables and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def wrong_name(name: str) -> str | None:
+    """What is better, of a name that has such a word."""
+    words = f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower()}_"
+    parts = [better for part, better in PARTS.items() if f"_{part}_" in words]
+    return parts[0] if parts else NAMES.get(name.lstrip("_"))
+
+
+def prose(source: str) -> str:
+    """The comments and strings of a file."""
+    kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return " ".join(token.string.lstrip("# ") for token in tokens if token.type in kinds)
+
+
+def wrong_in(folder: str) -> list[str]:
+    found = []
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        source, where = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        names = {path.stem, *defined(ast.parse(source))}
+        found += [f"{where}: {name} (better: {better})" for name in sorted(names) if (better := wrong_name(name))]
+        if path.name != Path(__file__).name:
+            found += [f"{where}: {each}" for each in wrong_words(prose(source))]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_uses_plain_words(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert wrong_words(text) == []
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in NOT_YET])
+def test_code_uses_plain_words(folder: str) -> None:
+    assert wrong_in(folder) == []
+
+
+@pytest.mark.long_form
+@pytest.mark.parametrize("folder", sorted(NOT_YET))
+def test_a_folder_leaves_the_list_when_it_is_clean(folder: str) -> None:
+    assert wrong_in(folder), f"{folder} is clean: take it off NOT_YET"
+
+
+def test_the_words_are_found_where_they_are() -> None:
+    assert len(wrong_words("What fails comes again. 'x' is no body, there is no port. The pain it ends.")) == 3
+    wrong = ("Station", "_stand_in", "DoorLink", "told", "look", "_Unit")
+    assert all(map(wrong_name, wrong))
+    assert not any(map(wrong_name, ("outdoor", "look_up", "overhead", "units_of", "storyteller", "in_doubt")))
+    source = "# it comes again\nx = f'{y} is no body'\n"
+    assert len(wrong_words(prose(source))) == 2
+
+
+def test_the_catalogue_of_errors_is_complete() -> None:
+    page = (ROOT / "docs" / "guide" / "errors.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+Error)`(?: \(also `(\w+)`\))? \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    assert sorted(name for name, *_ in rows) == sorted(errors.__all__)
+    for name, also, *_ in rows:
+        builtins = [base for base in getattr(errors, name).__mro__[1:] if base.__module__ == "builtins"]
+        ours = [base.__name__ for base in builtins if base not in Exception.__mro__ and base is not OSError]
+        assert ours[:1] == ([also] if also else []), name

@@ -1,0 +1,125 @@
+"""The shape of the house: folders that tell one story, short files, and no circle of imports between files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = sorted(path.name for path in (ROOT / "src" / "redelivery").iterdir() if (ROOT / path.name).is_dir())
+FEWEST, MOST = 3, 12  # files and folders in a folder, without its __init__.py
+LONGEST = 350  # lines of a file
+SHORTEST_STORY = 3  # lines of a folder's docstring
+
+# What a broker is called, and how its own properties and queues begin. Such a fact stands in the broker's dialect.
+BROKERS = re.compile(r"activemq|artemis|hornetq|rabbitmq|qpid|broker-j|_AMQ_|\bclassic\b|\bx-(delivery|acquired)", re.I)
+WITHOUT_BROKERS = ("cli", "spark")
+
+
+def modules(room: str) -> dict[str, Path]:
+    """The files of a room by their modules' names."""
+    found = {}
+    for path in sorted((ROOT / room).rglob("*.py")):
+        parts = ("redelivery", *path.relative_to(ROOT).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = {name: path for room in ROOMS for name, path in modules(room).items()}
+
+
+@cache
+def imports(name: str) -> frozenset[str]:
+    """The files that a file imports: at the top, inside functions, and for types only."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            submodules = {f"{node.module}.{each.name}" for each in node.names}
+            found |= submodules & MODULES.keys() or {node.module}
+    return frozenset((found & MODULES.keys()) - {name})
+
+
+def reached(name: str) -> set[str]:
+    """The files that a file imports, and those that they import."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        new = imports(todo.pop()) - found
+        found |= new
+        todo += new
+    return found
+
+
+def wrong_folders(room: str) -> Iterator[str]:
+    for folder in sorted({path.parent for path in modules(room).values()}):
+        name = folder.relative_to(ROOT)
+        parts = [path.stem for path in folder.glob("*.py") if path.name != "__init__.py"]
+        parts += [path.name for path in folder.iterdir() if (path / "__init__.py").exists()]
+        if not FEWEST <= len(parts) <= MOST:
+            yield f"{name} has {len(parts)} files and folders, not {FEWEST} to {MOST}"
+        story = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+        if len(story.splitlines()) < SHORTEST_STORY:
+            yield f"{name}/__init__.py does not tell the folder's story in its docstring"
+
+
+def long_files(room: str) -> Iterator[str]:
+    for path in modules(room).values():
+        length = len(path.read_text(encoding="utf-8").splitlines())
+        if length > LONGEST:
+            yield f"{path.relative_to(ROOT)} has {length} lines"
+
+
+def circles(room: str) -> Iterator[str]:
+    for name in modules(room):
+        circle = [other for other in reached(name) if name in reached(other)]
+        if circle:
+            yield f"{name} is in a circle of imports with {', '.join(sorted({*circle} - {name}))}"
+
+
+def faults(room: str) -> list[str]:
+    return [*wrong_folders(room), *long_files(room), *circles(room)]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_the_shape_of_the_house(room: str) -> None:
+    assert faults(room) == []
+
+
+def test_no_circle_goes_through_two_rooms() -> None:
+    def room(name: str) -> str:
+        return name.split(".")[1]
+
+    crossing = {
+        (name, other)
+        for name in MODULES
+        for other in imports(name)
+        if room(name) != room(other) and name in reached(other)
+    }
+    assert crossing == set()
+
+
+def broker_facts(path: Path) -> Iterator[str]:
+    """Texts of the program and imports that name a broker; what documents the code may."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+            said = node.value
+        elif isinstance(node, ast.ImportFrom):
+            said = " ".join([node.module or "", *(each.name for each in node.names)])
+        else:
+            continue
+        if BROKERS.search(said):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {said}"
+
+
+@pytest.mark.parametrize("room", WITHOUT_BROKERS)
+def test_no_broker_is_named_outside_its_dialect(room: str) -> None:
+    assert [fact for path in modules(room).values() for fact in broker_facts(path)] == []

@@ -1,0 +1,62 @@
+"""Every fact of the STOMP tables names the test that fails where it is wrong: see `planting`, which tries them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import MISSING, fields
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.transports.planting import Fact, Facts, facts
+
+from redelivery.transports.dialects import detect
+from redelivery.transports.dialects.dialect import AmqpDialect, StompDialect
+
+TESTS = Path(__file__).parent.parent
+TABLES = {"stomp": StompDialect, "amqp": AmqpDialect}
+PROTOCOLS = pytest.mark.parametrize(
+    "protocol",
+    [each for each in TABLES if each == "stomp" or (Path(__file__).parent / f"dialect_fields_{each}.py").exists()],
+)
+
+
+@cache
+def _tests_of(path: Path) -> set[str]:
+    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def _named(found: Facts) -> list[tuple[str, str, Fact]]:
+    return [(broker, field, fact) for broker, table in found.items() for field, fact in table.items()]
+
+
+@PROTOCOLS
+def test_every_value_that_a_broker_s_table_states_names_a_test(protocol: str) -> None:
+    missing = [
+        f"{name}.{field.name}"
+        for name, dialect in detect._DIALECTS.items()
+        if (table := getattr(dialect, protocol)) is not None
+        for field in fields(TABLES[protocol])
+        if (field.default is MISSING or getattr(table, field.name) != field.default)
+        and field.name not in facts(protocol).get(name, {})
+    ]
+    assert missing == []
+
+
+@PROTOCOLS
+def test_every_field_names_a_test(protocol: str) -> None:
+    of_all = {field for table in facts(protocol).values() for field in table}
+    assert {field.name for field in fields(TABLES[protocol])} == of_all
+
+
+@PROTOCOLS
+def test_the_tests_that_are_named_exist(protocol: str) -> None:
+    for broker, field, fact in _named(facts(protocol)):
+        file, _, test = fact.test.partition("::")
+        assert test.partition("[")[0] in _tests_of(TESTS / file), f"{broker}.{field}: there is no {fact.test}"
+
+
+@PROTOCOLS
+def test_what_is_planted_differs_from_the_fact(protocol: str) -> None:
+    for broker, field, fact in _named(facts(protocol)):
+        assert getattr(getattr(detect._DIALECTS[broker], protocol), field) != fact.wrong, f"{broker}.{field}"

@@ -1,0 +1,31 @@
+"""The record of what a session has shown and given back, where the broker delivers it as new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redelivery.transports.stomp.connection.shown import MOST, Shown
+
+
+def test_the_record_of_what_was_given_back_is_bounded() -> None:
+    class Seen:
+        def __init__(self, number: int, subscription: object) -> None:
+            self.subscription = subscription
+            self.number = number
+            self.flagged = False
+
+        def raw_id(self) -> bytes:
+            return b"%d" % self.number
+
+        def mark_redelivered(self) -> None:
+            self.flagged = True
+
+    shown, subscription = Shown(), object()
+    seen: list[Any] = [Seen(number, subscription) for number in range(MOST + 5)]
+    for each in seen:
+        shown.show(each)
+    shown.release([subscription])  # type: ignore[list-item]  # only its identity counts
+    shown.mark(seen)
+    assert [each.number for each in seen if not each.flagged] == [0, 1, 2, 3, 4]
+    shown.settle(seen)
+    assert (shown._held, shown._released) == ({}, {})

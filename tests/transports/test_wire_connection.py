@@ -1,0 +1,146 @@
+"""A connection waits for a peer that takes nothing, with no lock held that others need."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from redelivery.model.errors import ConnectionLostError, JMSError
+from redelivery.transports.wire.connection import WireConnection
+from redelivery.transports.wire.outbox import Outbox
+from redelivery.transports.wire.protocol import WireOwner
+from redelivery.transports.wire.sockets import Stream
+
+LARGE = 8 << 20
+TIMEOUT = 10.0
+
+
+class Bytes:
+    """A protocol without a meaning."""
+
+    def __init__(self, stream: Stream, owner: WireOwner) -> None:
+        self.outbox = Outbox(stream, owner)
+        self.flush = self.outbox.flush_quietly
+        self.flush_now = self.outbox.flush
+        self.dispose = self.outbox.close
+        self.awaits = False
+
+    def receive(self, data: bytes) -> None: ...
+
+    def next_deadline(self, now: float) -> float | None:  # noqa: ARG002  # nothing is due
+        return None
+
+    def tick(self, now: float) -> float | None:  # noqa: ARG002  # as above
+        return None
+
+    def quiet(self, now: float) -> bool:  # noqa: ARG002  # as above
+        return False
+
+    def fail(self, error: JMSError) -> JMSError:
+        self.outbox.refusal = error
+        return error
+
+    def orphan(self, error: JMSError) -> None:
+        self.outbox.orphan(error)
+
+
+class Pipe:
+    def __init__(self) -> None:
+        self.lost: list[JMSError] = []
+        ours, self.peer = socket.socketpair()
+        stream = Stream(ours, "peer")
+        self.wire = WireConnection(stream, lambda owner: Bytes(stream, owner), self, 0.3)
+        self.outbox = self.wire.protocol.outbox
+        self.wire.start()
+
+    def on_lost(self, error: JMSError) -> None:
+        self.lost.append(error)
+
+    def on_error(self, error: JMSError) -> None:
+        raise error
+
+    def full(self) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        while not self.outbox.blocked:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    pipe = Pipe()
+    yield pipe
+    pipe.wire.lose(ConnectionLostError("the test is over"))
+    pipe.peer.close()
+
+
+def write(pipe: Pipe, data: bytes) -> threading.Thread:
+    thread = threading.Thread(target=pipe.outbox.write, args=(data,))
+    thread.start()
+    return thread
+
+
+def test_what_is_written_meanwhile_need_not_wait_where_it_may_leave_later(pipe: Pipe) -> None:
+    writer = write(pipe, b"a" * LARGE)
+    pipe.full()
+    began = time.monotonic()
+    pipe.outbox.later(b"b")
+    assert time.monotonic() - began < 0.2
+    read = b""
+    while len(read) < LARGE + 1:
+        read += pipe.peer.recv(1 << 20)
+    writer.join(TIMEOUT)
+    assert read == b"a" * LARGE + b"b"
+
+
+def test_a_peer_that_is_slow_is_not_lost_by_those_who_write_behind_a_large_body(pipe: Pipe) -> None:
+    first = write(pipe, b"a" * LARGE)
+    pipe.full()
+    second = write(pipe, b"b")
+    left = LARGE + 1
+    until = time.monotonic() + 1.0  # three times as long as it may take no byte
+    while time.monotonic() < until:
+        left -= len(pipe.peer.recv(64 << 10))
+        time.sleep(0.02)
+    while left:
+        left -= len(pipe.peer.recv(1 << 20))
+    first.join(TIMEOUT)
+    second.join(TIMEOUT)
+    assert pipe.lost == []
+
+
+def test_a_peer_that_takes_nothing_is_lost_once(pipe: Pipe) -> None:
+    def second() -> None:
+        with pytest.raises(ConnectionLostError):
+            pipe.outbox.write(b"b")
+
+    later = threading.Timer(0.1, second)
+    later.start()
+    with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s"):
+        pipe.outbox.write(b"a" * LARGE)
+    later.join(TIMEOUT)
+    assert len(pipe.lost) == 1
+
+
+def test_a_signal_handler_may_write_and_close_while_its_thread_waits(pipe: Pipe) -> None:
+    def handle(*_: object) -> None:
+        pipe.outbox.write(b"b")
+        pipe.wire.lose(ConnectionLostError("closed by the handler"))
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    main = threading.main_thread().ident
+    assert main is not None
+    pipe.wire.timeout = TIMEOUT
+    threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGUSR1)).start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(ConnectionLostError, match="closed by the handler"):
+            pipe.outbox.write(b"a" * LARGE)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert time.monotonic() - began < TIMEOUT / 2

@@ -1,0 +1,6 @@
+"""One session's conversation over AMQP: what is written when, and which answer is awaited.
+
+`channel` is the session's side of the seam, `context` what its parts share. `detaching` ends receivers so that each
+delivery is released with the count that it has earned, `browsing` shows a queue, and `transactions` declare and
+discharge.
+"""

@@ -1,0 +1,91 @@
+"""What the parts of a channel share: how to write, to ask for an answer, and to wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from redelivery.transports.amqp.connection.protocol import AmqpConnection
+from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.base import Flow, Pending, SessionEvents
+from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
+
+
+class ChannelContext:
+    """One session's side of a connection."""
+
+    def __init__(self, wire: AmqpConnection, events: SessionEvents, dialect: AmqpDialect) -> None:
+        self.wire = wire
+        self.protocol = wire.protocol
+        self.events = events
+        self.dialect = dialect
+        self.sessions: list[AmqpSession] = []
+        self._shared: AmqpSession | None = None  # of all links that need none of their own
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the connection, then write what came of it. Raises ConnectionLostError."""
+        protocol = self.protocol
+        with protocol.lock:
+            protocol.check()
+            yield
+            protocol.write()
+        if protocol.blocked:
+            protocol.drain()
+        if protocol.table.notifications:
+            protocol.notify()
+
+    def wait(self, timeout: float) -> None:
+        """Wait in the session's thread, which reads meanwhile. Raises ConnectionLostError."""
+        self.wire.leader.wait(cast(ParkedWaiter, self.events.waiter), timeout)
+
+    def session(self, *, consumers: bool = False) -> AmqpSession:
+        """Where a new link goes; inside `writing`. The peer's agreement need not be waited for."""
+        dialect, shared = self.dialect, self._shared
+        alone = dialect.session_per_link or (consumers and dialect.session_end_counts)
+        if not alone and shared is not None and shared.ended is None:
+            return shared
+        self.sessions = [each for each in self.sessions if each.ended is None]
+        session = AmqpSession(self.protocol.table)
+        session.open(None)
+        self.sessions.append(session)
+        if not alone:
+            self._shared = session
+        return session
+
+    def ask(self) -> Pending:
+        """A pending that the session's thread waits for."""
+        return Pending(self.events.waiter)
+
+    def ask_for_end(self) -> Pending:
+        """A pending for the end of a session."""
+        return End(self.events.waiter) if self.dialect.end_drops_answers else self.ask()
+
+    def answer(self, pending: Pending) -> Flow[None]:
+        """Wait for the answer.
+
+        Raises:
+            RequestTimeoutError, ConnectionLostError: it did not come.
+            JMSError: the broker refuses; the class says why.
+        """
+        if not pending.done:
+            yield pending
+        if pending.error is not None:
+            raise pending.error
+
+
+class End(Pending):
+    """The end of a session, whose answer RabbitMQ loses now and then: the session has ended there all the same.
+
+    It stops the session's writer, which may not have written the answer yet (about 1 of 100 to 300 closes where 20
+    sessions of a connection close at once; the detach before it is always answered).
+    """
+
+    __slots__ = ()
+    patience = 1.0
+
+    def ask_again(self) -> None:
+        """It was long enough."""
+        self.complete()

@@ -1,0 +1,145 @@
+"""The body of an AMQP message as a JMS body: what Qpid JMS takes it for, in the kinds that this library has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, Final
+
+from redelivery.model.errors import MessageFormatError
+from redelivery.model.values import Body, Value
+from redelivery.transports.amqp.codec.sections import DATA, SEQUENCE, body_sections
+from redelivery.transports.amqp.codec.values import read
+
+# The annotation `x-opt-jms-msg-type`.
+MESSAGE: Final = 0
+OBJECT: Final = 1
+MAP: Final = 2
+BYTES: Final = 3
+STREAM: Final = 4
+TEXT: Final = 5
+
+_TEXTUAL: Final = re.compile(
+    r"\s*(?:text/[^;]+|application/(?:xml|json|javascript|ecmascript|xml-dtd|[^;]+\+(?:xml|json)))\s*(?:;|$)", re.I
+)
+_CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([^";\s]+)', re.I)
+# Not each name that Python knows: some of its codecs take quadratic time.
+_CHARSETS: Final = re.compile(
+    r"(?:us-)?ascii|utf-?(?:8|16|32)(?:-?[lb]e)?|latin-?1|iso-8859-\d{1,2}|windows-125\d", re.I
+)
+
+
+# How the two most common bodies begin, and the bytes that say their length.
+_USUAL: Final[Mapping[tuple[int | None, bytes], int]] = {
+    (TEXT, b"\x00\x53\x77\xa1"): 1,
+    (TEXT, b"\x00\x53\x77\xb1"): 4,
+    (BYTES, b"\x00\x53\x75\xa0"): 1,
+    (BYTES, b"\x00\x53\x75\xb0"): 4,
+}
+
+
+def read_usual(raw: bytes | bytearray, at: int, kind: int | None) -> str | bytes | None:
+    """As `read_body` for a str, or bytes, in one section that ends the message; None for any other body."""
+    start = at + 4 + _USUAL.get((kind, bytes(raw[at : at + 4])), 0)
+    if start == at + 4 or start + int.from_bytes(raw[at + 4 : start], "big") != len(raw):
+        return None
+    data = memoryview(raw)[start:]
+    try:
+        return bytes(data) if kind == BYTES else str(data, "utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def read_body(raw: bytes | bytearray, at: int, kind: int | None, content_type: str | None) -> Body:
+    """The body whose first section is at ``at`` (-1: there is none).
+
+    Args:
+        raw: the whole message.
+        at: where the body begins.
+        kind: what the annotation ``x-opt-jms-msg-type`` says; None: the section and the content type say it.
+        content_type: of the properties.
+
+    Raises:
+        MessageFormatError: it is cut off, a string of another encoding, or of a form that JMS has no body for.
+    """
+    sections = body_sections(raw, at) if at >= 0 else []
+    codes = {code for code, _ in sections}
+    if len(codes) > 1:
+        raise MessageFormatError("the body of the message mixes sections of several kinds")
+    if not sections:
+        return _empty(kind, content_type)
+    values = [read(raw, start)[0] for _, start in sections]
+    if codes == {DATA}:
+        return _data(values, kind, content_type)
+    if codes == {SEQUENCE}:
+        if not all(isinstance(value, list) for value in values):
+            raise MessageFormatError("a section `amqp-sequence` of the message is not a list")
+        return _stream(list(chain.from_iterable(values)))
+    if len(values) > 1:
+        raise MessageFormatError("the message has more than one section `amqp-value`")
+    return _value(values[0], kind)
+
+
+def _value(value: Any, kind: int | None) -> Body:
+    if value is None:
+        return None if kind is None else _empty(kind, None)
+    if isinstance(value, (str, bytes)):
+        return value
+    if isinstance(value, dict):
+        return _map(value)
+    return _stream(value if isinstance(value, list) else [value])  # of a single number: a stream of one
+
+
+def _empty(kind: int | None, content_type: str | None) -> Body:
+    """What the kinds make of no body: JMS has an empty BytesMessage, but a TextMessage of null."""
+    if kind is None:
+        return b"" if content_type in (None, "application/octet-stream") else None
+    empty: dict[int, Body] = {MAP: {}, BYTES: b"", STREAM: []}
+    return empty.get(kind)
+
+
+def _data(values: list[Any], kind: int | None, content_type: str | None) -> Body:
+    if not all(isinstance(value, bytes) for value in values):
+        raise MessageFormatError("a section `data` of the message is not a binary")
+    data: bytes = values[0] if len(values) == 1 else b"".join(values)
+    if kind == MESSAGE and not data:  # RabbitMQ makes one of an `amqp-value` of null
+        return None
+    charset = _text_charset(content_type) if content_type and kind in (None, TEXT) else None
+    if charset is None and kind == TEXT:
+        charset = "utf-8"
+    if charset is None:
+        return data
+    try:
+        return data.decode(charset)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise MessageFormatError(f"the text of the message is not {charset}") from error
+
+
+def _text_charset(content_type: str) -> str | None:
+    """The charset of a textual content type, as Qpid JMS reads it; None where the data is bytes."""
+    if not _TEXTUAL.match(content_type):
+        return None
+    named = _CHARSET.search(content_type)
+    if named is None:
+        return "utf-8"
+    return named[1] if _CHARSETS.fullmatch(named[1]) else None
+
+
+def _map(value: dict[Any, Any]) -> dict[str, Value]:
+    for name, item in value.items():
+        if not isinstance(name, str) or not name:
+            raise MessageFormatError(f"the map of the message has {name!r} as a key; in JMS that is a str, not empty")
+        _check_flat(f"map entry {name!r}", item)
+    return value
+
+
+def _stream(items: list[Any]) -> list[Value]:
+    for at, item in enumerate(items):
+        _check_flat(f"stream item {at}", item)
+    return items
+
+
+def _check_flat(name: str, item: object) -> None:
+    if isinstance(item, (dict, list)):
+        raise MessageFormatError(f"{name}: JMS has no {'map' if isinstance(item, dict) else 'list'} within a body")

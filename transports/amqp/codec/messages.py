@@ -1,0 +1,267 @@
+"""What an AMQP message says: nothing of it is read before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import MessageFormatError
+from redelivery.model.times import from_epoch_ms
+from redelivery.model.values import Body, Value
+from redelivery.transports.amqp.codec.bodies import read_body, read_usual
+from redelivery.transports.amqp.codec.ids import read_correlation_id, read_message_id, read_usual_id
+from redelivery.transports.amqp.codec.names import from_address
+from redelivery.transports.amqp.codec.sections import (
+    ABSOLUTE_EXPIRY_TIME,
+    CONTENT_TYPE,
+    CORRELATION_ID,
+    CREATION_TIME,
+    GROUP_ID,
+    GROUP_SEQUENCE,
+    MESSAGE_ID,
+    NO_HEADER,
+    REPLY_TO,
+    SUBJECT,
+    TO,
+    USER_ID,
+    Found,
+    Header,
+    field_place,
+    field_places,
+    find,
+    read_annotations,
+    read_header,
+)
+from redelivery.transports.amqp.codec.values import read
+from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.wire.clock import epoch_ms
+
+# Words of the annotations that older clients write, and their bytes of today.
+_OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,topic": 3}
+
+
+class AmqpFormat:
+    """How the messages of one link are read; ``destination`` is where they are consumed from."""
+
+    __slots__ = ("destination", "dialect")
+
+    def __init__(self, dialect: AmqpDialect, destination: Destination) -> None:
+        self.dialect = dialect
+        self.destination = destination
+
+
+class AmqpFields:
+    """A message as fields. It has no slots of its own, so that a delivery can be one without a further object."""
+
+    __slots__ = tuple[str, ...]()
+    raw: bytes | bytearray
+    format: AmqpFormat
+    _found: Found | None
+    _places: tuple[int, ...] | None
+    _expires: int
+
+    def wire_count(self) -> int:
+        """The header's delivery-count and one; 1 where the message cannot be read, which `body` then says.
+
+        At least 2 where this broker says by ``first-acquirer=false`` that it was delivered before. Where the broker
+        charges what nobody saw: 2, or more where more is `proven`.
+        """
+        header = self._header()
+        count = (header[4] or 0) + 1
+        if count == 1:
+            again = header[3] is False and self.format.dialect.redelivered_by_first_acquirer
+            return 2 if again else 1
+        return 1 + max(1, self.proven()) if self.format.dialect.session_end_counts else count
+
+    def proven(self) -> int:
+        """Deliveries before this one that an application had, as far as that is known beyond the broker's count."""
+        return 0
+
+    def expires_at(self) -> int:
+        """Epoch milliseconds, 0 for never or for what cannot be read.
+
+        The absolute-expiry-time; otherwise the header's ttl from when it is first read, as Qpid JMS does.
+        """
+        if self._expires < 0:
+            self._expires = self._find_expiry()
+        return self._expires
+
+    def body(self) -> Body:
+        """The body. Raises MessageFormatError; the message can still be acknowledged."""
+        _, encoded, _, _, at = self._found or self._find()
+        raw = self.raw
+        kind = read_annotations(encoded).get("x-opt-jms-msg-type")
+        if not isinstance(kind, int):
+            kind = None
+        usual = read_usual(raw, at, kind)
+        if usual is not None:
+            return usual
+        content_type = self._field(CONTENT_TYPE) if kind is None or kind == 5 else None
+        return read_body(raw, at, kind, content_type if isinstance(content_type, str) else None)
+
+    def properties(self) -> Mapping[str, Value]:
+        """The application properties, and JMSXUserID; the broker's annotations are none, as with Qpid JMS.
+
+        What AMQP forbids there (lists, maps) is left out; binary, which JMS has no property for, is a str.
+
+        Raises:
+            MessageFormatError: they cannot be read.
+        """
+        at = (self._found or self._find())[3]
+        found: Any = read(self.raw, at)[0] if at else {}
+        if not isinstance(found, dict):
+            raise MessageFormatError("the application properties of the message are not a map")
+        own = {
+            str(name): _text(value) if isinstance(value, bytes) else value
+            for name, value in found.items()
+            if not isinstance(value, (list, dict))
+        }
+        user = self._field(USER_ID)
+        if isinstance(user, bytes) and user:
+            own["JMSXUserID"] = _text(user)
+        return MappingProxyType(own)
+
+    def noted(self) -> Mapping[str, object]:
+        """The message annotations. Raises MessageFormatError."""
+        return read_annotations((self._found or self._find())[1])
+
+    def header(self, name: str) -> Any:
+        """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
+        if name == "message_id":  # the one that most ask for: the first of the properties, and a short text
+            at = (self._found or self._find())[2]
+            usual = read_usual_id(self.raw, at + 3) if at and self.raw[at] == 0xC0 else None
+            return usual or _message_id(self)
+        return _HEADERS[name](self)
+
+    def _find_expiry(self) -> int:
+        try:
+            properties = (self._found or self._find())[2]
+            place = field_place(self.raw, properties, ABSOLUTE_EXPIRY_TIME) if properties else 0  # asked for by itself
+            if place:
+                at = read(self.raw, place)[0]
+                return max(0, at) if isinstance(at, int) else 0
+        except MessageFormatError:
+            return 0
+        ttl = self._header()[2]
+        return epoch_ms() + ttl if ttl else 0
+
+    def _find(self) -> Found:
+        self._found = found = find(self.raw)
+        return found
+
+    def _header(self) -> Header:
+        try:
+            return read_header((self._found or self._find())[0])
+        except MessageFormatError:
+            return NO_HEADER
+
+    def _place(self, field: int) -> int:
+        """Where a field of the properties begins; 0 where it is not set."""
+        places = self._places
+        at = (self._found or self._find())[2]
+        if places is None:
+            places = self._places = field_places(self.raw, at) if at else ()
+        if places:
+            return places[field] if field < len(places) else 0
+        return field_place(self.raw, at, field) if at else 0
+
+    def _field(self, field: int) -> Any:
+        place = self._place(field)
+        return read(self.raw, place)[0] if place else None
+
+    def _annotation(self, *names: str) -> Any:
+        annotations = read_annotations((self._found or self._find())[1])
+        for name in names:
+            if name in annotations:
+                return annotations[name]
+        return None
+
+
+class AmqpMessage(AmqpFields):
+    """A message that was read and that nobody need settle."""
+
+    __slots__ = ("_expires", "_found", "_places", "format", "raw")
+
+    def __init__(self, raw: bytes | bytearray, format: AmqpFormat) -> None:
+        self.raw = raw
+        self.format = format
+        self._found = None
+        self._places = None
+        self._expires = -1
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.hex().upper()
+
+
+def _message_id(message: AmqpFields) -> str | None:
+    place = message._place(MESSAGE_ID)
+    return read_message_id(message.raw, place) if place else None
+
+
+def _correlation_id(message: AmqpFields) -> str | bytes | None:
+    place = message._place(CORRELATION_ID)
+    return read_correlation_id(message.raw, place) if place else None
+
+
+def _address(field: int, *annotations: str) -> Callable[[AmqpFields], Destination | None]:
+    def read_address(message: AmqpFields) -> Destination | None:
+        address = message._field(field)
+        if not isinstance(address, str):
+            return None
+        kind = message._annotation(*annotations)
+        if isinstance(kind, str):
+            kind = _OLD_KINDS.get(",".join(sorted(word.strip() for word in kind.split(","))))
+        return from_address(
+            address, kind if isinstance(kind, int) else None, message.format.dialect, message.format.destination
+        )
+
+    return read_address
+
+
+def _typed(field: int, kind: type) -> Callable[[AmqpFields], Any]:
+    def read_field(message: AmqpFields) -> Any:
+        value = message._field(field)
+        return value if isinstance(value, kind) else None
+
+    return read_field
+
+
+_to: Final = _address(TO, "x-opt-jms-dest", "x-opt-to-type")
+_reply_to: Final = _address(REPLY_TO, "x-opt-jms-reply-to", "x-opt-reply-type")
+_sent: Final = _typed(CREATION_TIME, int)
+
+
+def _delivery_time(message: AmqpFields) -> datetime | None:
+    at = message._annotation("x-opt-delivery-time")
+    if not isinstance(at, int):
+        delay, sent = message._annotation("x-opt-delivery-delay"), _sent(message)
+        at = sent + delay if sent and isinstance(delay, int) else 0
+    return from_epoch_ms(at)
+
+
+def _priority(message: AmqpFields) -> int:
+    priority = message._header()[1]
+    return 4 if priority is None else min(9, priority)
+
+
+_HEADERS: Final[Mapping[str, Callable[[AmqpFields], object]]] = {
+    "message_id": _message_id,
+    "destination": lambda message: _to(message) or message.format.destination,
+    "reply_to": _reply_to,
+    "correlation_id": _correlation_id,
+    "type": _typed(SUBJECT, str),
+    "timestamp": lambda message: from_epoch_ms(_sent(message) or 0),
+    "expiration": lambda message: from_epoch_ms(message.expires_at()),
+    "delivery_time": _delivery_time,
+    "priority": _priority,
+    "persistent": lambda message: message._header()[0] is True,
+    "group_id": _typed(GROUP_ID, str),
+    "group_sequence": _typed(GROUP_SEQUENCE, int),
+}

@@ -1,0 +1,91 @@
+"""Destinations as addresses of AMQP nodes, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
+from redelivery.model.errors import InvalidDestinationError, UnsupportedError
+from redelivery.transports.dialects.dialect import AmqpDialect
+
+_ANY_WORDS: Final = frozenset(("#", ">"))
+# What the annotations `x-opt-jms-dest` and `x-opt-jms-reply-to` mean (AMQP JMS mapping).
+_KINDS: Final = (Queue, Topic, TemporaryQueue, TemporaryTopic)
+# How some clients and brokers write the kind into the address.
+_SCHEMES: Final[Mapping[str, type[Destination]]] = {
+    "queue://": Queue,
+    "topic://": Topic,
+    "temp-queue://": TemporaryQueue,
+    "temp-topic://": TemporaryTopic,
+}
+
+
+def to_address(destination: Destination, dialect: AmqpDialect) -> str:
+    """The address of its node. Raises UnsupportedError for what is neither queue nor topic."""
+    name = destination.name
+    if isinstance(destination, (TemporaryQueue, TemporaryTopic)):
+        return name
+    if destination.is_pattern:
+        name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
+    if isinstance(destination, Queue):
+        return dialect.queue_prefix + name
+    if isinstance(destination, Topic):
+        return dialect.topic_prefix + name
+    raise UnsupportedError(f"{destination}: only queues and topics can be named over AMQP")
+
+
+def from_address(
+    address: str, kind: int | None, dialect: AmqpDialect, like: Destination | None = None
+) -> Destination | None:
+    """The destination of an address; None where it does not name one.
+
+    Args:
+        address: of a message's ``to`` or ``reply-to``, or of a dynamic node.
+        kind: what the JMS annotation says; None: the address says it, or else it is as ``like``, or a queue.
+        dialect: for its prefixes.
+        like: where the message came from.
+    """
+    found: type[Destination] | None = _KINDS[kind] if kind is not None and 0 <= kind < len(_KINDS) else None
+    if found is None or found is Queue or found is Topic:
+        found, address = _by_prefix(address, found, dialect)
+    if found is None:
+        found = type(like) if isinstance(like, (Queue, Topic)) else Queue
+    try:
+        return found(address)
+    except InvalidDestinationError:
+        return None
+
+
+def kind_of(destination: Destination) -> int:
+    """What the JMS annotations say of it: 0 queue, 1 topic, 2 temporary queue, 3 temporary topic."""
+    if isinstance(destination, Topic):
+        return 3 if isinstance(destination, TemporaryTopic) else 1
+    return 2 if isinstance(destination, TemporaryQueue) else 0
+
+
+def capability(destination: Destination, dialect: AmqpDialect) -> str | None:
+    """The capability that a terminus of this destination asks for; None where the address says it all."""
+    return (
+        dialect.queue_capability,
+        dialect.topic_capability,
+        dialect.temporary_queue_capability,
+        dialect.temporary_topic_capability,
+    )[kind_of(destination)]
+
+
+def _by_prefix(
+    address: str, kind: type[Destination] | None, dialect: AmqpDialect
+) -> tuple[type[Destination] | None, str]:
+    """The kind that the address begins with, and what follows; temporary names stay whole, for they are addresses."""
+    prefixes: tuple[tuple[str, type[Destination]], ...] = (
+        (dialect.queue_prefix, Queue),
+        (dialect.existing_queue_prefix, Queue),
+        (dialect.topic_prefix, Topic),
+        *_SCHEMES.items(),
+    )
+    for prefix, meant in prefixes:
+        if prefix and address.startswith(prefix) and (kind is None or issubclass(meant, kind)):
+            temporary = issubclass(meant, (TemporaryQueue, TemporaryTopic))
+            return meant, address if temporary else address[len(prefix) :]
+    return kind, address

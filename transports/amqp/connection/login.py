@@ -1,0 +1,232 @@
+"""From nothing to the peer's open, within one deadline."""
+
+from __future__ import annotations
+
+import ssl
+import time
+import uuid
+from dataclasses import replace
+from typing import Any, Final
+
+import proton
+from cproton_ffi import lib
+
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectError,
+    ConnectionLostError,
+    InvalidClientIDError,
+    JMSError,
+    ProtocolError,
+    SecurityError,
+)
+from redelivery.model.suggestions import unknown_option
+from redelivery.transports.amqp.codec.errors import broker_error
+from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
+from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.base import TransportOptions
+from redelivery.transports.wire.cleartext import warn_of_cleartext
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.peek import STOMP_HELLO, answers_in
+from redelivery.transports.wire.signatures import protocol_of
+from redelivery.transports.wire.sockets import Stream, connect
+
+VHOST: Final = "amqp.vhost"
+MAX_FRAME: Final = "amqp.maxFrameSize"
+IDLE: Final = "amqp.idleTimeout"
+MECHANISMS: Final = "amqp.saslMechanisms"
+_KNOWN: Final = (VHOST, MAX_FRAME, IDLE, MECHANISMS)
+_MOST: Final = 2**32 - 1
+_OLD: Final = (b"\x00\x00\x09\x01", b"\x01\x01\x00\x09", b"\x01\x01\x00\x0a")  # AMQP 0-9-1, 0-9, 0-10
+_DEFAULT_FRAME: Final = 1 << 20  # Qpid JMS's
+# Broker-J that has just been started may say so to a user that it lets in a moment later
+_DENIED: Final = "PERFORM_ACTION(connect) is denied"
+_PAUSES: Final = (0.25, 0.5, 1.0)  # seconds, before it is asked again
+
+
+def log_in(options: TransportOptions, port: int) -> tuple[Stream, Engine]:
+    """Connect, authenticate, and open.
+
+    Raises:
+        ConnectError: nobody is there, nobody answers within `connect_timeout`, or the broker refuses.
+        SecurityError, InvalidClientIDError: it refuses the login, or the client id.
+        ProtocolError: the port speaks another protocol.
+        ConfigError: an option of the URL is not known, or malformed.
+        UnsupportedError: a mechanism of SASL is asked for that we do not have.
+    """
+    deadline = monotonic() + options.connect_timeout
+    for pause in _PAUSES:
+        try:
+            return _try_to_log_in(options, port)
+        except SecurityError as error:
+            if _DENIED not in str(error) or monotonic() + pause >= deadline:
+                raise
+        time.sleep(pause)
+        options = replace(options, connect_timeout=deadline - monotonic())
+    return _try_to_log_in(options, port)
+
+
+def _try_to_log_in(options: TransportOptions, port: int) -> tuple[Stream, Engine]:
+    deadline = monotonic() + options.connect_timeout
+    engine, sasl = _engine(options), _sasl(options)
+    tls = None
+    if options.scheme == "amqps":
+        tls = options.tls or ssl.create_default_context()
+    stream = connect(options.host, port, tls, options.connect_timeout, options.request_timeout)
+    try:
+        _shake_hands(stream, engine, sasl, deadline, options.host if tls is None else None)
+    except BaseException as error:
+        stream.close()
+        if isinstance(error, ConnectionLostError):
+            raise ConnectError(
+                f"{error} instead of answering: is it an AMQP 1.0 port, and does it want TLS (amqps://) or not?"
+            ) from error
+        if isinstance(error, TimeoutError):
+            if tls is None and sasl.silent and answers_in(options.host, port, STOMP_HELLO) == "STOMP":
+                raise ProtocolError(_wrong_port(stream, "speaks STOMP")) from None
+            raise ConnectError(
+                f"{stream.name} did not answer within connect_timeout={options.connect_timeout:g} s: "
+                "is it an AMQP 1.0 port?"
+            ) from None
+        raise
+    return stream, engine
+
+
+def check_params(options: TransportOptions) -> None:
+    """Raise ConfigError where an option of the URL is not ours, or malformed."""
+    for name in options.params:
+        if name not in _KNOWN:
+            raise ConfigError(unknown_option(name, _KNOWN, of=f"{options.scheme}://"))
+    _number(options, MAX_FRAME, _DEFAULT_FRAME, least=512)  # AMQP 1.0 §2.4.1
+    _number(options, IDLE, 0, least=0)
+    _sasl(options)
+
+
+def _engine(options: TransportOptions) -> Engine:
+    check_params(options)
+    engine = Engine()
+    transport, connection = engine.transport, engine.connection
+    connection.container = options.client_id or f"redelivery-{uuid.uuid4()}"
+    connection.hostname = options.params.get(VHOST, options.host)
+    transport.max_frame_size = _number(options, MAX_FRAME, _DEFAULT_FRAME, least=512)
+    # of what the peer is asked for: it must send something twice as often
+    idle = _number(options, IDLE, 0, least=0) / 1000 if IDLE in options.params else 2 * options.heartbeat
+    if idle:
+        transport.idle_timeout = idle
+    engine.bind()
+    connection.open()
+    return engine
+
+
+def _sasl(options: TransportOptions) -> Sasl:
+    choice = mechanisms(options.params.get(MECHANISMS, ""), options.username, encrypted=options.scheme == "amqps")
+    return Sasl(choice, options.username, options.password, options.params.get(VHOST, options.host))
+
+
+def _number(options: TransportOptions, name: str, default: int, *, least: int) -> int:
+    digits = options.params.get(name, str(default))
+    if not digits.isdecimal() or len(digits) > 10 or not least <= int(digits) <= _MOST:
+        raise ConfigError(f"{name}={digits[:40]!r} is not a whole number from {least} to {_MOST}")
+    return int(digits)
+
+
+class _Answer:
+    """What the peer's first frames say."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.opened = False
+        self.error: JMSError | None = None
+        self._engine = engine
+        self.handlers = {
+            lib.PN_CONNECTION_REMOTE_OPEN: self._on_open,
+            lib.PN_CONNECTION_REMOTE_CLOSE: self._on_close,
+            lib.PN_TRANSPORT_ERROR: self._on_error,
+        }
+
+    def _on_open(self, _: Any) -> None:
+        self.opened = True
+
+    def _on_close(self, _: Any) -> None:
+        error = broker_error(self._engine.connection.remote_condition, "connecting")
+        known = isinstance(error, (SecurityError, InvalidClientIDError))
+        self.error = error if known else ConnectError(str(error))
+
+    def _on_error(self, _: Any) -> None:
+        self.error = ProtocolError(f"connecting: the broker breaks the rules of AMQP 1.0: {self._engine.failure}")
+
+
+def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cleartext_to: str | None) -> None:
+    _write(stream, HEADER, deadline)
+    start = b""
+    while not sasl.done:
+        data = _read(stream, deadline)
+        if len(start) < len(HEADER):
+            start += data
+            _check_protocol(stream, start)
+        answers = sasl.receive(data)
+        if sasl.mechanism == "PLAIN" and cleartext_to is not None:
+            warn_of_cleartext(cleartext_to, stream.address, "SASL PLAIN", "amqps://")
+        _write(stream, answers, deadline)
+    answer = _Answer(engine)
+    data = sasl.rest
+    while True:
+        if data:
+            try:
+                engine.receive(data)
+            finally:
+                engine.dispatch(answer.handlers)
+                if answer.error is not None:
+                    raise answer.error
+            if answer.opened and not _refusal_follows(engine):
+                return
+        while view := engine.output()[0]:
+            _write(stream, view, deadline)
+            engine.written(len(view))
+        data = _read(stream, deadline)
+
+
+def _write(stream: Stream, data: bytes | memoryview, deadline: float) -> None:
+    while data:
+        sent = stream.send(data)
+        if not sent and not stream.wait_writable(_remaining(deadline)):
+            raise TimeoutError
+        data = data[sent:]
+
+
+def _read(stream: Stream, deadline: float) -> bytes:
+    """What comes next; never empty."""
+    while True:
+        if stream.wait_readable(_remaining(deadline)) and (data := stream.receive()):
+            return data
+
+
+def _refusal_follows(engine: Engine) -> bool:
+    """Whether the open is only there to carry a close (AMQP 1.0 management of refusals: Classic and Artemis)."""
+    properties = engine.connection.remote_properties or {}
+    return bool(properties.get(proton.symbol("amqp:connection-establishment-failed")))
+
+
+def _check_protocol(stream: Stream, start: bytes) -> None:
+    if not HEADER.startswith(start[:4]):
+        known = protocol_of(start)
+        if known == "STOMP":
+            raise ProtocolError(_wrong_port(stream, "speaks STOMP"))
+        raise ProtocolError(
+            f"{stream.name} does not speak AMQP 1.0, it {f'speaks {known}' if known else 'says'} {start[:40]!r}"
+        )
+    if start[4:8] in _OLD:
+        raise ProtocolError(f"{stream.name} speaks AMQP 0-9-1, not AMQP 1.0: is the plug-in rabbitmq_amqp1_0 enabled?")
+
+
+def _wrong_port(stream: Stream, speaks: str) -> str:
+    return (
+        f"{stream.name} does not speak AMQP 1.0, it {speaks}: use stomp://, or the broker's port for AMQP, "
+        "as a rule 5672"
+    )
+
+
+def _remaining(deadline: float) -> float:
+    remaining = deadline - monotonic()
+    if remaining <= 0:
+        raise TimeoutError
+    return remaining

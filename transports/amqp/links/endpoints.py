@@ -1,0 +1,206 @@
+"""What links and sessions have in common: a table, and that they open and end, by our will or the peer's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cproton_ffi import ffi, lib
+
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.transports.amqp.codec.errors import broker_error
+from redelivery.transports.amqp.engine import Engine, Event, unowned
+from redelivery.transports.amqp.links.dispositions import condition_of
+from redelivery.transports.amqp.links.notifications import Notifications
+from redelivery.transports.base import Pending
+
+_SPACE: Final = 64 << 10  # bytes of a message that is copied once
+
+
+class LinkTable:
+    """What the links and sessions of one connection share; for the holder of the connection's lock.
+
+    Attributes:
+        broker: its address, as far as counts of deliveries go.
+        endpoints: links and sessions by the C library's pointer.
+        unanswered: requests and sends.
+        view: where a message is read to, which is the C library's ``space``.
+    """
+
+    __slots__ = (
+        "broker",
+        "endpoints",
+        "engine",
+        "most_sessions",
+        "notifications",
+        "sessions",
+        "space",
+        "unanswered",
+        "view",
+    )
+
+    def __init__(self, engine: Engine, broker: str) -> None:
+        self.engine = engine
+        self.broker = broker
+        self.endpoints: dict[Any, Endpoint] = {}
+        self.notifications = Notifications()
+        self.unanswered = 0
+        self.sessions = 0
+        self.most_sessions: int = engine.transport.channel_max + 1
+        space = bytearray(_SPACE)
+        self.view = memoryview(space)
+        self.space = ffi.from_buffer(space)
+
+    def take_notifications(self) -> Notifications | None:
+        """What has come up; None where that is nothing."""
+        if not self.notifications:
+            return None
+        taken, self.notifications = self.notifications, Notifications()
+        return taken
+
+    def handlers(self) -> dict[int, Callable[[Event], None]]:
+        """What the peer did, by the type of proton's event: it is passed on to the session or link."""
+        return {
+            lib.PN_DELIVERY: self._on_delivery,
+            lib.PN_LINK_REMOTE_OPEN: self._on_link_open,
+            lib.PN_LINK_REMOTE_CLOSE: self._on_link_close,
+            lib.PN_LINK_REMOTE_DETACH: self._on_link_close,
+            lib.PN_LINK_FLOW: self._on_flow,
+            lib.PN_SESSION_REMOTE_OPEN: self._on_session_open,
+            lib.PN_SESSION_REMOTE_CLOSE: self._on_session_close,
+        }
+
+    def lose(self, error: ConnectionLostError) -> None:
+        """The connection is gone."""
+        for endpoint in list(self.endpoints.values()):
+            endpoint.lose(error)
+        self.endpoints.clear()
+
+    def _on_delivery(self, event: Event) -> None:
+        handle = lib.pn_event_delivery(event)
+        link: Any = self.endpoints.get(lib.pn_delivery_link(handle))
+        if link is not None:
+            link.on_delivery(handle)
+
+    def _on_link_open(self, event: Event) -> None:
+        endpoint = self.endpoints.get(lib.pn_event_link(event))
+        if endpoint is not None and endpoint.ended is None:
+            handle = endpoint.handle
+            agreed = handle.remote_target if handle.is_sender else handle.remote_source
+            if agreed.type != agreed.UNSPECIFIED:  # otherwise it is refused, and the reason comes with the detach
+                endpoint.on_opened()
+
+    def _on_link_close(self, event: Event) -> None:
+        endpoint = self.endpoints.get(lib.pn_event_link(event))
+        if endpoint is not None:
+            condition = condition_of(lib.pn_link_remote_condition(endpoint.raw))
+            endpoint.on_closed(broker_error(condition, endpoint.what))
+
+    def _on_session_open(self, event: Event) -> None:
+        endpoint = self.endpoints.get(lib.pn_event_session(event))
+        if endpoint is not None:
+            endpoint.on_opened()
+
+    def _on_session_close(self, event: Event) -> None:
+        endpoint = self.endpoints.get(lib.pn_event_session(event))
+        if endpoint is not None:
+            condition = condition_of(lib.pn_session_remote_condition(endpoint.raw))
+            endpoint.on_closed(broker_error(condition, endpoint.what))
+
+    def _on_flow(self, event: Event) -> None:
+        link: Any = self.endpoints.get(lib.pn_event_link(event))
+        if link is not None:
+            link.on_flow()
+
+
+class Endpoint:
+    """A link or a session. All is called by the holder of the connection's lock.
+
+    Once it is `ended` nothing of it may be given to the C library any more.
+
+    Attributes:
+        handle: proton's object.
+        raw: the C library's.
+        what: for errors.
+        ended: why, once it is.
+    """
+
+    __slots__ = ("_closing", "_opening", "ended", "handle", "opened", "raw", "table", "what")
+
+    def __init__(self, table: LinkTable, handle: Any, what: str) -> None:
+        self.table = table
+        self.handle = unowned(handle)
+        self.raw: Any = handle._impl
+        self.what = what
+        self.opened = False  # the peer has agreed
+        self.ended: JMSError | None = None
+        self._opening: Pending | None = None
+        self._closing: Pending | None = None
+
+    def open(self, pending: Pending | None) -> None:
+        """Ask for it; the pending is the answer."""
+        self._opening = pending
+        self.table.endpoints[self.raw] = self
+        self.handle.open()
+
+    def close(self, pending: Pending | None) -> None:
+        """End it; the pending is the peer's agreement."""
+        if self.ended is not None:
+            if pending is not None:
+                pending.complete()
+            return
+        self._closing = pending
+        self.end(IllegalStateError(f"{self.what} is closed"), ours=True)
+        self.handle.close()
+
+    @property
+    def awaits(self) -> bool:
+        """An answer of the peer is awaited."""
+        return self._opening is not None or self._closing is not None
+
+    def on_opened(self) -> None:
+        """The peer has agreed."""
+        self.opened = True
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            self.table.notifications.answer(opening)
+
+    def on_closed(self, error: JMSError) -> None:
+        """The peer has ended it, or agrees to our end of it."""
+        closing, self._closing = self._closing, None
+        if closing is not None:
+            self.table.notifications.answer(closing)
+        if self.ended is None:
+            self.end(error, ours=False)
+            self.handle.close()
+        self.forget()
+
+    def end(self, error: JMSError, *, ours: bool) -> None:
+        """Nothing comes or goes any more."""
+        if self.ended is not None:
+            return
+        self.ended = error
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            self.table.notifications.answer(opening, error)
+        self.on_end(error, ours)
+
+    def on_end(self, error: JMSError, ours: bool) -> None:
+        """What else that means."""
+
+    def on_flow(self) -> None:
+        """The peer has said how much may come or go."""
+
+    def forget(self) -> None:
+        """Both sides have ended it: its memory in the C library is free again."""
+        if self.table.endpoints.pop(self.raw, None) is not None:
+            self.handle.free()
+        self.handle = None
+
+    def lose(self, error: JMSError) -> None:
+        """The connection is gone."""
+        closing, self._closing = self._closing, None
+        if closing is not None:
+            self.table.notifications.answer(closing, error)
+        self.end(error, ours=True)
+        self.handle = None

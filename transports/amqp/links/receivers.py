@@ -1,0 +1,291 @@
+"""Receiving links: from a transfer to a delivery in its session's inbox, and from an outcome to a disposition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import proton
+from cproton_ffi import ffi, lib
+
+from redelivery.model.errors import IllegalStateError, JMSError, MessageFormatError
+from redelivery.transports.amqp.codec.messages import AmqpFields, AmqpFormat
+from redelivery.transports.amqp.links.dispositions import ACCEPTED, MODIFIED, REJECTED, RELEASED, enlist, explain, fail
+from redelivery.transports.amqp.links.endpoints import Endpoint
+from redelivery.transports.amqp.links.seen import SEEN
+from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.amqp.links.terminus import describe_source, link_name
+from redelivery.transports.base import Delivery, Link, Pending, SessionEvents
+from redelivery.transports.dialects.dialect import AmqpDialect
+
+_STEP: Final = 100  # deliveries after which credit is given anew, at most
+_SMALL: Final = 64 << 10  # bytes up to which one copy is cheaper than a buffer of its own
+
+
+class AmqpDelivery(AmqpFields, Delivery):
+    """One message of one receiver. ``handle`` is the engine's own for it; ``credited``: its credit was given again."""
+
+    __slots__ = ("_expires", "_found", "_places", "credited", "format", "handle", "raw", "receiver")
+
+    def __init__(self, raw: bytes | bytearray, receiver: Receiver, handle: Any) -> None:
+        # Not by super(): this is the only thing that is made for every message.
+        self.raw = raw
+        self.receiver = receiver
+        self.format = receiver.format
+        self.handle = handle
+        self.credited = False
+        self._found = None
+        self._places = None
+        self._expires = -1
+        self.link = receiver.link
+        self.redeliveries = 0
+        self.state = 0
+        self.cause = None
+
+    def charged(self) -> int:
+        """See `Delivery.charged`."""
+        return max(self._header()[4] or 0, self.wire_count() - 1)
+
+    def proven(self) -> int:
+        """See `Delivery.proven`."""
+        if not self.receiver.dialect.session_end_counts:
+            return self.wire_count() - 1
+        if not self._header()[4]:
+            return 0
+        return SEEN.count(self.receiver.table.broker, self._id())
+
+    def went_back(self) -> None:
+        """The application had it, and it is the broker's again."""
+        message_id = self._id()
+        if message_id is not None:
+            SEEN.note(self.receiver.table.broker, message_id)
+
+    def _id(self) -> str | None:
+        try:
+            message_id: str | None = self.header("message_id")
+        except MessageFormatError:
+            return None
+        return message_id
+
+
+class Receiver(Endpoint):
+    """One consumer's link.
+
+    Its credit counts what the application has not seen: a delivery that was dispatched makes room for another one,
+    whether it is acknowledged or not, so that no batch is too large for the window.
+
+    `seen` is written by the session's thread alone and without the lock, everything else by the holder of the lock.
+    """
+
+    __slots__ = (
+        "ack_threshold",
+        "arrived",
+        "batched",
+        "dialect",
+        "drained",
+        "events",
+        "format",
+        "granted",
+        "link",
+        "name",
+        "seen",
+        "session",
+        "step",
+        "stopped",
+        "unsettled",
+        "wanted",
+        "window",
+    )
+
+    def __init__(self, session: AmqpSession, link: Link, events: SessionEvents, dialect: AmqpDialect) -> None:
+        self.name = link_name("receiver")
+        super().__init__(session.table, session.handle.receiver(self.name), f"the consumer of {link.destination}")
+        self.session = session
+        self.link = link
+        self.events = events
+        self.dialect = dialect
+        self.format = AmqpFormat(dialect, link.destination)
+        window = max(1, dialect.default_prefetch if link.prefetch is None else link.prefetch)
+        self.window = min(window, dialect.most_credit) if dialect.most_credit else window
+        self.step = max(1, min(_STEP, self.window // 2))
+        self.arrived = 0  # deliveries that came
+        self.seen = 0  # of those, dispatched
+        self.granted = 0  # deliveries that may come, and those that came
+        self.ack_threshold = self.step  # of `seen`: then there is credit to give
+        self.batched = 0  # acknowledgements since some of them were written
+        self.unsettled: dict[AmqpDelivery, None] = {}  # in the peer's order
+        self.drained: Pending | None = None
+        self.wanted = True  # more is wanted; not while the link is being closed
+        self.stopped = False  # detached; what came is released by the end of the session
+        describe_source(self.handle.source, link, dialect)
+        self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
+        self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
+        session.links.add(self)
+
+    def on_opened(self) -> None:
+        """See `Endpoint.on_opened`: the first credit."""
+        super().on_opened()
+        self.give_credit()
+
+    @property
+    def awaits(self) -> bool:
+        """See `Endpoint.awaits`."""
+        return self.drained is not None or super().awaits
+
+    def on_end(self, error: JMSError, ours: bool) -> None:
+        """See `Endpoint.on_end`: the deliveries are the peer's."""
+        drained, self.drained = self.drained, None
+        if drained is not None:
+            self.table.notifications.answer(drained, error)
+        if not ours:
+            self.release(list(self.unsettled))  # freed, proton would settle them without an outcome
+            self.session.links.discard(self)
+            if self.opened:
+                self.table.notifications.links.append((self.events, self.link, error))
+        elif self.dialect.session_end_counts:
+            for delivery in self.unsettled:
+                if delivery.credited:
+                    delivery.went_back()
+        self.unsettled.clear()
+
+    def stop(self, pending: Pending) -> None:
+        """Detach it, and leave what came to the end of its session, which gives it back at once and in order."""
+        self.stopped = True
+        self.close(pending)
+
+    def forget(self) -> None:
+        """See `Endpoint.forget`."""
+        self.session.links.discard(self)
+        super().forget()
+
+    def on_delivery(self, handle: Any) -> None:
+        """A transfer, or a part of one; or the peer has changed its mind about a delivery."""
+        if not lib.pn_delivery_readable(handle) or lib.pn_delivery_partial(handle):
+            return
+        if lib.pn_delivery_aborted(handle):
+            lib.pn_delivery_settle(handle)
+            self.granted -= 1
+            self.give_credit()
+            return
+        size = lib.pn_delivery_pending(handle)
+        table = self.table
+        raw: bytes | bytearray
+        if size <= _SMALL:
+            lib.pn_link_recv(self.raw, table.space, size)
+            raw = table.view[:size].tobytes()
+        else:
+            raw = bytearray(size)
+            lib.pn_link_recv(self.raw, ffi.from_buffer(raw), size)
+        lib.pn_link_advance(self.raw)
+        if self.ended is not None:  # closed meanwhile
+            if not self.stopped:
+                lib.pn_delivery_update(handle, RELEASED)
+                lib.pn_delivery_settle(handle)
+            return
+        delivery = AmqpDelivery(raw, self, handle)
+        self.unsettled[delivery] = None
+        self.arrived += 1
+        events = self.events
+        events.inbox.append(delivery)
+        awake = table.notifications.awake
+        if not awake or awake[-1] is not events:
+            awake.append(events)
+
+        if self.drained is not None:
+            self.on_flow()  # it may have been the last one, which no flow follows
+
+    def make_room(self, delivery: AmqpDelivery) -> None:
+        """It will not come to the application's hands (any more), and so makes room for another one."""
+        if not delivery.credited:
+            delivery.credited = True
+            self.seen += 1
+            if self.seen >= self.ack_threshold:
+                self.give_credit()
+
+    def give_credit(self) -> None:
+        """As much as the window allows: for what was dispatched since the last time, or will never be whole."""
+        if self.ended is None and self.drained is None and self.wanted:
+            limit = self.window + self.seen
+            self.ack_threshold = limit - self.window + self.step
+            lib.pn_link_flow(self.raw, limit - self.granted)
+            self.granted = limit
+
+    def withdraw(self) -> None:
+        """Take the credit back: nothing more shall come, least of all what is released."""
+        if self.ended is None:
+            lib.pn_link_flow(self.raw, -lib.pn_link_credit(self.raw))
+
+    def drain(self, pending: Pending) -> None:
+        """Ask for what there is; the pending is that it has come."""
+        self.drained = pending
+        lib.pn_link_drain(self.raw, 0)
+        self.on_flow()
+
+    def on_flow(self) -> None:
+        """See `Endpoint.on_flow`: of a link that is drained, that may be the end of it."""
+        drained = self.drained
+        if drained is None or lib.pn_link_draining(self.raw):
+            return
+        self.drained = None
+        self.table.notifications.answer(drained)
+        lib.pn_link_drained(self.raw)
+        lib.pn_link_set_drain(self.raw, False)
+        self.granted = self.arrived + lib.pn_link_credit(self.raw)  # the rest of the credit is void
+        self.give_credit()
+
+    def settle(self, delivery: AmqpDelivery, outcome: int) -> None:
+        """Tell the outcome, and be done with it.
+
+        Raises:
+            IllegalStateError, ConnectionLostError: the link is gone; by now the delivery is another one's.
+        """
+        self.take(delivery)
+        lib.pn_delivery_update(delivery.handle, outcome)
+        lib.pn_delivery_settle(delivery.handle)
+
+    def settle_failed(self, delivery: AmqpDelivery) -> None:
+        """The application had it, and did not acknowledge it: it is redelivered with its count raised."""
+        if self.dialect.modified:
+            fail(delivery.handle)
+            self.settle(delivery, MODIFIED)
+        else:
+            self.settle(delivery, RELEASED)
+
+    def reject(self, delivery: AmqpDelivery, cause: str) -> None:
+        """Poison, with its cause."""
+        self.check(delivery)
+        explain(delivery.handle, "redelivery:poison", cause)
+        self.settle(delivery, REJECTED)
+
+    def enlist(self, delivery: AmqpDelivery, transaction: bytes) -> None:
+        """Accepted in a transaction, and not settled yet. Raises as `settle`."""
+        self.check(delivery)
+        enlist(delivery.handle, transaction, ACCEPTED)
+
+    def settle_enlisted(self, delivery: AmqpDelivery, transaction: bytes) -> None:
+        """Accepted in a transaction: the transaction's from now on. Raises as `settle`."""
+        self.take(delivery)
+        enlist(delivery.handle, transaction, ACCEPTED)
+        lib.pn_delivery_settle(delivery.handle)
+
+    def check(self, delivery: AmqpDelivery) -> None:
+        """Raise as `settle`."""
+        if self.ended is not None:
+            raise type(self.ended)(f"the message cannot be acknowledged any more: {self.ended}") from self.ended
+        if delivery not in self.unsettled:
+            raise IllegalStateError("the message is acknowledged already, or the broker's again")
+
+    def take(self, delivery: AmqpDelivery) -> None:
+        """It is settled now. Raises as `settle`."""
+        try:
+            del self.unsettled[delivery]
+        except KeyError:
+            self.check(delivery)
+
+    def release(self, deliveries: Iterable[AmqpDelivery]) -> None:
+        """Those that the application has seen are redelivered as failed, the others as if nothing had been."""
+        for delivery in deliveries:
+            if delivery.credited:
+                self.settle_failed(delivery)
+            else:
+                self.settle(delivery, RELEASED)

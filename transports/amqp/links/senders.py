@@ -1,0 +1,216 @@
+"""Sending links, and the coordinator, which is one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+import proton
+from cproton_ffi import ffi, lib
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import JMSError, ProtocolError
+from redelivery.transports.amqp.codec.errors import broker_error
+from redelivery.transports.amqp.links.dispositions import (
+    ACCEPTED,
+    DECLARED,
+    REJECTED,
+    TRANSACTIONAL,
+    declared_id,
+    enlist,
+    outcome_in_transaction,
+    refusal,
+)
+from redelivery.transports.amqp.links.endpoints import Endpoint
+from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
+from redelivery.transports.base import Pending, SessionEvents
+from redelivery.transports.dialects.dialect import AmqpDialect
+
+Parts: TypeAlias = tuple[bytes, ...]  # of a message, to be sent one behind the other
+
+_DECLARE: Final = b"\x00\x53\x77\x00\x53\x31\xc0\x02\x01\x40"  # amqp-value: declare, a list of a null
+_DELETE_ON_CLOSE: Final = 0x2B
+_LOCAL_TRANSACTIONS: Final = proton.symbol("amqp:local-transactions")
+
+
+class Sender(Endpoint):
+    """A link that messages leave by; each is answered by its outcome.
+
+    What waits for credit is `queued` here and not given to proton, which would let it go whenever there is credit, also
+    when its transaction is over.
+    """
+
+    __slots__ = ("_numbers", "blocked_senders", "queued", "session", "unanswered")
+
+    def __init__(self, session: AmqpSession, what: str) -> None:
+        super().__init__(session.table, session.handle.sender(link_name("sender")), what)
+        self.session = session
+        self.queued: deque[tuple[Parts, bytes | None, Pending]] = deque()  # waits for credit
+        self.unanswered: dict[Any, Pending] = {}  # by the C library's delivery
+        self.blocked_senders: SessionEvents | None = None  # waits for credit
+        self._numbers = count(1)
+        self.handle.source.outcomes.put_object(outcomes())
+        self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
+        self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
+        session.links.add(self)
+
+    def send(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
+        """It leaves as soon as there is credit; the pending is its outcome."""
+        if self.ended is not None:
+            self.table.notifications.answer(pending, self.ended)
+            return
+        self.table.unanswered += 1
+        if self.queued or lib.pn_link_credit(self.raw) <= 0:
+            self.queued.append((parts, transaction, pending))
+        else:
+            self._transfer(parts, transaction, pending)
+
+    @property
+    def awaits(self) -> bool:
+        """See `Endpoint.awaits`."""
+        return bool(self.unanswered) or super().awaits
+
+    def withdraw(self, sends: Collection[Pending], error: JMSError) -> list[Pending]:
+        """Take those back that have not left, which fails them; the answer is those that are leaving just now.
+
+        These are written in part, or wait for room in the session. Those that have left are neither.
+        """
+        kept: deque[tuple[Parts, bytes | None, Pending]] = deque()
+        for each in self.queued:
+            if each[2] in sends:
+                self.table.unanswered -= 1
+                self.table.notifications.answer(each[2], error)
+            else:
+                kept.append(each)
+        self.queued = kept
+        inside = 0 if self.ended is not None else lib.pn_link_queued(self.raw)  # in proton: the last of them
+        return [each for each in list(self.unanswered.values())[len(self.unanswered) - inside :] if each in sends]
+
+    def _transfer(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
+        tag = b"%x" % next(self._numbers)
+        handle = lib.pn_delivery(self.raw, (len(tag), ffi.from_buffer(tag)))
+        if transaction is not None:
+            enlist(handle, transaction, None)
+        for part in parts:
+            lib.pn_link_send(self.raw, ffi.from_buffer(part), len(part))
+        lib.pn_link_advance(self.raw)
+        self.unanswered[handle] = pending
+
+    def on_flow(self) -> None:
+        """See `Endpoint.on_flow`: what waits for credit leaves."""
+        while self.queued and lib.pn_link_credit(self.raw) > 0:
+            self._transfer(*self.queued.popleft())
+        if self.blocked_senders is not None:
+            self.table.notifications.awake.append(self.blocked_senders)
+
+    def on_delivery(self, handle: Any) -> None:
+        """An outcome."""
+        state = lib.pn_delivery_remote_state(handle)
+        if not (state or lib.pn_delivery_settled(handle)):
+            return
+        pending = self.unanswered.pop(handle, None)
+        if pending is None:
+            return
+        self.table.unanswered -= 1
+        if state == ACCEPTED:
+            self.table.notifications.answer(pending)
+        else:
+            error, value = self._read(handle, state)
+            self.table.notifications.answer(pending, error, value)
+        lib.pn_delivery_settle(handle)
+
+    def _read(self, handle: Any, state: int) -> tuple[JMSError | None, object]:
+        if state == TRANSACTIONAL:
+            outcome, reason = outcome_in_transaction(handle)
+            if outcome == ACCEPTED:
+                return None, None
+            if outcome == REJECTED:
+                return broker_error(reason, self.what), None
+            said = "none" if outcome is None else f"{outcome:#x}"
+            return JMSError(
+                f"{self.what}: the broker did not take the message into the transaction (outcome {said})"
+            ), None
+        if state == DECLARED:
+            identifier = declared_id(handle)
+            if not identifier:
+                return ProtocolError(f"{self.what}: a transaction was declared without an id"), None
+            return None, identifier
+        if state == REJECTED:
+            return broker_error(refusal(handle), self.what), None
+        return JMSError(f"{self.what}: the broker did not take the message (outcome {state:#x})"), None
+
+    def on_end(self, error: JMSError, ours: bool) -> None:
+        """See `Endpoint.on_end`: what is not answered fails."""
+        unanswered = [*self.unanswered.values(), *(pending for _, _, pending in self.queued)]
+        self.unanswered.clear()
+        self.queued.clear()
+        self.table.unanswered -= len(unanswered)
+        for pending in unanswered:
+            self.table.notifications.answer(pending, error)
+        self.on_flow()
+        if not ours:
+            self.session.links.discard(self)
+
+    def forget(self) -> None:
+        """See `Endpoint.forget`."""
+        self.session.links.discard(self)
+        super().forget()
+
+
+class Maker(Sender):
+    """A link to a node that the broker makes for it, and that lives as long as the link does."""
+
+    __slots__ = ("address",)
+
+    def __init__(self, session: AmqpSession, capability: str) -> None:
+        super().__init__(session, f"making a {capability}")
+        self.address: str | None = None
+        target = self.handle.target
+        target.dynamic = True
+        target.durability = proton.Terminus.NONDURABLE
+        target.expiry_policy = proton.Terminus.EXPIRE_WITH_LINK
+        target.capabilities.put_object(proton.symbol(capability))
+        lifetime = proton.Described(proton.ulong(_DELETE_ON_CLOSE), [])
+        target.properties.put_dict({proton.symbol("lifetime-policy"): lifetime})
+
+    def on_opened(self) -> None:
+        """See `Endpoint.on_opened`: the broker has named it."""
+        self.address = self.handle.remote_target.address
+        super().on_opened()
+
+
+def relay(session: AmqpSession) -> Sender:
+    """A link by which a message goes wherever it says itself (AMQP's anonymous terminus), not opened yet."""
+    sender = Sender(session, "sending to the destination of each message")
+    sender.handle.target.type = proton.Terminus.TARGET
+    return sender
+
+
+def sender_to(session: AmqpSession, destination: Destination, dialect: AmqpDialect) -> Sender:
+    """A link to one destination, not opened yet."""
+    sender = Sender(session, f"sending to {destination}")
+    describe(sender.handle.target, destination, dialect)
+    return sender
+
+
+class Coordinator(Sender):
+    """Where transactions are declared and discharged."""
+
+    __slots__ = ()
+
+    def __init__(self, session: AmqpSession) -> None:
+        super().__init__(session, "the transaction")
+        self.handle.target.type = proton.Terminus.COORDINATOR
+        self.handle.target.capabilities.put_object(_LOCAL_TRANSACTIONS)
+
+    def declare(self, pending: Pending) -> None:
+        """Begin a transaction: the pending's value is its id."""
+        self.send((_DECLARE,), None, pending)
+
+    def discharge(self, transaction: bytes, pending: Pending, *, fail: bool) -> None:
+        """End one; ``fail`` undoes it."""
+        fields = b"\xa0%c%b%c" % (len(transaction), transaction, 0x41 if fail else 0x42)
+        self.send((b"\x00\x53\x77\x00\x53\x32\xc0%c\x02%b" % (len(fields) + 1, fields),), None, pending)

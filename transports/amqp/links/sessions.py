@@ -1,0 +1,53 @@
+"""A session of AMQP's: where links live."""
+
+from __future__ import annotations
+
+from redelivery.model.errors import IllegalStateError, JMSError, ResourceAllocationError
+from redelivery.transports.amqp.links.endpoints import Endpoint, LinkTable
+from redelivery.transports.base import Pending
+
+
+class AmqpSession(Endpoint):
+    """If the peer ends it, all its links are ended."""
+
+    __slots__ = ("_ends_late", "links")
+
+    def __init__(self, table: LinkTable) -> None:
+        """Raises ResourceAllocationError where the peer allows no more of them: proton would give the connection up."""
+        if table.sessions >= table.most_sessions:
+            raise ResourceAllocationError(
+                f"the broker allows {table.most_sessions} sessions of AMQP on one connection, and all are open: "
+                "use a further connection"
+            )
+        table.sessions += 1
+        super().__init__(table, table.engine.connection.session(), "the session")
+        self.links: set[Endpoint] = set()
+        self._ends_late = False
+
+    def close(self, pending: Pending | None) -> None:
+        """See `Endpoint.close`. It ends when the peer has agreed to it: proton knows no answer to it afterwards."""
+        if self.ended is not None or self.opened:
+            super().close(pending)
+            return
+        self._closing, self._ends_late = pending, True
+        self.end(IllegalStateError(f"{self.what} is closed"), ours=True)
+
+    def on_opened(self) -> None:
+        """See `Endpoint.on_opened`."""
+        super().on_opened()
+        if self._ends_late:
+            self.handle.close()
+
+    def on_end(self, error: JMSError, ours: bool) -> None:
+        """See `Endpoint.on_end`."""
+        for link in list(self.links):
+            if not ours:
+                link.end(error, ours=False)
+            link.lose(error)
+            self.table.endpoints.pop(link.raw, None)
+        self.links.clear()
+
+    def forget(self) -> None:
+        """See `Endpoint.forget`."""
+        self.table.sessions -= 1
+        super().forget()

@@ -1,0 +1,63 @@
+"""What brokers write when they refuse, and what it means: a refusal may come before it is known which broker it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redelivery.model.errors import (
+    InvalidClientIDError,
+    InvalidDestinationError,
+    InvalidSelectorError,
+    JMSError,
+    ResourceAllocationError,
+    SecurityError,
+)
+
+# Of an ERROR. The first that occurs, ignoring case, decides. JMS brokers put their exception's class into the body.
+STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
+    ("invalidclientidexception", InvalidClientIDError),
+    ("already connected from", InvalidClientIDError),
+    ("invalidselectorexception", InvalidSelectorError),
+    ("invalid selector", InvalidSelectorError),
+    ("invalid filter", InvalidSelectorError),
+    ("invaliddestinationexception", InvalidDestinationError),
+    ("destination doesnt exist", InvalidDestinationError),
+    ("does not exist", InvalidDestinationError),
+    ("not_found", InvalidDestinationError),
+    ("resourceallocationexception", ResourceAllocationError),
+    ("usage manager", ResourceAllocationError),
+    ('" is full', ResourceAllocationError),
+    ("is full", ResourceAllocationError),
+    ("securityexception", SecurityError),
+    ("is not authorized", SecurityError),
+    ("not authorised", SecurityError),
+    ("access refused", SecurityError),
+    ("access_refused", SecurityError),
+    ("access denied", SecurityError),
+    ("bad credentials", SecurityError),
+    ("password is invalid", SecurityError),
+    ("login failed", SecurityError),
+    ("authentication", SecurityError),
+    ("permission", SecurityError),
+    ("destination must start with", InvalidDestinationError),
+    ("unknown destination", InvalidDestinationError),
+)
+# Of an AMQP condition. Some brokers have none of their own for it, only words.
+AMQP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
+    ("already connected from", InvalidClientIDError),
+    ("invalid-client-id", InvalidClientIDError),
+    ("invalidclientid", InvalidClientIDError),
+    ("selector", InvalidSelectorError),
+    ("invalid filter", InvalidSelectorError),
+    ("is not authorized", SecurityError),
+    ("does not have permission", SecurityError),
+    ("not authorized", SecurityError),
+    ("usage manager", ResourceAllocationError),
+    ("is full", ResourceAllocationError),
+)
+# What to do where the broker's own words do not say it.
+AMQP_HINTS: Final[tuple[tuple[str, str], ...]] = (
+    ("non-durable message store cannot accept durable message", " Use send(…, persistent=False): it keeps nothing."),
+)
+# Of an attach. Classic: the selector is the only field that it reads.
+AMQP_SELECTOR_REFUSED: Final = "amqp:invalid-field"

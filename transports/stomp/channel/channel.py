@@ -1,0 +1,337 @@
+"""One session's conversation over STOMP: what is written when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
+from typing import Final, cast
+
+from redelivery.model.destinations import Topic
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError, UnsupportedError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending
+from redelivery.transports.stomp.channel import commits
+from redelivery.transports.stomp.channel.browsing import BrowseSubscription, browse_headers
+from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
+from redelivery.transports.stomp.channel.subscribing import end, release_unsettled, subscribe_headers, supersede
+from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
+from redelivery.transports.stomp.channel.windows import Window, retired, window_size
+from redelivery.transports.stomp.codec.names import to_wire
+from redelivery.transports.stomp.connection.shown import Shown
+from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
+from redelivery.transports.wire.threads.shelter import sheltered
+
+_identifiers: Final = count(1)  # never the same twice in a process: a subscription belongs to one connection
+_LARGE: Final = 64 << 10  # bytes from which a body is not copied into its frame
+
+
+class StompChannel(Channel):
+    """See `Channel`. What differs between brokers is read from the dialect.
+
+    Args:
+        context: the means to write and to ask.
+        mode: of the session; in TRANSACTED and CLIENT mode what is dispatched enters a transaction, chunk by chunk.
+        owner: is notified of errors that no call waits for, and of the end.
+    """
+
+    whole = True
+
+    def __init__(self, context: ChannelContext, mode: AckMode, owner: ChannelOwner) -> None:
+        self._context = context
+        self._dialect = context.dialect
+        self._outbox = context.outbox
+        self._owner = owner
+        self._report = owner.on_error
+        self._subscriptions: dict[Link, list[Subscription]] = {}
+        verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
+        self._work = UnitOfWork(context.router, verb)  # the session's transaction, in CLIENT mode a hidden one
+        self._parking = Parking()
+        self._windows: dict[Link, Window] = {}
+        self._shown = Shown() if context.dialect.releases_as_new else None
+        commits = mode in (AckMode.TRANSACTED, AckMode.CLIENT)
+        self._enlists = context.dialect.enlist_at_most > 0 and commits
+        self._acks_deferred = context.dialect.needs_extra_subscription and commits
+
+    def attach(self, link: Link) -> Flow[None]:
+        """SUBSCRIBE, answered."""
+        dialect = self._dialect
+        # what is withheld from a topic's consumer would stop it, and a second one would get everything twice
+        unlimited = self._acks_deferred and isinstance(link.destination, Topic) and not dialect.fixed_window
+        size = None if unlimited else window_size(link, dialect)
+        if link.prefetch is None:
+            link.prefetch = dialect.default_prefetch
+        headers = subscribe_headers(link, self._context, size) | (browse_headers(dialect) if link.browse else {})
+        destination = to_wire(link.destination, dialect)
+        link.id = str(next(_identifiers))
+        events = BrowseSubscription(self._context.events) if link.browse else self._context.events
+        subscription = Subscription(link, events, dialect, self._context.version)
+        pending, receipt = self._context.ask()
+        router = self._context.router
+        errors = router.errors
+        silent = link.destination.is_pattern and dialect.receipt_starves_patterns
+        if silent:  # an empty transaction is answered instead
+            frame = self._context.control.subscribe(destination, link.id, headers) + commits.empty(receipt)
+        else:
+            frame = self._context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
+        self._add(subscription, [])
+        if dialect.needs_extra_subscription:
+            self._windows[link] = Window(dialect, size, subscription)
+        try:
+            self._outbox.write(frame)
+            yield from self._context.answer(pending, receipt)
+            if silent and router.errors != errors:
+                raise router.last_error or JMSError(f"{link.destination}: the broker refuses the consumer")
+        except JMSError as error:
+            self._forget((subscription,))
+            if isinstance(error, RequestTimeoutError):  # it may exist, and nobody would take its messages
+                self._outbox.write(self._context.control.unsubscribe(link.id, receipt.decode()))
+            raise
+
+    def detach(self, link: Link) -> Flow[None]:
+        """UNSUBSCRIBE, answered: what is not acknowledged goes back at once."""
+        if (subscriptions := self._subscriptions.get(link)) is not None:
+            parked = [each for each in self._parking.parked() if each.link is link]
+            undo = self._parking.unpark(self._context.control.abort, parked)
+            yield from self._unsubscribe(undo, subscriptions)
+
+    def browse_more(self, link: Link) -> Flow[bool]:
+        """Until a message comes, or the broker's mark of the end."""
+        return cast(BrowseSubscription, self._subscriptions[link][0].events).browse_more(self._outbox)
+
+    def dispatched(self, delivery: Delivery) -> None:
+        """In a transaction, every so often, the ACKs of what was dispatched: the broker would stop otherwise.
+
+        Where no ACK may leave, a further subscription goes on.
+        """
+        if self._enlists:
+            ours: StompDelivery = delivery  # type: ignore[assignment]  # cast() costs a call per message
+            subscription = ours.subscription
+            held = subscription.held
+            held.append(ours)
+            if len(held) >= subscription.ack_threshold:
+                sheltered(lambda: self._enlist(subscription))
+        elif self._acks_deferred:
+            self._take((delivery,))
+        if self._shown is not None:
+            self._shown.show(cast(StompDelivery, delivery))
+
+    def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
+        """ACK, outside any transaction."""
+        ours: Sequence[StompDelivery] = deliveries  # type: ignore[assignment]  # as above
+        if self._work.enlisted:
+            self._take_out(ours)
+        subscription = ours[0].subscription
+        data = subscription.ack(ours[0], PLAIN) if len(ours) == 1 else acks(ours)
+        done = [] if done is None else done
+        subscription.batched += len(ours)
+        try:
+            if batched and subscription.batched < subscription.batch_limit:
+                self._outbox.later(data, done)
+            else:  # or the broker would wait for us, and we for it
+                subscription.batched = 0
+                self._outbox.write(data, done=done)
+        finally:
+            if self._windows and done:
+                self._settle(ours)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """STOMP has no word for it: they go back at UNSUBSCRIBE."""
+
+    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> Flow[None]:  # noqa: ARG002  # in the copy
+        """NACK, which carries no cause; or the copy, and the ACK."""
+        ours = cast(StompDelivery, delivery)
+        self._take_out((ours,))
+        if copy is not None:
+            alone = not self._work.enlisted
+            yield from commits.dead_letter(self._context, self._parking, ours, copy, alone=alone)
+            self._settle((ours,))
+            return
+        if not self._dialect.nack_is_poison:
+            raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
+        yield from commits.nack(self._context, ours)
+        self._settle((ours,))
+
+    def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
+        """SEND. One in a transaction is answered too, so that a refused one is known before the COMMIT."""
+        head, body = self._context.encoder.encode(message)
+        alone = pending is not None and pending.waiter is None
+        work, receipt = self._work, b""
+        sends: tuple[Pending, ...] = ()
+        if transacted:
+            if self._dialect.receipt_in_transaction or not self._dialect.commit_confirms_sends:
+                pending = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
+                sends = (pending,)
+            head = b"%b%btransaction:%b\n" % (work.beginning(), head, work.name.encode())
+        done: list[None] = []
+        try:
+            if pending is not None:
+                receipt = self._context.router.expect(pending)
+                head = b"%breceipt:%b\n" % (head, receipt)
+            if len(body) > _LARGE:
+                self._outbox.write(head + b"\n", body, b"\0", done=done)
+            else:
+                write = self._outbox.later if transacted or alone else self._outbox.write
+                write(b"%b\n%b\0" % (head, body), done=done)
+        finally:  # also behind an interrupt: no call until it is noted
+            if done and transacted:
+                work.begun = True
+                work.sends += sends
+            elif receipt and not done:
+                self._context.router.forget(receipt)
+        if alone:
+            self._owner.read_on_behalf()
+
+    def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
+        """COMMIT, with the ACKs that are still missing."""
+        ours = cast(Sequence[StompDelivery], deliveries)
+        self._hold_nothing()
+        if self._work.enlisted and not self._work.enlisted.issubset(ours):
+            self._take_out(self._work.enlisted.difference(ours))
+        idle = [each for each in self._windows.values() if each.idle(ours)]
+        try:
+            yield from commits.commit(self._context, self._work, self._parking, ours)
+        except InDoubtError:  # they may be acknowledged: released at the end, RabbitMQ would hang up on us
+            self._settle(ours)
+            raise
+        if self._windows:
+            self._settle(ours)
+            yield from self._shrink(idle)
+
+    def rollback(self) -> Flow[None]:
+        """ABORT of what was begun; the deliveries stay with us, unacknowledged."""
+        self._hold_nothing()
+        self._context.abort(self._work)
+        yield from ()
+
+    def park(self, deliveries: Sequence[Delivery]) -> None:
+        """ACKs in a transaction that is never committed, where that frees the window; or a further subscription."""
+        if self._dialect.parks and deliveries:
+            written = self._parking.park(cast(Sequence[StompDelivery], deliveries))
+            if written:
+                self._outbox.write(written)
+        elif self._windows:
+            self._take(deliveries)
+
+    def unpark(self, deliveries: Sequence[Delivery]) -> None:
+        """ABORT of that transaction."""
+        if undo := self._parking.unpark(self._context.control.abort, cast(Sequence[StompDelivery], deliveries)):
+            self._outbox.write(undo)
+
+    def close(self) -> Flow[None]:
+        """ABORTs and UNSUBSCRIBEs, answered; that no answer came is reported."""
+        clean = False
+        try:
+            undo = self._parking.unpark(self._context.control.abort, self._parking.parked())
+            self._context.abort(self._work)
+            yield from self._unsubscribe(undo, [each for group in self._subscriptions.values() for each in group])
+            clean = True
+        except ConnectionLostError:
+            return  # then everything is the broker's again
+        except JMSError as error:
+            self._report(error)
+        finally:
+            yield from self._end(clean=clean)
+
+    def _end(self, *, clean: bool) -> Flow[None]:
+        try:
+            yield from self._owner.leave(self._context, clean=clean)
+        except ConnectionLostError:
+            return
+        except JMSError as error:
+            self._report(error)
+
+    def _unsubscribe(self, undo: bytes, subscriptions: Iterable[Subscription]) -> Flow[None]:
+        known = tuple(subscriptions)
+        if self._shown is not None:
+            self._shown.release(known)
+        subscriptions = tuple(each for each in known if not self._context.router.cancelled(each))
+        self._forget(set(known).difference(subscriptions))  # the broker has ended them
+        if self._dialect.unsubscribe_keeps is None:
+            self._forget(subscriptions)
+        for each in subscriptions:
+            each.stopping = True
+        try:
+            if self._dialect.unsubscribe_keeps is None:
+                yield from end(self._context, subscriptions, undo)
+            else:
+                yield from release_unsettled(self._context, subscriptions)
+        finally:
+            self._forget(subscriptions)
+
+    def _forget(self, subscriptions: Iterable[Subscription]) -> None:
+        for subscription in subscriptions:
+            self._context.router.remove(subscription)
+            group = self._subscriptions.get(subscription.link, [])
+            if subscription in group:
+                group.remove(subscription)
+            if not group:
+                self._subscriptions.pop(subscription.link, None)
+                self._windows.pop(subscription.link, None)
+
+    def _take(self, deliveries: Iterable[Delivery]) -> None:
+        """The application holds them, unacknowledged, for long."""
+        for each in deliveries:
+            window = self._windows.get(each.link)
+            size = 0 if window is None else window.take(cast(StompDelivery, each))
+            if window is not None and size:
+                self._go_on(each.link, window, size)
+
+    def _go_on(self, link: Link, window: Window, size: int) -> None:
+        """A further subscription of that size; nobody waits for the answer."""
+        if isinstance(link.destination, Topic):
+            window.unlimited()
+            self._report(
+                UnsupportedError(
+                    f"{link.destination}: the broker sends no more until some of what this consumer holds is "
+                    "acknowledged; commit smaller batches"
+                )
+            )
+            return
+        identifier = str(next(_identifiers))
+        subscription = Subscription(link, self._context.events, self._dialect, self._context.version, identifier)
+        headers = subscribe_headers(link, self._context, size)
+        frame = self._context.control.subscribe(to_wire(link.destination, self._dialect), identifier, headers)
+        if self._dialect.unsubscribe_keeps is not None:  # the one that is full ends
+            frame = supersede(self._context, window.newest) + frame
+            window.replace(subscription, size)
+        else:
+            window.grow(subscription, size)
+        self._add(subscription, self._subscriptions[link])
+        self._outbox.write(frame)
+
+    def _add(self, subscription: Subscription, group: list[Subscription]) -> None:
+        subscription.shown = self._shown
+        self._subscriptions[subscription.link] = [*group, subscription]
+        self._context.router.add(subscription)
+
+    def _settle(self, deliveries: Iterable[StompDelivery]) -> None:
+        if self._shown is not None:
+            self._shown.settle(deliveries)
+        for each in deliveries:
+            window = self._windows.get(each.link)
+            if window is not None:
+                window.settle(each)
+
+    def _shrink(self, idle: Collection[Window]) -> Flow[None]:
+        """End the further subscriptions that are not needed any more; a refusal is reported."""
+        ended = retired(self._windows.values(), idle, self._context.router.retire)
+        if ended:
+            self._forget(ended)
+            try:
+                yield from end(self._context, ended)
+            except JMSError as error:
+                self._report(error)
+
+    def _enlist(self, subscription: Subscription) -> None:
+        held, subscription.held = dict.fromkeys(subscription.held), []  # one that was released may be there twice
+        self._outbox.write(self._work.enlist(list(held)))
+
+    def _hold_nothing(self) -> None:
+        for subscription in [each for group in self._subscriptions.values() for each in group]:
+            subscription.held = []
+
+    def _take_out(self, deliveries: Iterable[StompDelivery]) -> None:
+        """They must not be in the transaction; the others that are enlisted are acknowledged at its commit."""
+        if self._work.needs_abort(deliveries):
+            self._context.abort(self._work)

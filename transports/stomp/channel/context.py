@@ -1,0 +1,68 @@
+"""What the parts of a channel share: how to write, to ask for an answer, and to wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from redelivery.model.errors import JMSError
+from redelivery.transports.base import Flow, Pending, SessionEvents
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.channel.transactions import UnitOfWork
+from redelivery.transports.stomp.codec.control import ControlFrames
+from redelivery.transports.stomp.codec.sends import SendEncoder
+from redelivery.transports.stomp.connection.router import Router
+from redelivery.transports.wire.outbox import Outbox
+
+
+class ChannelOwner(Protocol):
+    """Whose channel it is: its place on a wire."""
+
+    def on_error(self, error: JMSError) -> None:
+        """Something failed that no call waits for."""
+
+    def read_on_behalf(self) -> None:
+        """An answer is awaited by nobody who reads."""
+
+    def leave(self, context: ChannelContext, *, clean: bool) -> Flow[None]:
+        """The channel ends; ``clean``: nothing that it asked for was refused or unanswered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelContext:
+    """One session's side of a wire; ``token`` names the connection, however many wires it has."""
+
+    dialect: StompDialect
+    version: str
+    router: Router
+    outbox: Outbox
+    events: SessionEvents
+    control: ControlFrames
+    encoder: SendEncoder
+    token: str
+
+    def ask(self) -> tuple[Pending, bytes]:
+        """A pending and the receipt to ask for. Raises ConnectionLostError where there is no connection any more."""
+        pending = Pending(self.events.waiter)
+        return pending, self.router.expect(pending)
+
+    def answer(self, pending: Pending, receipt: bytes) -> Flow[None]:
+        """Wait for the answer.
+
+        Raises:
+            RequestTimeoutError, ConnectionLostError: it did not come.
+            JMSError: the broker refuses; the class says why.
+        """
+        try:
+            if not pending.done:
+                yield pending
+        finally:
+            self.router.forget(receipt)
+        if pending.error is not None:
+            raise pending.error
+
+    def abort(self, work: UnitOfWork) -> None:
+        """ABORT, where it had begun."""
+        name = work.close()
+        if name is not None:
+            self.outbox.write(self.control.abort(name))

@@ -1,0 +1,113 @@
+"""What a SUBSCRIBE says, and what an UNSUBSCRIBE needs after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import UnsupportedError
+from redelivery.transports.base import Flow, Link
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.channel.commits import empty
+from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.codec.messages import SENDER
+from redelivery.transports.stomp.connection.subscriptions import PLAIN, Subscription
+
+_literal_or_word = re.compile(r"'(?:[^']|'')*'|\w+")
+_LONGEST: Final = 60  # of a selector in an error
+
+
+def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -> dict[str, str]:
+    """The headers of one subscription beside its destination; ``window``: None for none at all.
+
+    Raises:
+        UnsupportedError: the broker cannot do it.
+    """
+    dialect = context.dialect
+    queue = isinstance(link.destination, Queue)
+    if queue and link.destination.is_pattern and not dialect.capabilities.queue_patterns:
+        raise UnsupportedError(
+            f"{link.destination}: on this broker a consumer over STOMP takes from one queue; "
+            "a pattern would be one more queue, of that name"
+        )
+    headers = dict(dialect.consume_queue if queue else dialect.consume_topic)
+    if dialect.prefetch_header is not None:
+        if window is not None:
+            headers[dialect.prefetch_header] = str(window)
+        elif dialect.unlimited_window is not None:
+            headers[dialect.prefetch_header] = dialect.unlimited_window
+    conditions = [] if link.selector is None else [link.selector]
+    if link.no_local:
+        if dialect.no_local_header is None:
+            raise UnsupportedError("this broker has no no_local over STOMP")
+        headers[dialect.no_local_header] = "true"
+        if dialect.sessions_per_wire and not queue:  # the header means this socket, JMS the connection
+            conditions.append(f"{SENDER} IS NULL OR {SENDER} <> '{context.token}'")
+    if conditions:
+        both = " AND ".join(f"({each})" for each in conditions)
+        headers["selector"] = _selector(conditions[0] if len(conditions) == 1 else both, dialect)
+    if dialect.map_transformation is not None:
+        headers["transformation"] = dialect.map_transformation
+    return headers
+
+
+def supersede(context: ChannelContext, subscription: Subscription, receipt: bytes | None = None) -> bytes:
+    """UNSUBSCRIBE, and SUBSCRIBE with the same id where nothing comes: what came before can be settled all the same.
+
+    In one write: what is still on its way to the id finds one, or the broker would drop it unseen and unsettled.
+    """
+    identifier = subscription.identifier.decode()
+    subscription.superseded = True
+    headers = {} if receipt is None else {"receipt": receipt.decode()}
+    nowhere = f"{context.dialect.unsubscribe_keeps}.{identifier}"
+    return context.control.unsubscribe(identifier) + context.control.subscribe(nowhere, identifier, headers)
+
+
+def release_unsettled(context: ChannelContext, subscriptions: Sequence[Subscription]) -> Flow[None]:
+    """End them where UNSUBSCRIBE releases nothing: NACK what is not settled, to be delivered to others.
+
+    A NACK needs a living subscription, and releases to any consumer, itself included: so they are superseded before.
+    The newest is released first, which costs the broker least.
+
+    Raises:
+        JMSError: it was refused; the messages are the broker's again when the connection ends.
+    """
+    consuming = [each for each in subscriptions if not each.superseded]
+    if consuming:
+        pending, receipt = context.ask()
+        last = supersede(context, consuming[-1], receipt)
+        context.outbox.write(b"".join([supersede(context, each) for each in consuming[:-1]]) + last)
+        yield from context.answer(pending, receipt)
+        pending, receipt = context.ask()  # once more: what was on its way comes after that answer
+        context.outbox.write(empty(receipt))
+        yield from context.answer(pending, receipt)
+    nacks = [
+        b"N" + subscription.ack(delivery, PLAIN)
+        for subscription in reversed(subscriptions)
+        for delivery in reversed(tuple(subscription.unsettled or ()))
+    ]
+    yield from end(context, subscriptions, b"".join(nacks))
+
+
+def end(context: ChannelContext, subscriptions: Sequence[Subscription], before: bytes = b"") -> Flow[None]:
+    """UNSUBSCRIBE, answered, after ``before``; the newest first, since each releases to the queue's head."""
+    asked = [context.ask() for _ in subscriptions]
+    frames = [
+        context.control.unsubscribe(each.identifier.decode(), receipt.decode())
+        for each, (_, receipt) in zip(reversed(subscriptions), asked, strict=True)
+    ]
+    if before or frames:
+        context.outbox.write(before + b"".join(frames))
+    for pending, receipt in asked:
+        yield from context.answer(pending, receipt)
+
+
+def _selector(selector: str, dialect: StompDialect) -> str:
+    if not dialect.capabilities.selectors:
+        raise UnsupportedError(f"this broker has no selectors over STOMP: {selector[:_LONGEST]!r}")
+    names = dict(dialect.selector_names)
+    if names:
+        selector = _literal_or_word.sub(lambda match: names.get(match.group(), match.group()), selector)
+    return dialect.selector_prefix + selector

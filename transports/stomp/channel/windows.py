@@ -1,0 +1,144 @@
+"""How much of a consumer's window the application holds, and when it needs a further subscription.
+
+Where no ACK may leave before the commit, a batch larger than the window would wait for ever: the broker for an ACK, and
+we for the next message. A second subscription of the same queue gets the next messages in order.
+
+1. It is asked for only when the others are used up: brokers lose sight, for a time, of messages when several
+   subscriptions of one connection come or go while messages flow.
+2. Where UNSUBSCRIBE leaves with us what came (`unsubscribe_keeps`), the full subscription ends and the next one takes
+   its place: nothing can be on its way to it.
+3. Elsewhere it stays, beside the next ones, which end when the queue has nothing for us: what is on its way to one that
+   ends goes back, and would come after what is on its way to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from redelivery.transports.base import Link
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+
+_TIMES: Final = 10  # the first window at most is a further one, where the application holds more
+
+
+def window_size(link: Link, dialect: StompDialect) -> int:
+    """The window of a consumer's first subscription, in the broker's unit."""
+    if dialect.fixed_window:
+        return dialect.fixed_window
+    if link.prefetch is None and dialect.default_window:
+        return dialect.default_window
+    prefetch = dialect.default_prefetch if link.prefetch is None else max(1, link.prefetch)
+    return 1 if prefetch == 1 else prefetch * dialect.prefetch_unit
+
+
+class Window:
+    """One consumer's. Sizes are in the broker's unit, messages or bytes; it sends while a subscription has any left.
+
+    Args:
+        dialect: the unit, and whether the broker alone sets the size.
+        size: of the first subscription's window; None: it has none.
+        first: that subscription.
+    """
+
+    def __init__(self, dialect: StompDialect, size: int | None, first: Subscription) -> None:
+        self._dialect = dialect
+        self._limited = size is not None
+        self._size = size or 0
+        self._sizes = {first: self._size}
+        self._taken = {first: 0}
+        self._held: dict[StompDelivery, int] = {}
+        self._left = self._size  # of all windows together
+        self.subscriptions = [first]
+
+    def take(self, delivery: StompDelivery) -> int:
+        """The application has it, and it is not acknowledged: the window that is needed beside the others, or 0."""
+        if not self._limited:
+            return 0
+        if delivery not in self._held:
+            weight = 1
+            if self._dialect.prefetch_unit > 1:  # bytes of the frame
+                weight = len(delivery.head) + len(delivery.payload) + 3
+            self._held[delivery] = weight
+            self._add(delivery.subscription, weight)
+        if self._left > 0:
+            return 0
+        if self._dialect.fixed_window:
+            return self._size
+        return max(self._size, min(sum(self._held.values()), _TIMES * self._size))
+
+    def settle(self, delivery: StompDelivery) -> None:
+        """It is acknowledged."""
+        unsettled = delivery.subscription.unsettled
+        if unsettled is not None:
+            unsettled.pop(delivery, None)
+        weight = self._held.pop(delivery, 0)
+        if weight:
+            self._add(delivery.subscription, -weight)
+
+    def unlimited(self) -> None:
+        """Nothing can be done about it: count no more."""
+        self._limited = False
+
+    @property
+    def newest(self) -> Subscription:
+        """The one that messages come to."""
+        return self.subscriptions[-1]
+
+    def grow(self, subscription: Subscription, size: int) -> None:
+        """A further subscription."""
+        self.subscriptions.append(subscription)
+        self._sizes[subscription] = size
+        self._taken[subscription] = 0
+        self._left += size
+
+    def replace(self, subscription: Subscription, size: int) -> None:
+        """The next subscription, instead of the others: their windows count no more."""
+        self._sizes = dict.fromkeys(self._sizes, 0)
+        self._left = 0
+        self.grow(subscription, size)
+
+    def exhausted(self) -> list[Subscription]:
+        """Those that were replaced, and have nothing left that is not settled: they are to end now."""
+        return [each for each in self.subscriptions if each.superseded and not each.unsettled]
+
+    def idle(self, settled: Collection[StompDelivery]) -> bool:
+        """Whether the queue has nothing for us, though it could send some, beside these, which are settled now."""
+        if len(self.subscriptions) == 1 or self._left < self._size // 2:
+            return False
+        left = set().union(*[each.unsettled or () for each in self.subscriptions])
+        return self._dialect.unsubscribe_keeps is None and left.issubset(settled)
+
+    def further(self) -> list[Subscription]:
+        """Those beside the first, which are to end now; none while anything of the consumer's is not settled."""
+        return [] if any(each.unsettled for each in self.subscriptions) else self.subscriptions[1:]
+
+    def drop(self, subscriptions: Iterable[Subscription]) -> None:
+        """They have ended."""
+        for each in subscriptions:
+            self.subscriptions.remove(each)
+            self._left -= self._sizes.pop(each)
+            del self._taken[each]
+
+    def _add(self, subscription: Subscription, weight: int) -> None:
+        size = self._sizes[subscription]
+        before = max(0, size - self._taken[subscription])
+        self._taken[subscription] += weight
+        self._left += max(0, size - self._taken[subscription]) - before
+
+
+def retired(
+    windows: Iterable[Window], idle: Collection[Window], retire: Callable[[Collection[Subscription]], bool]
+) -> list[Subscription]:
+    """The further subscriptions that are needed no more, out of their windows: what is on its way to them goes back.
+
+    ``retire`` says whether nothing of theirs is unsettled, and ends their deliveries.
+    """
+    ended: list[Subscription] = []
+    for window in windows:
+        group = [*window.exhausted(), *(window.further() if window in idle else ())]
+        if group and retire(group):
+            window.drop(group)
+            ended += group
+    return ended

@@ -1,0 +1,243 @@
+"""What a MESSAGE frame says: nothing of it is read before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import MessageFormatError, ProtocolError
+from redelivery.model.times import from_epoch_ms
+from redelivery.model.values import Body, Value
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
+from redelivery.transports.stomp.codec.maps import START, read_map
+from redelivery.transports.stomp.codec.names import from_wire, is_origin, is_owned, reply_to_from_wire
+
+# Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), that a message is not
+# persistent ("NON_PERSISTENT") where it would lose that, and which connection sent it where that has several sockets.
+KIND: Final = "JMS_redelivery_kind"
+MODE: Final = "JMS_redelivery_mode"
+SENDER: Final = "JMS_redelivery_sender"
+OURS: Final = frozenset((KIND, MODE, SENDER))
+_SECONDS: Final = 100_000_000_000  # a number below is a time in seconds, of this millennium or the next
+_ID_KEY: Final = b"\nmessage-id:"
+_KIND_KEY: Final = b"\n" + KIND.encode() + b":"
+
+
+class StompFormat:
+    """How the messages of one subscription are read.
+
+    ``destination`` is where they are consumed from, ``version`` that of STOMP.
+    """
+
+    __slots__ = ("destination", "dialect", "usual_ids", "version")
+
+    def __init__(self, dialect: StompDialect, version: str, destination: Destination) -> None:
+        self.dialect = dialect
+        self.version = version
+        self.destination = destination
+        self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
+
+
+class StompFields:
+    """A MESSAGE as fields. It has no slots of its own, so that a delivery can be one without a further object."""
+
+    __slots__ = ()
+    head: bytes
+    payload: bytes
+    format: StompFormat
+
+    def wire_count(self) -> int:
+        """2 where the broker says ``redelivered:true``, which is all that STOMP says; more where it counts."""
+        head = self.head
+        at = head.find(b"\nredelivered:")  # the first is the broker's; a producer may have sent another
+        again = at >= 0 and head.startswith(b"true\n", at + 13)
+        count_header = self.format.dialect.count_header
+        if count_header is not None:
+            before = _number(raw_value(head, b"\n%b:" % count_header.encode()))
+            return 1 + max(before, again)
+        return 2 if again else 1
+
+    def raw_id(self) -> bytes:
+        """`broker_id`, as it is written."""
+        found, separator = raw_value(self.head, _ID_KEY) or b"", self.format.dialect.message_id_separator
+        return found.rpartition(separator.encode())[2] if separator else found
+
+    def expires_at(self) -> int:
+        """Epoch milliseconds, 0 for never or for what is not a number."""
+        head = self.head
+        at = head.find(b"\nexpires:") + 9
+        if at == 8 or head.startswith(b"0\n", at):
+            return 0
+        return _number(head[at : head.find(b"\n", at)])
+
+    def body(self) -> Body:
+        """The body. Raises MessageFormatError where a string is not UTF-8; the message can still be acknowledged."""
+        head, payload, dialect = self.head, self.payload, self.format.dialect
+        kind = raw_value(head, _KIND_KEY) if _KIND_KEY in head else None
+        if kind is None and dialect.kind_header is not None:
+            kind = _foreign_kind(raw_value(head, b"\n%b:" % dialect.kind_header.encode()))
+        if kind == b"none" and not payload:
+            return None
+        if kind == b"bytes" or (dialect.length_is_bytes and b"\ncontent-length:" in head):
+            return payload
+        if kind is None and dialect.map_transformation and payload.startswith(START) and self._is_transformed():
+            found = read_map(payload)
+            if found is not None:
+                return found
+        try:
+            return payload.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if kind is None and not dialect.length_is_bytes:
+                return payload  # a broker that does not say the kind
+            text = _modified_utf_8(payload) if dialect.length_is_bytes else None
+            if text is not None:
+                return text
+            raise MessageFormatError(
+                f"the text of message {self.header('message_id')} is not UTF-8 ({error.reason} at byte {error.start})"
+            ) from error
+
+    def properties(self) -> Mapping[str, Value]:
+        """All headers but those of STOMP, JMS and the broker; STOMP carries strings only. Raises MessageFormatError."""
+        dialect = self.format.dialect
+        return MappingProxyType(
+            {
+                name: value
+                for name, value in self._headers().items()
+                if name not in OURS and (not is_owned(name, dialect) or is_origin(name, dialect))
+            }
+        )
+
+    def noted(self) -> Mapping[str, object]:
+        """All headers. Raises MessageFormatError."""
+        return self._headers()
+
+    def header(self, name: str) -> Any:
+        """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
+        if name == "message_id" and self.format.usual_ids:
+            # the one that most ask for: `text`, with the usual escape and no further call
+            head = self.head
+            at = head.find(_ID_KEY) + len(_ID_KEY)
+            usual = head[at : head.find(b"\n", at)].replace(b"\\c", b":")
+            if at >= len(_ID_KEY) and b"\\" not in usual and usual.isascii():
+                return usual.decode("ascii")
+            return self.text(_ID_KEY)
+        return _HEADERS[name](self)
+
+    def text(self, key: bytes) -> str | None:
+        """A header's value, unescaped; the key is ``b"\\nname:"``. Raises MessageFormatError."""
+        head = self.head
+        at = head.find(key)
+        if at < 0:
+            return None
+        at += len(key)
+        try:
+            text = head[at : head.find(b"\n", at)].decode("utf-8")
+            return unescape(text, self.format.version) if "\\" in text else text
+        except (UnicodeDecodeError, ProtocolError) as error:
+            raise MessageFormatError(f"the header {key[1:-1].decode()} cannot be read: {error}") from error
+
+    def persistent(self) -> bool:
+        """Whether the broker keeps it; where it does not say, a message is kept unless it says the contrary."""
+        head = self.head
+        if self.format.dialect.tells_persistent or b"\npersistent:" in head:
+            return b"\npersistent:true\n" in head
+        return b"\n%b:" % MODE.encode() not in head
+
+    def stable_id(self) -> str | None:
+        """The id that stays the same when the message is delivered again."""
+        header = self.format.dialect.message_id_header
+        return (None if header is None else self.text(b"\n%b:" % header.encode())) or self.broker_id()
+
+    def broker_id(self) -> str | None:
+        """The broker's own, which no producer can choose; as stable as it is."""
+        found, separator = self.text(_ID_KEY), self.format.dialect.message_id_separator
+        return found.rpartition(separator)[2] if found and separator else found
+
+    def _headers(self) -> dict[str, str]:
+        head, binary = self.head, self.format.dialect.binary_headers
+        if binary and b"\n" + binary in head:
+            head = b"\n".join([line for line in head.split(b"\n") if not line.startswith(binary)])
+        try:
+            return parse_headers(head, self.format.version)
+        except ProtocolError as error:
+            raise MessageFormatError(str(error)) from error
+
+    def _is_transformed(self) -> bool:
+        # The broker puts our wish on every message of the subscription, and an error where it could not fulfil it.
+        return b"\ntransformation-error:" not in self.head
+
+
+class StompMessage(StompFields):
+    """A MESSAGE that was read and that nobody need acknowledge."""
+
+    __slots__ = ("format", "head", "payload")
+
+    def __init__(self, head: bytes, payload: bytes, format: StompFormat) -> None:
+        self.head = head
+        self.payload = payload
+        self.format = format
+
+
+def _foreign_kind(code: bytes | None) -> bytes | None:
+    """Qpid JMS's `x-opt-jms-msg-type`; what is neither text nor nothing arrives as bytes."""
+    return None if code is None else {b"0": b"none", b"5": b"text"}.get(code, b"bytes")
+
+
+def _modified_utf_8(payload: bytes) -> str | None:
+    """A text of Java's clients, which ActiveMQ hands on as OpenWire has it: surrogates one by one, NUL as C0 80."""
+    try:
+        halves = payload.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+        return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+
+
+def _number(value: bytes | str | None) -> int:
+    """A number of the peer's, 0 for what is none; bounded, for int() takes quadratic time."""
+    return int(value) if value and len(value) <= 18 and value.isdigit() else 0
+
+
+def _reply_to(message: StompFields) -> Destination | None:
+    value = message.text(b"\nreply-to:")
+    return None if value is None else reply_to_from_wire(value, message.format.dialect)
+
+
+def _sent_to(message: StompFields) -> Destination:
+    target = message.format.destination
+    value = message.text(b"\ndestination:")
+    found = None if value is None else from_wire(value, message.format.dialect, type(target))
+    return found or target
+
+
+def _timestamp(message: StompFields) -> datetime | None:
+    value, unit = _number(raw_value(message.head, b"\ntimestamp:")), message.format.dialect.timestamp_unit
+    return from_epoch_ms(value * unit if unit and value < _SECONDS else value)
+
+
+def _group_id(message: StompFields) -> str | None:
+    return message.text(b"\n%b:" % message.format.dialect.group_header.encode())
+
+
+def _group_sequence(message: StompFields) -> int | None:
+    value = raw_value(message.head, b"\n%b:" % message.format.dialect.group_sequence_header.encode())
+    return None if value is None else _number(value)
+
+
+_HEADERS: Final[Mapping[str, Callable[[StompFields], object]]] = {
+    "destination": _sent_to,
+    "message_id": StompFields.stable_id,
+    "reply_to": _reply_to,
+    "correlation_id": lambda message: message.text(b"\ncorrelation-id:"),
+    "type": lambda message: message.text(b"\ntype:"),
+    "timestamp": _timestamp,
+    "expiration": lambda message: from_epoch_ms(message.expires_at()),
+    "delivery_time": lambda _: None,
+    "priority": lambda message: min(9, _number(raw_value(message.head, b"\npriority:") or b"4")),
+    "persistent": StompFields.persistent,
+    "group_id": _group_id,
+    "group_sequence": _group_sequence,
+}

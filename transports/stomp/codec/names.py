@@ -1,0 +1,68 @@
+"""Names as a broker's STOMP writes them, both ways: destinations, and whose a header is."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from redelivery.model.destinations import Destination, Queue, Topic, read_destination
+from redelivery.model.errors import InvalidDestinationError, UnsupportedError
+from redelivery.transports.dialects.dialect import StompDialect
+
+_ANY_WORDS: Final = frozenset(("#", ">"))
+
+
+def to_wire(destination: Destination, dialect: StompDialect) -> str:
+    """The header's value. Raises UnsupportedError for what has no name over STOMP."""
+    name = destination.name
+    if destination.is_pattern:
+        name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
+    elif dialect.percent_encoded:
+        name = name.replace("/", "%2F")  # all that it decodes; what it writes itself is encoded as a whole
+    if isinstance(destination, Queue):
+        return dialect.queue_prefix + name
+    if isinstance(destination, Topic):
+        return dialect.topic_prefix + name
+    raise UnsupportedError(f"{destination}: only queues and topics can be named over STOMP")
+
+
+def from_wire(value: str, dialect: StompDialect, kind: type[Destination] | None = None) -> Destination | None:
+    """The destination of a header's value; None for what has no name here, such as another's temporary queue.
+
+    Where a name does not distinguish a queue from a topic, it is of the ``kind`` given.
+    """
+    try:
+        if dialect.queue_prefix == dialect.topic_prefix:
+            return None if kind is None else kind(value.removeprefix(dialect.queue_prefix))
+        for prefix, named in ((dialect.queue_prefix, Queue), (dialect.topic_prefix, Topic)):
+            if value.startswith(prefix):
+                name = value[len(prefix) :]
+                return named(unquote(name) if dialect.percent_encoded else name)
+    except InvalidDestinationError:
+        return None
+    return None
+
+
+def reply_to_wire(destination: Destination, dialect: StompDialect) -> str:
+    """The value of ``reply-to``."""
+    return str(destination) if dialect.reply_to_is_uri else to_wire(destination, dialect)
+
+
+def reply_to_from_wire(value: str, dialect: StompDialect) -> Destination | None:
+    """The destination that ``reply-to`` says; None as in `from_wire`."""
+    if not dialect.reply_to_is_uri:
+        return from_wire(value, dialect)
+    try:
+        return read_destination(value.removeprefix("temp-"))  # such as temp-queue://name
+    except InvalidDestinationError:
+        return None
+
+
+def is_origin(name: str, dialect: StompDialect) -> bool:
+    """Whether a header says where a dead letter of the broker's own came from."""
+    return dialect.origin_prefix is not None and name.startswith(dialect.origin_prefix)
+
+
+def is_owned(name: str, dialect: StompDialect) -> bool:
+    """Whether a header belongs to STOMP, JMS or the broker, not to the application."""
+    return name in dialect.owned_headers or name.startswith(dialect.owned_prefixes)

@@ -1,0 +1,189 @@
+"""The reader cuts frames from a stream of bytes, in time linear in the bytes whatever they hold and however they come.
+
+It works for both ends of a connection: what is read from a server, and what is read from a client. Only the bytes of
+the frame under way are kept, and they are bounded: a peer's claim (``content-length``) allocates nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+from redelivery.model.errors import ProtocolError
+from redelivery.transports.wire.signatures import protocol_of
+
+RawFrame: TypeAlias = tuple[bytes, bytes]  # head (see frames.py) and body
+
+MAX_HEAD: Final = 256 << 10
+MAX_BODY: Final = 100 << 20  # ActiveMQ's own limit (maxDataLength)
+
+_SMALL: Final = 4 << 10  # bytes of a read below which it is copied to the one before: each part has its overhead
+_LINE_ENDS: Final = frozenset(b"\r\n")
+_blank_line = re.compile(rb"\n\r?\n")
+_command_line = re.compile(
+    rb"(?:MESSAGE|RECEIPT|ERROR|CONNECTED|SEND|ACK|NACK|BEGIN|COMMIT|ABORT|SUBSCRIBE|UNSUBSCRIBE|CONNECT|STOMP|DISCONNECT)"
+    rb"\n"
+)
+_unfinished_command_line = re.compile(rb"[A-Z]{1,11}(?:\r?\n|\r?$)", re.DOTALL)
+_FREQUENT: Final = (b"MESSAGE\n", b"SEND\n", b"ACK\n", b"RECEIPT\n")
+
+
+class FrameReader:
+    """Bytes in, frames out.
+
+    ``version`` is the one spoken: only 1.2 lets a line end with CR LF; before the handshake ended it is 1.2.
+    """
+
+    __slots__ = ("_body", "_crlf", "_head", "_left", "_max_body", "_max_head", "_scanned", "_size", "_tail", "version")
+
+    def __init__(self, *, max_head: int = MAX_HEAD, max_body: int = MAX_BODY) -> None:
+        self.version = "1.2"
+        self._max_head = max_head
+        self._max_body = max_body
+        self._tail = bytearray()  # of a head under way
+        self._scanned = 0  # of the tail, what surely holds no end of a head
+        self._head: bytes | None = None  # of a body under way
+        self._body: list[bytes | bytearray] = []  # joined once: a buffer that grows is copied and touched anew
+        self._size = 0  # of that
+        self._left = -1  # bytes of the body that are missing; -1: it ends at NUL
+        self._crlf = False  # this peer ends its lines with CR LF
+
+    def feed(self, data: bytes) -> list[RawFrame]:
+        """The frames that these bytes complete; heart-beats are swallowed.
+
+        Raises:
+            ProtocolError: the bytes are no STOMP, or exceed a limit. The reader must not be used any more.
+        """
+        frames: list[RawFrame] = []
+        at = 0
+        if self._head is not None:
+            at = self._continue_body(data, frames)
+            if at < 0:
+                return frames
+        if self._tail:
+            if not self._continue_head(data):
+                return frames
+            data, at = bytes(self._tail), 0
+            self._tail.clear()
+        self._cut(data, at, frames)
+        return frames
+
+    def _cut(self, data: bytes, at: int, frames: list[RawFrame]) -> None:
+        size = len(data)
+        find = data.find
+        while at < size:
+            if data[at] in _LINE_ENDS:  # a heart-beat, or the line ends that may follow a frame
+                at += 1
+                continue
+            end = -1 if self._crlf else find(b"\n\n", at, at + self._max_head + 2)
+            if end < 0 or find(b"\r", at, end) >= 0:
+                end, start = self._find_blank_line(data, at)
+                if end < 0:
+                    self._keep_head(data[at:])
+                    return
+                head = data[at : end + 1]
+                if self.version == "1.2":
+                    head = head.replace(b"\r\n", b"\n")
+            else:
+                start = end + 2
+                head = data[at : end + 1]
+            if not head.startswith(_FREQUENT) and _command_line.match(head) is None:
+                raise _not_stomp(data[at : at + 64])
+            length = self._content_length(head) if b"\ncontent-length:" in head else -1
+            end = find(b"\0", start) if length < 0 else start + length
+            if end < 0 or end >= size:
+                self._head = head
+                self._left = -1 if length < 0 else length - (size - start)
+                self._keep_body(data[start:])
+                return
+            if data[end]:
+                raise ProtocolError(f"the body is not {length} bytes long as its content-length says")
+            if end - start > self._max_body:
+                raise self._too_large()
+            frames.append((head, data[start:end]))
+            at = end + 1
+
+    def _find_blank_line(self, data: bytes, at: int) -> tuple[int, int]:
+        """Where the head ends and the body starts when lines may end with CR LF; -1 where it does not end here."""
+        found = _blank_line.search(data, at, at + self._max_head + 3)
+        if found is None:
+            return -1, -1
+        self._crlf = found.end() - found.start() == 3
+        return found.start(), found.end()
+
+    def _content_length(self, head: bytes) -> int:
+        at = head.find(b"\ncontent-length:") + 16
+        digits = head[at : head.find(b"\n", at)].strip()
+        if len(digits) > 10 or not digits.isdigit():
+            raise ProtocolError(f"content-length {digits[:20]!r} is not a number of bytes")
+        length = int(digits)
+        if length > self._max_body:
+            raise self._too_large()
+        return length
+
+    def _keep_head(self, rest: bytes) -> None:
+        self._check_head(rest)
+        self._tail += rest
+        self._scanned = max(0, len(rest) - 2)
+
+    def _continue_head(self, data: bytes) -> bool:
+        """True when the kept bytes hold a whole head now."""
+        tail = self._tail
+        tail += data
+        if _blank_line.search(tail, self._scanned) is not None:
+            return True
+        self._check_head(tail)
+        self._scanned = len(tail) - 2
+        return False
+
+    def _check_head(self, rest: bytes | bytearray) -> None:
+        if _unfinished_command_line.match(rest) is None:
+            raise _not_stomp(bytes(rest[:64]))
+        if len(rest) > self._max_head:
+            raise ProtocolError(f"the head of a frame is longer than {self._max_head} bytes")
+
+    def _continue_body(self, data: bytes, frames: list[RawFrame]) -> int:
+        """Where the rest of the data begins when it ends the body, else -1."""
+        assert self._head is not None, "only called with a body under way"
+        if self._left < 0:
+            end = data.find(b"\0")
+            if end < 0:
+                self._keep_body(data)
+                return -1
+        else:
+            end = self._left
+            if end >= len(data):
+                self._left -= len(data)
+                self._keep_body(data)
+                return -1
+            if data[end]:
+                raise ProtocolError("a body is longer than its content-length says")
+        self._keep_body(data[:end])
+        frames.append((self._head, b"".join(self._body)))
+        self._head = None
+        self._body = []
+        self._size = 0
+        return end + 1
+
+    def _keep_body(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > self._max_body:
+            raise self._too_large()
+        body = self._body
+        if len(data) >= _SMALL:
+            body.append(data)
+        elif body and isinstance(last := body[-1], bytearray) and len(last) < _SMALL:
+            last += data
+        else:
+            body.append(bytearray(data))
+
+    def _too_large(self) -> ProtocolError:
+        return ProtocolError(f"the body of a frame is larger than {self._max_body} bytes")
+
+
+def _not_stomp(start: bytes) -> ProtocolError:
+    guess = protocol_of(start)
+    looks = f"it looks like {guess}" if guess else "it looks like no protocol that is known"
+    if guess in ("OpenWire", "AMQP"):
+        looks += "; a broker has a port for each protocol, for STOMP as a rule 61613"
+    return ProtocolError(f"the peer does not speak STOMP, {looks}: it sent {start[:24]!r}")

@@ -1,0 +1,119 @@
+"""STOMP on an established connection: frames in, to the router; frames out, by the outbox; signs of life both ways."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from redelivery.model.errors import ConnectionLostError, JMSError
+from redelivery.transports.base import ConnectionEvents, TransportOptions
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.codec.control import ControlFrames
+from redelivery.transports.stomp.codec.reader import RawFrame
+from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.router import Router
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.connection import WireConnection
+from redelivery.transports.wire.outbox import Outbox
+from redelivery.transports.wire.protocol import WireOwner
+from redelivery.transports.wire.sockets import Stream
+
+
+class StompProtocol:
+    """See `WireProtocol`."""
+
+    def __init__(self, engine: Engine, router: Router, stream: Stream, owner: WireOwner) -> None:
+        self._engine = engine
+        self._heard = False
+        self.router = router
+        self.outbox = Outbox(stream, owner)
+        self.flush_now = self.outbox.flush
+
+    @property
+    def version(self) -> str:
+        """Of STOMP, as agreed on."""
+        return self._engine.version
+
+    def control(self) -> ControlFrames:
+        """Frames of this version, for one thread."""
+        return ControlFrames(self._engine.version, self._engine.host)
+
+    def receive(self, data: bytes) -> None:
+        """See `WireProtocol.receive`."""
+        self._heard = True
+        frames = self._engine.receive(data)
+        if frames:
+            self.router.route(frames)
+
+    def flush(self) -> bool:
+        """See `WireProtocol.flush`."""
+        return self.outbox.flush_quietly()
+
+    def next_deadline(self, now: float) -> float | None:
+        """See `WireProtocol.next_deadline`."""
+        return self._engine.next_deadline(now)
+
+    def quiet(self, now: float) -> bool:  # noqa: ARG002  # since the last tick
+        """See `WireProtocol.quiet`."""
+        return not self._heard
+
+    def tick(self, now: float) -> float | None:
+        """See `WireProtocol.tick`: a heart-beat, where it is time for one."""
+        heard, self._heard = self._heard, False
+        wrote, self.outbox.wrote = self.outbox.wrote, False
+        beat = self._engine.tick(now, heard=heard, wrote=wrote)
+        if beat:
+            self.outbox.flush_quietly(beat)
+        return self._engine.next_deadline(monotonic())
+
+    @property
+    def awaits(self) -> bool:
+        """See `WireProtocol.awaits`."""
+        return bool(self.router.receipts or self.outbox.blocked)
+
+    def fail(self, error: JMSError) -> JMSError:
+        """See `WireProtocol.fail`."""
+        said = self.router.last_error
+        if said is not None and str(said) not in str(error):
+            error = _lost(f"{error}; the last that it said was: {said}", error)
+        if self.router.hint:
+            error = _lost(f"{error}; {self.router.hint}", error)
+        self.outbox.refusal = error
+        self.router.lose(error)
+        return error
+
+    def orphan(self, error: JMSError) -> None:
+        """See `WireProtocol.orphan`."""
+        self.outbox.orphan(error)
+        self.router.refuse(error)
+
+    def dispose(self) -> None:
+        """See `WireProtocol.dispose`."""
+        self.outbox.close()
+
+
+StompWire: TypeAlias = WireConnection[StompProtocol]
+
+
+def stomp_wire(
+    stream: Stream,
+    engine: Engine,
+    frames: list[RawFrame],
+    dialect: StompDialect,
+    options: TransportOptions,
+    events: ConnectionEvents,
+) -> StompWire:
+    """A connection that begins with the frames that came right after CONNECTED. Raises as `Router.route`."""
+    router = Router(dialect, engine.version, events.on_error)
+    wire = WireConnection(
+        stream, lambda owner: StompProtocol(engine, router, stream, owner), events, options.request_timeout
+    )
+    if frames:
+        router.route(frames)
+    wire.start()
+    return wire
+
+
+def _lost(text: str, cause: JMSError) -> ConnectionLostError:
+    error = ConnectionLostError(text)
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,220 @@
+"""Where a frame from the broker goes: a MESSAGE to its session's inbox, an answer to its request.
+
+It runs on the thread that reads. Other threads only add and remove entries of its tables, each in one step; `retire`
+alone needs a lock for that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from itertools import count
+from threading import Lock
+
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
+from redelivery.transports.base import Pending
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.codec.errors import broker_error
+from redelivery.transports.stomp.codec.frames import Frame, raw_value
+from redelivery.transports.stomp.codec.reader import RawFrame
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.wire.answers import finish
+
+log = logging.getLogger(__name__)
+_SUBSCRIPTION = b"\nsubscription:"
+_RECEIPT = b"RECEIPT\nreceipt-id:"  # with no other header, as brokers send it
+_AFTER = len(_RECEIPT)
+# How a message of AMQP 1.0 begins (§3.2): with one of its sections, a described type
+_DESCRIBED = b"\0S"
+_SECTIONS = frozenset(bytes((code,)) for code in range(0x70, 0x79))
+
+
+class Router:
+    """One connection's tables.
+
+    Args:
+        dialect: whether an ERROR says whom it answers, and whether it ends the connection.
+        on_error: is called with errors that answer nobody.
+    """
+
+    def __init__(self, dialect: StompDialect, version: str, on_error: Callable[[JMSError], None]) -> None:
+        self._dialect = dialect
+        self._version = version
+        self._on_error = on_error
+        self._subscriptions: dict[bytes, Subscription] = {}
+        self._last: tuple[Subscription, bytes] | None = None  # whom the last message was for, and its header line
+        self._numbers = count(1)
+        self._lost: JMSError | None = None
+        self._watches = dialect.amqp_bodies is not None
+        self.hint = ""  # why the broker may close the connection, where we know
+        self._arrival = Lock()  # of messages whose subscription may be retired
+        self.receipts: dict[bytes, Pending] = {}
+        self.last_error: JMSError | None = None
+        self.errors = 0  # so far
+        self.last_unasked: JMSError | None = None
+        self.unasked = 0  # errors so far that answer nobody: an ACK asks for no answer
+
+    def add(self, subscription: Subscription) -> None:
+        """Its messages go to its inbox from now on."""
+        self._subscriptions[subscription.identifier] = subscription
+
+    def remove(self, subscription: Subscription) -> None:
+        """Its messages, which are the broker's again, are dropped from now on."""
+        subscription.ended = IllegalStateError("its consumer is closed")
+        self._subscriptions.pop(subscription.identifier, None)
+        self._last = None
+
+    def cancelled(self, subscription: Subscription) -> bool:
+        """Whether the broker has ended it by itself: it knows no UNSUBSCRIBE of it."""
+        return self._lost is None and subscription.identifier not in self._subscriptions
+
+    def retire(self, subscriptions: Collection[Subscription]) -> bool:
+        """Remove them, unless a message of theirs is not settled: in one step, so that none can come between."""
+        with self._arrival:
+            if any(each.unsettled for each in subscriptions):
+                return False
+            for each in subscriptions:
+                self.remove(each)
+            return True
+
+    def expect(self, pending: Pending) -> bytes:
+        """The receipt to ask for; its RECEIPT or ERROR completes the pending. Raises ConnectionLostError."""
+        receipt = b"%d" % next(self._numbers)
+        self.receipts[receipt] = pending
+        if self._lost is not None:  # read after: `lose` sees the entry, or we see the loss
+            self.receipts.pop(receipt, None)
+            raise ConnectionLostError(str(self._lost)) from self._lost
+        return receipt
+
+    def forget(self, receipt: bytes) -> None:
+        """Nobody waits for it any more."""
+        self.receipts.pop(receipt, None)
+
+    def lose(self, error: JMSError) -> None:
+        """The connection is gone: every answer that is missing fails, every delivery is stale."""
+        self.refuse(error)
+        for subscription in list(self._subscriptions.values()):
+            subscription.ended = ConnectionLostError(str(error))
+        for pending in self._take_all():
+            lost = ConnectionLostError(str(error))
+            lost.__cause__ = error
+            finish(pending, lost)
+
+    def refuse(self, error: JMSError) -> None:
+        """Answers can be asked for no more."""
+        self._lost = error
+
+    def route(self, frames: list[RawFrame]) -> None:
+        """Take the frames of one read.
+
+        Raises:
+            ProtocolError: a frame that no server sends, or that lacks what it must have.
+            ConnectionLostError: the broker says ERROR, and that ends the connection.
+        """
+        target, line = self._last or (None, b"")
+        batch: list[StompDelivery] = []
+        for head, body in frames:
+            if head.startswith(b"MESSAGE\n"):
+                if target is None or not head.startswith(line, head.find(_SUBSCRIPTION)):
+                    self._deliver(target, batch)
+                    batch = []
+                    target, line = self._find(head)
+                if target is not None:
+                    if self._watches and body.startswith(_DESCRIBED):
+                        self._warn_of_amqp(target, body)
+                    batch.append(StompDelivery(head, body, target))
+            elif head.startswith(_RECEIPT) and head.find(b"\n", _AFTER) == len(head) - 1:
+                if batch:  # as below
+                    self._deliver(target, batch)
+                    batch = []
+                pending = self.receipts.pop(head[_AFTER:-1], None)
+                if pending is not None:
+                    finish(pending, None)
+            else:
+                self._deliver(target, batch)  # first: answers come in the order in which the broker did things
+                batch = []
+                self._answer(head, body)
+        self._deliver(target, batch)
+
+    def _warn_of_amqp(self, target: Subscription, body: bytes) -> None:
+        if body[2:3] not in _SECTIONS:
+            return  # bytes that happen to begin so
+        self._watches = False  # once a connection
+        place = target.link.destination
+        self.hint = f"{self._dialect.amqp_bodies}, and one of {place} was: use amqp:// for it"
+        log.warning("%s: a message has AMQP's bytes for a body: %s", place, self.hint)
+
+    def _deliver(self, target: Subscription | None, batch: list[StompDelivery]) -> None:
+        if target is None or not batch:
+            return
+        if target.unsettled is None:
+            _hand_over(target, batch)
+            return
+        with self._arrival:
+            if target.ended is None:
+                target.unsettled.update(dict.fromkeys(batch))
+                _hand_over(target, batch)
+
+    def _find(self, head: bytes) -> tuple[Subscription | None, bytes]:
+        """Whose message it is, None where that has ended; and the header line by which to know the next."""
+        identifier = raw_value(head, _SUBSCRIPTION)
+        if identifier is None:
+            raise ProtocolError("a MESSAGE came without the header subscription")
+        found = self._subscriptions.get(identifier)
+        line = b"\nsubscription:%b\n" % identifier
+        self._last = None if found is None else (found, line)
+        return found, line
+
+    def _answer(self, head: bytes, body: bytes) -> None:
+        if head.startswith(b"RECEIPT\n"):
+            receipt = raw_value(head, b"\nreceipt-id:")
+            if receipt is None:
+                raise ProtocolError("a RECEIPT came without the header receipt-id")
+            pending = self.receipts.pop(receipt, None)
+            if pending is not None:  # else: nobody waits for it any more
+                finish(pending, None)
+        elif head.startswith(b"ERROR\n"):
+            self._error(Frame(head, body, self._version))
+        else:
+            raise ProtocolError(f"a server does not send {Frame(head, body).command}")
+
+    def _error(self, frame: Frame) -> None:
+        error = self.last_error = broker_error(frame)
+        self.errors += 1
+        receipt = frame.raw(b"\nreceipt-id:")
+        cancelled = self._subscriptions.get(frame.raw(_SUBSCRIPTION) or b"") if receipt is None else None
+        if cancelled is not None:  # RabbitMQ: "Server cancelled subscription", when its queue is deleted
+            self.remove(cancelled)
+            cancelled.ended = error
+            cancelled.events.on_link_closed(cancelled.link, error)
+            return
+        if receipt is not None:
+            asked = [self.receipts.pop(receipt)] if receipt in self.receipts else []
+        elif self._dialect.error_names_receipt:
+            asked = []
+        else:
+            asked = self._take_all()  # it may answer any of them
+        for pending in asked:
+            finish(pending, error)
+        if not asked:
+            self.last_unasked = error
+            self.unasked += 1
+            self._on_error(error)
+        if self._dialect.error_closes:
+            raise ConnectionLostError(str(error)) from error
+
+    def _take_all(self) -> list[Pending]:
+        taken: list[Pending] = []
+        with suppress(KeyError):  # there is no more; another thread may take some meanwhile
+            while True:
+                taken.append(self.receipts.popitem()[1])
+        return taken
+
+
+def _hand_over(subscription: Subscription, batch: list[StompDelivery]) -> None:
+    if subscription.ended is None and not subscription.stopping:
+        if subscription.shown is not None:
+            subscription.shown.mark(batch)
+        subscription.events.inbox.extend(batch)
+        subscription.events.waiter.wake()

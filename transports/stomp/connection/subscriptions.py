@@ -1,0 +1,111 @@
+"""One SUBSCRIBE of one connection, and its deliveries: what they need to be routed, read and acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from redelivery.model.errors import JMSError, ProtocolError
+from redelivery.transports.base import Delivery, Link, SessionEvents
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.stomp.codec.messages import StompFields, StompFormat
+
+PLAIN = b"\n\n\0"  # what ends an ACK outside any transaction
+
+
+class StompDelivery(StompFields, Delivery):
+    """One MESSAGE. ``subscription`` ties it to one connection: it can be acknowledged there and nowhere else."""
+
+    __slots__ = ("format", "head", "payload", "subscription")
+
+    def __init__(self, head: bytes, payload: bytes, subscription: Subscription) -> None:
+        # Not by super(): this is the only thing that is made for every message.
+        self.head = head
+        self.payload = payload
+        self.subscription = subscription
+        self.format = subscription.format
+        self.link = subscription.link
+        self.redeliveries = 0
+        self.state = 0
+        self.cause = None
+
+    def mark_redelivered(self) -> None:
+        """What the broker should have said: see `shown`."""
+        self.head = b"MESSAGE\nredelivered:true" + self.head.removeprefix(b"MESSAGE")
+
+
+class Marking(Protocol):
+    """Flags what was delivered before, where the broker does not say."""
+
+    def mark(self, deliveries: Iterable[StompDelivery]) -> None:
+        """They have arrived."""
+
+
+class Subscription:
+    """Ids are never used twice in a process, so that no message can be taken for one of another connection."""
+
+    __slots__ = (
+        "ack_key",
+        "ack_start",
+        "ack_threshold",
+        "batch_limit",
+        "batched",
+        "dialect",
+        "ended",
+        "events",
+        "format",
+        "held",
+        "identifier",
+        "link",
+        "shown",
+        "stopping",
+        "superseded",
+        "unsettled",
+    )
+
+    def __init__(
+        self, link: Link, events: SessionEvents, dialect: StompDialect, version: str, identifier: str = ""
+    ) -> None:
+        self.identifier = (identifier or link.id).encode()
+        self.link = link
+        self.events = events
+        self.dialect = dialect
+        self.format = StompFormat(dialect, version, link.destination)
+        self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
+        self.superseded = False  # its id stands for a place where nothing comes: what came before can be settled
+        self.stopping = False  # UNSUBSCRIBE is on its way: what comes now is released
+        # all that came and is not settled, in order, where that has to be known
+        self.unsettled: dict[StompDelivery, None] | None = {} if dialect.needs_extra_subscription else None
+        self.shown: Marking | None = None  # what the session has shown before, where the broker does not say
+        self.held: list[StompDelivery] = []  # dispatched, and not in the transaction
+        window = dialect.default_prefetch if link.prefetch is None else link.prefetch
+        self.batch_limit = max(1, window // 2)
+        self.batched = 0  # acknowledgements since some of them were written
+        self.ack_threshold = max(1, min(window // 2, dialect.enlist_at_most))
+        if version == "1.1":
+            self.ack_key = b"\nmessage-id:"
+            self.ack_start = b"ACK\nsubscription:%b\nmessage-id:" % self.identifier
+        else:
+            self.ack_key = dialect.ack_key
+            self.ack_start = b"ACK\nid:"
+
+    def ack(self, delivery: StompDelivery, end: bytes) -> bytes:
+        """ACK; the id is taken as the broker wrote it, so that nothing need be unescaped and escaped.
+
+        Raises:
+            ConnectionLostError, IllegalStateError: the connection or consumer that brought it is gone: by now the id
+                means nothing, or another message.
+        """
+        if self.ended is not None:
+            raise type(self.ended)(f"the message cannot be acknowledged any more: {self.ended}") from self.ended
+        head = delivery.head
+        at = head.find(self.ack_key)
+        if at < 0:
+            raise ProtocolError(f"a MESSAGE came without the header {self.ack_key[1:-1].decode()}")
+        at += len(self.ack_key)
+        return self.ack_start + head[at : head.find(b"\n", at)] + end
+
+
+def acks(deliveries: Iterable[StompDelivery], end: bytes = PLAIN) -> bytes:
+    """One ACK for each; raises as `Subscription.ack`."""
+    return b"".join([delivery.subscription.ack(delivery, end) for delivery in deliveries])

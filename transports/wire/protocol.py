@@ -1,0 +1,66 @@
+"""A connection and its protocol, each as the other sees it: the one has socket and timers, the other the bytes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from redelivery.model.errors import JMSError
+
+
+class WireProtocol(Protocol):
+    """What the bytes of one connection mean, and what is to be written. It starts no thread and sets no timer."""
+
+    def receive(self, data: bytes) -> None:
+        """Take what the peer has sent, on the thread that reads. Raises JMSError where that ends the connection."""
+
+    def flush(self) -> bool:
+        """Write what waits, as far as the system takes it at once; whether something is left.
+
+        Raises:
+            JMSError: the connection is lost.
+        """
+
+    def flush_now(self) -> None:
+        """Write what waits, before a thread waits for an answer. Raises ConnectionLostError."""
+
+    def next_deadline(self, now: float) -> float | None:
+        """When to call `tick` (monotonic seconds); None for never."""
+
+    def tick(self, now: float) -> float | None:
+        """Let time pass; when to call it again. Raises JMSError where the peer was silent for too long."""
+
+    def quiet(self, now: float) -> bool:
+        """Whether nothing was heard that `tick` would count: then what is there is read before."""
+
+    @property
+    def awaits(self) -> bool:
+        """Whether somebody waits for what the peer is to send or to take."""
+
+    def fail(self, error: JMSError) -> JMSError:
+        """The connection is lost: every answer that is missing fails. Returns the error in the peer's last words."""
+
+    def orphan(self, error: JMSError) -> None:
+        """This process is a child after fork(): forget the parent's locks and answers."""
+
+    def dispose(self) -> None:
+        """Nobody reads any more, and the stream is shut down: close it, as soon as nobody writes either."""
+
+
+class WireOwner(Protocol):
+    """What a protocol and its way out ask of their connection. Only `drain` waits."""
+
+    def lose(self, error: JMSError) -> None:
+        """The connection is lost; only the first call counts. To be called without a lock held."""
+
+    def flush_soon(self) -> None:
+        """Something waits for company: within milliseconds it is to leave anyway."""
+
+    def read_on_behalf(self) -> None:
+        """An answer is awaited by nobody who reads: soon another thread is to read."""
+
+    def drain(self) -> None:
+        """Wait in this thread until the system has taken all that is written. To be called without a lock held.
+
+        Raises:
+            ConnectionLostError: the peer took no byte for the request's time-out, or is gone.
+        """

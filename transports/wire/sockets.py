@@ -1,0 +1,224 @@
+"""Sockets: connected within a deadline, never blocking afterwards, plain or TLS."""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from typing import Final
+
+from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.tls import tls_problem
+
+READ_SIZE: Final = 256 << 10
+_LONGEST: Final = 86_400.0  # seconds of one poll, whose count of milliseconds is 32 bits; the caller polls again
+_TLS_WRITE: Final = 64 << 10  # at once, so that a reader need not wait long for the lock
+_WANTS: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
+
+
+class Stream:
+    """A connected socket. One thread at a time receives, one at a time sends; both may at the same time.
+
+    OpenSSL forbids the latter, so on TLS each call holds a lock, for as long as it does not wait.
+    """
+
+    def __init__(self, sock: socket.socket, name: str) -> None:
+        self.name = name
+        sock.setblocking(False)
+        self._sock = sock
+        self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
+        self._tls_lock = threading.Lock()
+        self._quick_ack: int | None = getattr(socket, "TCP_QUICKACK", None)
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._readable = select.poll()
+        self._readable.register(sock, select.POLLIN)
+        self._readable.register(self._wake_in, select.POLLIN)
+
+    @property
+    def address(self) -> str | None:
+        """The peer's, which a further connection to the same one names instead of the host; None once closed."""
+        try:
+            return str(self._sock.getpeername()[0])
+        except OSError:
+            return None
+
+    def fileno(self) -> int:
+        """For others that wait for input; -1 once closed."""
+        return self._sock.fileno()
+
+    def wait_readable(self, timeout: float | None) -> bool:
+        """Whether there is input, or `poke` was called, within ``timeout`` seconds. One thread at a time."""
+        if self._tls is not None and self._tls.pending():
+            return True
+        events = self._readable.poll(None if timeout is None else min(timeout, _LONGEST) * 1000)
+        for descriptor, _ in events:
+            if descriptor == self._wake_in.fileno():
+                self._drain_pokes()
+        return bool(events)
+
+    def poke(self) -> None:
+        """End a `wait_readable` of another thread."""
+        with suppress(OSError):  # full: it is poked already; closed: nobody waits
+            self._wake_out.send(b"!")
+
+    def receive(self) -> bytes | None:
+        """What is there, None for nothing. Raises ConnectionLostError at the end of the stream."""
+        try:
+            if self._tls is None:
+                data = self._sock.recv(READ_SIZE)
+            else:
+                with self._tls_lock:
+                    data = self._tls.recv(READ_SIZE)
+        except _WANTS:
+            return None
+        except OSError as error:
+            raise ConnectionLostError(f"{self.name}: {error}") from error
+        if not data:
+            raise ConnectionLostError(f"{self.name} closed the connection")
+        if self._quick_ack is not None:
+            # Brokers leave Nagle's algorithm on: a delayed ACK of ours would cost 40 ms per commit. Not sticky.
+            try:
+                self._sock.setsockopt(socket.IPPROTO_TCP, self._quick_ack, 1)
+            except OSError:  # no TCP, or just being shut down
+                self._quick_ack = None
+        return data
+
+    def send_noting(self, data: bytes | memoryview, sent: list[int]) -> None:
+        """`send`, which notes how many bytes that were, if any, in the same step: no interrupt comes in between."""
+        if self._tls is not None:
+            sheltered(lambda: self._note(data, sent))
+            return
+        try:
+            sent.extend(map(self._sock.send, (data,)))
+        except _WANTS:
+            return
+        except OSError as error:
+            raise ConnectionLostError(f"{self.name}: {error}") from error
+
+    def _note(self, data: bytes | memoryview, sent: list[int]) -> None:
+        count = self.send(data)
+        if count:
+            sent.append(count)
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Send what the system takes now; how many bytes that were. Raises ConnectionLostError."""
+        try:
+            if self._tls is None:
+                return self._sock.send(data)
+            with self._tls_lock:
+                return self._tls.send(data[:_TLS_WRITE])
+        except _WANTS:
+            return 0
+        except OSError as error:
+            raise ConnectionLostError(f"{self.name}: {error}") from error
+
+    def wait_writable(self, timeout: float) -> bool:
+        """Whether the peer takes more within ``timeout`` seconds."""
+        writable = select.poll()
+        try:
+            writable.register(self._sock, select.POLLOUT)
+        except ValueError:  # closed: `send` says so
+            return True
+        return bool(writable.poll(timeout * 1000))
+
+    def shut_down(self) -> None:
+        """End it for the peer and for a thread that waits here; the descriptor stays taken until `close`."""
+        with suppress(OSError):  # the peer was faster
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # SSLSocket's own would turn TLS off under a reader
+        self.poke()
+
+    def close(self) -> None:
+        """Give the descriptors back; nobody may be inside another method but `poke`."""
+        for each in (self._sock, self._wake_in, self._wake_out):
+            each.close()
+
+    def _drain_pokes(self) -> None:
+        with suppress(OSError):  # drained already
+            self._wake_in.recv(4096)
+
+
+def connect(
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None,
+    timeout: float,
+    user_timeout: float | None = None,
+    address: str | None = None,
+) -> Stream:
+    """Resolve, connect and shake hands for TLS, all within ``timeout`` seconds.
+
+    ``user_timeout`` is after how many seconds without an acknowledgement by its system the peer counts as gone;
+    ``address``: the one of the host's that is meant.
+
+    Raises:
+        ConnectError: the host is not known, refuses, is silent, or its certificate is not trusted.
+    """
+    if not hasattr(select, "poll"):
+        raise UnsupportedError(
+            "redelivery runs on Linux and macOS: sockets are waited for by select.poll, which this system lacks; "
+            "vm:// needs none"
+        )
+    deadline = monotonic() + timeout
+    name = f"{host}:{port}"
+    problem: OSError | None = None
+    for family, kind, protocol, _, target in _resolve(address or host, port, timeout):
+        sock = socket.socket(family, kind, protocol)
+        shaking_hands = False
+        try:
+            sock.settimeout(max(0.001, deadline - monotonic()))
+            sock.connect(target)
+            _tune(sock, user_timeout)
+            if tls is not None:
+                shaking_hands = True
+                sock.settimeout(max(0.001, deadline - monotonic()))
+                sock = tls.wrap_socket(sock, server_hostname=host)
+            return Stream(sock, name)
+        except ssl.SSLError as error:
+            sock.close()
+            raise ConnectError(f"{name}: no TLS: {tls_problem(error)}") from error
+        except OSError as error:
+            sock.close()
+            if shaking_hands:  # it is there, but does not answer in TLS
+                how = f"within connect_timeout={timeout:g} s" if isinstance(error, TimeoutError) else f"({error})"
+                raise ConnectError(f"{name} did not answer in TLS {how}: is it a TLS port?") from error
+            problem = error
+            if monotonic() >= deadline:
+                break
+    if isinstance(problem, TimeoutError):
+        raise ConnectError(f"{name} did not answer within connect_timeout={timeout:g} s") from problem
+    raise ConnectError(f"{name}: {problem}") from problem
+
+
+def _resolve(host: str, port: int, timeout: float) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
+    """Addresses of a host. The system's resolver knows no time-out, so it gets a thread, which may outlive us."""
+    found: list[tuple[int, int, int, str, tuple[object, ...]]] = []
+    problem: list[OSError] = []
+
+    def look_up() -> None:
+        try:
+            found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            problem.append(error if isinstance(error, OSError) else OSError(str(error)))
+
+    thread = threading.Thread(target=look_up, name="redelivery-resolver", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if problem:
+        raise ConnectError(f"the host {host!r} was not found: {problem[0]}") from problem[0]
+    if not found:
+        raise ConnectError(f"the host {host!r} was not found within connect_timeout={timeout:g} s")
+    return found
+
+
+def _tune(sock: socket.socket, user_timeout: float | None) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if _USER_TIMEOUT is not None and user_timeout:
+        sock.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, int(user_timeout * 1000))

@@ -1,0 +1,103 @@
+"""Work that an interrupt must not tear.
+
+Python raises KeyboardInterrupt, and whatever else a signal handler raises, in the main thread only, after nearly any
+call. What may not stop halfway (a frame that is half written, a table that is half changed) is therefore done by
+another thread while the main thread waits for it; the interrupt is raised when it is done. Other threads do it
+themselves. The hand-over costs about 10 microseconds.
+
+The work must not wait for long: an interrupt waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+_IDLE: Final = 2.0  # seconds without work after which the thread ends
+_main = threading.main_thread()
+
+
+class _Job(Generic[T]):
+    __slots__ = ("done", "error", "gate", "value", "work")
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self.work = work
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.done = False
+        self.value: T
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.value = self.work()
+        except BaseException as error:  # noqa: BLE001  # it is raised in the thread that asked
+            self.error = error
+        self.done = True
+        self.gate.release()
+
+
+class Shelter:
+    """The thread, there while there is work, and its queue. Only the main thread gives it any: one thing at a time."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[_Job[object]] = SimpleQueue()
+        self._serving = False
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do it on the other thread, whole, and wait; an interrupt that comes meanwhile is raised afterwards."""
+        job = _Job(work)
+        try:
+            self._jobs.put(job)  # type: ignore[arg-type]  # a queue of jobs of any kind
+            self._wait(job)
+        except BaseException:
+            self._wait(job)  # the first interrupt; in that wait, which is short, another one would not be held up
+            raise
+        error, job.error = job.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
+        return job.value
+
+    def _wait(self, job: _Job[T]) -> None:
+        if not self._serving:
+            threading.Thread(target=self._serve, name="redelivery-shelter", daemon=True).start()
+        while not job.done:
+            job.gate.acquire()
+
+    def _serve(self) -> None:
+        self._serving = True
+        while True:
+            try:
+                self._jobs.get(timeout=_IDLE).run()
+            except Empty:
+                self._serving = False
+                if self._jobs.empty():  # read after: a thread that puts something reads `_serving` afterwards
+                    return
+                self._serving = True
+
+
+_shelter = Shelter()
+
+
+def sheltered(work: Callable[[], T]) -> T:
+    """Do it so that no interrupt can end it halfway; what it returns, or raises."""
+    if threading.current_thread() is not _main or sys.is_finalizing():
+        return work()
+    return _shelter.run(work)
+
+
+def _after_fork() -> None:
+    global _shelter, _main  # the thread is the parent's; the one that forked is the main thread here
+    _shelter, _main = Shelter(), threading.main_thread()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
