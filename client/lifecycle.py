@@ -101,8 +101,11 @@ class Lifecycle(Generic[Stage]):
         return self.stage in _ENDS
 
     def problem(self, action: str) -> JMSError:
-        """The error that says that ``action`` is not possible any more."""
+        """The error that says that ``action`` is not possible any more; after a loss with the reason of the loss."""
         text = f"{action}: the {self.what} is {self.stage.value} ({self._why})"
-        problem: JMSError = ConnectionLostError(text) if self.stage in _LOSSES else IllegalStateError(text)
+        if self.stage in _LOSSES:
+            problem: JMSError = ConnectionLostError(text if self.error is None else f"{text}: {self.error}")
+        else:
+            problem = IllegalStateError(text)
         problem.__cause__ = self.error
         return problem

@@ -279,7 +279,7 @@ class Session(Closing):
         if core.life.ended:
             raise core.life.problem(action)
         if core.lost is not None:
-            raise ConnectionLostError(f"{action}: the connection was lost") from core.lost
+            raise ConnectionLostError(f"{action}: the connection was lost: {core.lost}") from core.lost
 
     def close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""

@@ -111,6 +111,27 @@ def test_what_was_not_acknowledged_comes_again(bench: Bench, mode: AckMode) -> N
     assert bench.left == (["m2"] if mode in (AckMode.AUTO, AckMode.DUPS_OK) else ["m1", "m2"])
 
 
+def test_every_call_says_why_it_was_lost(bench: Bench) -> None:
+    heard: list[JMSError] = []
+    connection = bench.connect(exception_listener=heard.append)
+    session = connection.session()
+    consumer, producer = session.consumer(bench.queue), session.producer("elsewhere")
+    bench.broker.close()
+    eventually(lambda: bool(heard))
+    for _ in range(2):  # who is the first to take the loss in, and who comes after it
+        for call in (
+            connection.session,
+            lambda: consumer.receive(0),
+            lambda: consumer.receive_many(3, 0),
+            lambda: session.consumer("other"),
+            lambda: producer.send("x"),
+            session.recover,
+        ):
+            with pytest.raises(ConnectionLostError) as caught:
+                call()
+            assert str(caught.value).endswith(f": {heard[0]}")
+
+
 def test_connection_and_sessions_tell_the_same_time_of_the_loss(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = bench.connect()
     first, second = connection.session(), connection.session()
