@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from benchmarks.results import Measure
 from redelivery import AckMode, Queue, RedeliveryPolicy
 from redelivery.client.ledger import ConsumerState, Ledger
-from redelivery.transports.base import Delivery, Link
+from redelivery.transports.seam import Delivery, Link
 
 BATCH = 100
 LIMIT = 2.0  # microseconds per message

@@ -14,7 +14,7 @@ from redelivery.model.messages import Message
 from redelivery.model.times import from_epoch_ms
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, Native
-from redelivery.transports.base import Delivery
+from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import epoch_ms, utc_now
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from redelivery.client.ledger import ConsumerState
 from redelivery.model.errors import JMSError
-from redelivery.transports.base import Delivery
+from redelivery.transports.seam import Delivery
 
 
 @dataclass(frozen=True, slots=True)

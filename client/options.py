@@ -15,8 +15,8 @@ from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLette
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.policies.redelivery_map import RedeliveryPolicyMap
-from redelivery.transports.base import TransportOptions
 from redelivery.transports.dialects.detect import check_name
+from redelivery.transports.seam import TransportOptions
 
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}  # scheme -> the same over TLS
 

@@ -25,7 +25,7 @@ from redelivery.client.unowned import UnownedSession
 from redelivery.model.errors import JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Channel, Delivery, Link, Pending, T, Transport
+from redelivery.transports.seam import Channel, Delivery, Link, Pending, T, Transport
 from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from redelivery.client.options import ExceptionListener
 from redelivery.model.errors import JMSError
-from redelivery.transports.base import ConnectionEvents, Delivery, Link, SessionEvents, Waiter
+from redelivery.transports.seam import ConnectionEvents, Delivery, Link, SessionEvents, Waiter
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import nearest
-from redelivery.transports.base import Transport
+from redelivery.transports.seam import Transport
 
 GROUP = "redelivery.transports"
 BUILT_IN: Final = {  # as in pyproject.toml

@@ -26,7 +26,7 @@ from redelivery.model.errors import (
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.policies.causes import expired_cause
-from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, SessionEvents
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, SessionEvents
 
 DEFAULT_PREFETCH: Final = 100
 _P = ParamSpec("_P")
@@ -66,7 +66,7 @@ class BrokerCalls(Protocol):
 
 
 class VmChannel(Channel):
-    """See `redelivery.transports.base.Channel`. Nothing waits: a flow is done when it is first driven."""
+    """See `redelivery.transports.seam.Channel`. Nothing waits: a flow is done when it is first driven."""
 
     def __init__(self, transport: BrokerCalls, mode: AckMode, events: SessionEvents, origin: str) -> None:
         self.events = events

@@ -10,7 +10,7 @@ from redelivery.broker.engine.stored import END_OF_QUEUE, detached
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.views import header_of, properties_of
 from redelivery.model.values import Body, Value
-from redelivery.transports.base import Delivery, Link, Waiter
+from redelivery.transports.seam import Delivery, Link, Waiter
 
 
 class VmDelivery(Delivery):

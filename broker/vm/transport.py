@@ -29,7 +29,7 @@ from redelivery.model.errors import (
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
 from redelivery.model.version import version
-from redelivery.transports.base import (
+from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
     Peer,
@@ -37,7 +37,7 @@ from redelivery.transports.base import (
     Transport,
     TransportOptions,
 )
-from redelivery.transports.base import Waiter as SeamWaiter
+from redelivery.transports.seam import Waiter as SeamWaiter
 from redelivery.transports.wire.threads.waiter import Waiter
 
 CAPABILITIES: Final = Capabilities(

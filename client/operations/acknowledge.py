@@ -15,7 +15,7 @@ from redelivery.client.log_lines import name_of
 from redelivery.client.state import SessionState
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.base import Delivery
+from redelivery.transports.seam import Delivery
 
 log = logging.getLogger(__name__)
 STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they are the broker's again"

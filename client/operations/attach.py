@@ -12,7 +12,7 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.base import Delivery, Flow, Link
+from redelivery.transports.seam import Delivery, Flow, Link
 
 log = logging.getLogger(__name__)
 

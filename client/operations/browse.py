@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
-from redelivery.transports.base import Channel, Delivery, Flow, Link, Peer, Waiter
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Peer, Waiter
 
 
 class BrowseState:
@@ -25,7 +25,7 @@ class BrowseState:
 
 
 class BrowserEvents:
-    """What a browser's channel tells it: `redelivery.transports.base.SessionEvents`."""
+    """What a browser's channel tells it: `redelivery.transports.seam.SessionEvents`."""
 
     def __init__(self, waiter: Waiter) -> None:
         self.inbox: deque[Delivery] = deque()

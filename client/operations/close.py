@@ -7,7 +7,7 @@ from contextlib import suppress
 from redelivery.client.state import SessionState
 from redelivery.model.errors import RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Flow
+from redelivery.transports.seam import Flow
 
 
 def close_ledger(s: SessionState) -> Flow[None]:

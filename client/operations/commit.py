@@ -10,7 +10,7 @@ from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Arrival, Delivery, Flow
+from redelivery.transports.seam import Arrival, Delivery, Flow
 
 log = logging.getLogger(__name__)
 _DONE = {"commit": "committed", "acknowledge": "acknowledged"}

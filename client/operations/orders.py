@@ -5,7 +5,7 @@ from __future__ import annotations
 from redelivery.client.ledger import Detach, Park, Poison, Release, Unpark
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
-from redelivery.transports.base import NO_ANSWER, Flow
+from redelivery.transports.seam import NO_ANSWER, Flow
 
 
 def carry_out_first(s: SessionState) -> Flow[None]:

@@ -6,7 +6,7 @@ from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import CLOSED, OPEN
 from redelivery.client.news import ended
 from redelivery.client.state import NEVER, SessionState
-from redelivery.transports.base import Arrival, Delivery, Flow
+from redelivery.transports.seam import Arrival, Delivery, Flow
 
 
 def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Delivery], hold: bool) -> Delivery | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from redelivery.client.state import SessionState
 from redelivery.model.errors import InDoubtError, JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.base import NO_ANSWER, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, Flow, Pending
 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:

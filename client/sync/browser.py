@@ -11,7 +11,7 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Link
+from redelivery.transports.seam import Link
 
 
 class QueueBrowser(Closing):

@@ -27,8 +27,8 @@ from redelivery.client.unowned import UnownedConnection, notify_all
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Transport, Waiter
 from redelivery.transports.registry import transport_class
+from redelivery.transports.seam import Transport, Waiter
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalSta
 from redelivery.model.messages import Message, Receipt, convert_body
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.base import Delivery
+from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)

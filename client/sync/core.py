@@ -23,7 +23,7 @@ from redelivery.client.state import NEVER, SessionState
 from redelivery.client.sync.driver import run, run_open
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Delivery, Flow, T, Transport
+from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.threads.shelter import sheltered
 
 AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.base import Flow, Pending, T, Transport, Waiter, Wish
+from redelivery.transports.seam import Flow, Pending, T, Transport, Waiter, Wish
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 

@@ -10,7 +10,7 @@ from typing import Any
 from redelivery.client.operations.send import in_doubt_send, refused_send
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.base import NO_ANSWER, Pending, Transport, Waiter
+from redelivery.transports.seam import NO_ANSWER, Pending, Transport, Waiter
 from redelivery.transports.wire.clock import monotonic
 
 

@@ -17,7 +17,7 @@ from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Delivery
+from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 import redelivery
 from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy, Session
 from redelivery.broker import EmbeddedBroker
-from redelivery.transports.base import Transport, Waiter
+from redelivery.transports.seam import Transport, Waiter
 
 SOON = 10.0
 """Long enough for a busy machine; who waits this long for something has lost."""

@@ -11,7 +11,7 @@ import pytest
 
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.base import Flow, Pending, Transport, Waiter
+from redelivery.transports.seam import Flow, Pending, Transport, Waiter
 
 
 class FakeTransport:

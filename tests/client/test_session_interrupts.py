@@ -13,7 +13,7 @@ from tests.client.shell import SOON, Bench, eventually, receive
 
 from redelivery import AckMode, InDoubtError, JMSError, RedeliveryPolicy
 from redelivery.broker.vm.channel import VmChannel
-from redelivery.transports.base import Flow
+from redelivery.transports.seam import Flow
 from redelivery.transports.wire.clock import epoch_ms
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)

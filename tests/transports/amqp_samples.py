@@ -11,9 +11,9 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.transports.amqp.codec.encoding import write_list, write_map, write_symbol
 from redelivery.transports.amqp.codec.messages import AmqpFormat
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
-from redelivery.transports.base import Link
 from redelivery.transports.dialects import activemq
 from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Link
 
 proton = pytest.importorskip("proton")
 

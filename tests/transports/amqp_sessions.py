@@ -15,7 +15,7 @@ from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.adapter import AmqpTransport
-from redelivery.transports.base import Link, Pending, TransportOptions
+from redelivery.transports.seam import Link, Pending, TransportOptions
 from redelivery.transports.wire.clock import monotonic
 
 

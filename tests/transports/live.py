@@ -11,7 +11,7 @@ from tests.transports.scripted import TIMEOUT, Client, Session, text
 
 import redelivery
 from redelivery import AckMode, Connection, RedeliveryPolicy
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=2, initial_redelivery_delay=0, redelivery_delay=0)
 

@@ -16,7 +16,7 @@ from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, T, TransportOptions
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, T, TransportOptions
 from redelivery.transports.stomp.adapter import StompTransport
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.reader import FrameReader

@@ -17,7 +17,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Link
+from redelivery.transports.seam import Link
 
 CLASSIC, ARTEMIS = "ActiveMQ", "apache-activemq-artemis"
 

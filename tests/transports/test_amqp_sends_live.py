@@ -21,7 +21,7 @@ from redelivery.model.errors import (
     ResourceAllocationError,
     SecurityError,
 )
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 ARTEMIS = "apache-activemq-artemis"
 

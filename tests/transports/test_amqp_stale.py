@@ -18,7 +18,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Link, Pending
+from redelivery.transports.seam import Link, Pending
 
 ARTEMIS = "apache-activemq-artemis"
 

@@ -15,7 +15,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import ConnectionLostError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 ARTEMIS = "apache-activemq-artemis"
 

@@ -24,7 +24,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel import transactions
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import monotonic
 
 

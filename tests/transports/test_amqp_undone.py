@@ -15,7 +15,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import InvalidDestinationError, JMSError, TransactionRolledBackError
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 LARGE = "x" * 20_000
 

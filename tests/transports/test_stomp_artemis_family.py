@@ -14,7 +14,7 @@ from redelivery import AckMode, BrokerDeadLetterStrategy, SharedDeadLetterStrate
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConnectionLostError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.wire.clock import monotonic, utc_now
 

@@ -15,7 +15,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Link
+from redelivery.transports.seam import Link
 
 
 def end_of_queue(end: BrokerEnd, subscription: str) -> None:

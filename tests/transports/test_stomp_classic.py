@@ -18,7 +18,7 @@ from redelivery.model.destinations import Queue
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.testing.brokers.real import RealBroker
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 Connect = Any  # a function that opens a Client with the options given

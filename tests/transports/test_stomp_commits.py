@@ -15,7 +15,7 @@ from redelivery.model.errors import (
     TransactionRolledBackError,
 )
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 COMMITTING = pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT])
 

@@ -18,7 +18,7 @@ from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import MessageFormatError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.connection.subscriptions import PLAIN
 
 HORNETQ = "HornetQ/2.5.0.SNAPSHOT (Wild Hornet, 124) HornetQ Messaging Engine"

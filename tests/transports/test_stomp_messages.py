@@ -15,9 +15,9 @@ from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.values import Byte, Float, Long, Short
-from redelivery.transports.base import Link
 from redelivery.transports.dialects import activemq, artemis, hornetq, rabbitmq, unknown
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Link
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.maps import read_map
 from redelivery.transports.stomp.codec.reader import FrameReader

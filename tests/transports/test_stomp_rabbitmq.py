@@ -24,7 +24,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.testing.brokers.real import RealBroker
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 

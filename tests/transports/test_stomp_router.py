@@ -9,8 +9,8 @@ import pytest
 
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
-from redelivery.transports.base import Delivery, Link, Pending, Waiter
 from redelivery.transports.dialects import activemq
+from redelivery.transports.seam import Delivery, Link, Pending, Waiter
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
 from redelivery.transports.stomp.connection.router import Router

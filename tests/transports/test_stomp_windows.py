@@ -12,9 +12,9 @@ from tests.transports.scripted import BrokerEnd, Client, ScriptedBroker, Session
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Link
 from redelivery.transports.dialects import artemis, hornetq, rabbitmq
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Link
 from redelivery.transports.stomp.channel.windows import Window, window_size
 from redelivery.transports.stomp.codec.frames import Frame
 from redelivery.transports.stomp.connection.router import Router

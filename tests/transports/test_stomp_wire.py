@@ -14,7 +14,7 @@ from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, Scrip
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 
 def greet(end: BrokerEnd) -> None:

@@ -15,7 +15,7 @@ from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, Scrip
 import redelivery
 from redelivery import ConnectError, Connection, ConnectionLostError, JMSError, SecurityError
 from redelivery.model.errors import ProtocolError
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.frames import Frame
 from redelivery.transports.wire.clock import monotonic
 

@@ -11,7 +11,9 @@ from redelivery.transports.amqp.channel.channel import AmqpChannel
 from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
-from redelivery.transports.base import (
+from redelivery.transports.dialects.detect import check_name, detect_amqp
+from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
     Peer,
@@ -20,8 +22,6 @@ from redelivery.transports.base import (
     TransportOptions,
     Waiter,
 )
-from redelivery.transports.dialects.detect import check_name, detect_amqp
-from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 

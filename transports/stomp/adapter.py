@@ -10,7 +10,9 @@ from uuid import uuid4
 from redelivery.model.errors import ConfigError, IllegalStateError, JMSError, SecurityError
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
-from redelivery.transports.base import (
+from redelivery.transports.dialects.detect import check_name, detect_stomp, stomp_host
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
     Peer,
@@ -19,8 +21,6 @@ from redelivery.transports.base import (
     TransportOptions,
     Waiter,
 )
-from redelivery.transports.dialects.detect import check_name, detect_stomp, stomp_host
-from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.channel.channel import StompChannel
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.codec.reader import MAX_BODY, RawFrame

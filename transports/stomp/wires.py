@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.transports.base import ConnectionEvents, Flow, Pending
+from redelivery.transports.seam import ConnectionEvents, Flow, Pending
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.connection.protocol import StompWire

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from redelivery.model.errors import JMSError
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.transports.base import ConnectionEvents
+from redelivery.transports.seam import ConnectionEvents
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.protocol import WireOwner, WireProtocol
 from redelivery.transports.wire.sockets import Stream

@@ -18,7 +18,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.messages import Message
-from redelivery.transports.base import Delivery
+from redelivery.transports.seam import Delivery
 
 
 @pytest.mark.parametrize(

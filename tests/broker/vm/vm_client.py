@@ -11,7 +11,7 @@ from redelivery.model.destinations import destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending, TransportOptions, Waiter
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, TransportOptions, Waiter
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
 from redelivery.model.values import Body, Value
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.base import Delivery, Link
+from redelivery.transports.seam import Delivery, Link
 
 AT_ONCE = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)
 """The default limit of 6, without a wait."""

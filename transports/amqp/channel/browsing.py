@@ -26,8 +26,8 @@ from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.detaching import Drain
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.base import Delivery, Flow, Link, Pending, SessionEvents, Waiter
 from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Delivery, Flow, Link, Pending, SessionEvents, Waiter
 
 
 class BrowsingReceiver(Receiver):
@@ -119,7 +119,7 @@ def _ask(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
 
 
 class NullEvents:
-    """The events of a link whose messages nobody reads: `redelivery.transports.base.SessionEvents`."""
+    """The events of a link whose messages nobody reads: `redelivery.transports.seam.SessionEvents`."""
 
     def __init__(self, waiter: Waiter) -> None:
         self.inbox: deque[Delivery] = deque()

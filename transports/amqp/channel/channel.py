@@ -22,7 +22,7 @@ from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
 from redelivery.transports.amqp.links.senders import Maker, Sender, relay, sender_to
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.base import NO_ANSWER, Channel, Delivery, Flow, Link, Pending
+from redelivery.transports.seam import NO_ANSWER, Channel, Delivery, Flow, Link, Pending
 from redelivery.transports.wire.clock import monotonic
 
 _MOST_BLOCKED: Final = 1000  # messages that may wait for the broker's credit before a sender waits too

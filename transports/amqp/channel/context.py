@@ -8,8 +8,8 @@ from typing import cast
 
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.base import Flow, Pending, SessionEvents
 from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Flow, Pending, SessionEvents
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 

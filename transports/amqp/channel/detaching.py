@@ -9,7 +9,7 @@ from redelivery.model.errors import RequestTimeoutError
 from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.base import Flow, Pending
+from redelivery.transports.seam import Flow, Pending
 
 
 def detach(context: ChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:

@@ -26,7 +26,7 @@ from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.amqp.links.senders import Coordinator, Parts, Sender
-from redelivery.transports.base import NO_ANSWER, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, Flow, Pending
 from redelivery.transports.wire.clock import monotonic
 
 _FRESH: Final = 20.0  # seconds that a declared transaction may have waited; the shortest limit of a broker is 60

@@ -24,7 +24,7 @@ from redelivery.model.suggestions import unknown_option
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
 from redelivery.transports.amqp.engine import Engine
-from redelivery.transports.base import TransportOptions
+from redelivery.transports.seam import TransportOptions
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import STOMP_HELLO, answers_in

@@ -16,7 +16,7 @@ from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event
 from redelivery.transports.amqp.links.endpoints import LinkTable
-from redelivery.transports.base import ConnectionEvents, Pending, TransportOptions
+from redelivery.transports.seam import ConnectionEvents, Pending, TransportOptions
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.protocol import WireOwner

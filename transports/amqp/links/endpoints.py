@@ -12,7 +12,7 @@ from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event, unowned
 from redelivery.transports.amqp.links.dispositions import condition_of
 from redelivery.transports.amqp.links.notifications import Notifications
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 _SPACE: Final = 64 << 10  # bytes of a message that is copied once
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from redelivery.model.errors import JMSError
-from redelivery.transports.base import Link, Pending, SessionEvents
+from redelivery.transports.seam import Link, Pending, SessionEvents
 from redelivery.transports.wire.answers import finish
 
 

@@ -15,8 +15,8 @@ from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.seen import SEEN
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
-from redelivery.transports.base import Delivery, Link, Pending, SessionEvents
 from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Delivery, Link, Pending, SessionEvents
 
 _STEP: Final = 100  # deliveries after which credit is given anew, at most
 _SMALL: Final = 64 << 10  # bytes up to which one copy is cheaper than a buffer of its own

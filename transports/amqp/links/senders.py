@@ -26,8 +26,8 @@ from redelivery.transports.amqp.links.dispositions import (
 from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
-from redelivery.transports.base import Pending, SessionEvents
 from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Pending, SessionEvents
 
 Parts: TypeAlias = tuple[bytes, ...]  # of a message, to be sent one behind the other
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.model.errors import IllegalStateError, JMSError, ResourceAllocationError
 from redelivery.transports.amqp.links.endpoints import Endpoint, LinkTable
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 
 
 class AmqpSession(Endpoint):

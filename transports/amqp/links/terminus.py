@@ -9,8 +9,8 @@ import proton
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.transports.amqp.codec.names import capability, to_address
-from redelivery.transports.base import Link
 from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Link
 
 _OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 _SELECTOR: Final = 0x0000468C00000004  # of the registry of Apache's filters

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from redelivery.model.errors import JMSError, UnsupportedError
-from redelivery.transports.base import Delivery, Flow, Link, Pending, SessionEvents
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Delivery, Flow, Link, Pending, SessionEvents
 from redelivery.transports.stomp.codec.frames import raw_value
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, acks
 from redelivery.transports.wire.outbox import Outbox

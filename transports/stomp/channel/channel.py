@@ -10,7 +10,7 @@ from redelivery.model.destinations import Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.base import Channel, Delivery, Flow, Link, Pending
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
 from redelivery.transports.stomp.channel import commits
 from redelivery.transports.stomp.channel.browsing import BrowseSubscription, browse_headers
 from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner

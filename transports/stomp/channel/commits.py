@@ -20,7 +20,7 @@ from hashlib import sha256
 from redelivery.model.destinations import Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
-from redelivery.transports.base import NO_ANSWER, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, Flow, Pending
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, acks

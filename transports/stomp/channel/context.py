@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redelivery.model.errors import JMSError
-from redelivery.transports.base import Flow, Pending, SessionEvents
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Flow, Pending, SessionEvents
 from redelivery.transports.stomp.channel.transactions import UnitOfWork
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.sends import SendEncoder

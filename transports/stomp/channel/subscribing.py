@@ -8,8 +8,8 @@ from typing import Final
 
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import UnsupportedError
-from redelivery.transports.base import Flow, Link
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Flow, Link
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.codec.messages import SENDER

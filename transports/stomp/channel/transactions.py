@@ -9,7 +9,7 @@ from itertools import count
 from typing import Final
 
 from redelivery.model.errors import IllegalStateError, JMSError
-from redelivery.transports.base import Pending
+from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.connection.router import Router
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription, acks
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from redelivery.transports.base import Link
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Link
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
 
 _TIMES: Final = 10  # the first window at most is a further one, where the application holds more

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 from redelivery.model.errors import ConnectError, ConnectionLostError, ProtocolError
-from redelivery.transports.base import TransportOptions
+from redelivery.transports.seam import TransportOptions
 from redelivery.transports.stomp.codec.reader import RawFrame
 from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.wire.cleartext import warn_of_cleartext

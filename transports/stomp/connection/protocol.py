@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.transports.base import ConnectionEvents, TransportOptions
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import ConnectionEvents, TransportOptions
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.reader import RawFrame
 from redelivery.transports.stomp.connection.engine import Engine

@@ -13,8 +13,8 @@ from itertools import count
 from threading import Lock
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
-from redelivery.transports.base import Pending
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame, raw_value
 from redelivery.transports.stomp.codec.reader import RawFrame

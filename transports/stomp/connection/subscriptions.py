@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from redelivery.model.errors import JMSError, ProtocolError
-from redelivery.transports.base import Delivery, Link, SessionEvents
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Delivery, Link, SessionEvents
 from redelivery.transports.stomp.codec.messages import StompFields, StompFormat
 
 PLAIN = b"\n\n\0"  # what ends an ACK outside any transaction
