@@ -16,9 +16,14 @@ MEASURED = "delays measured again"
 PLAYED = "recorded scenarios played again"
 STALLED = "Java clients that RabbitMQ stopped answering"
 SPARK = "Spark programs run again"
+HIDDEN = "tests run again, as Artemis or HornetQ may have hidden a message"
 
 # About three times what a machine with two processors and six processes of tests was seen to need (55 plays).
-BUDGET: Final[Mapping[str, int]] = {MEASURED: 6, PLAYED: 150, STALLED: 4, SPARK: 3}
+BUDGET: Final[Mapping[str, int]] = {MEASURED: 6, PLAYED: 150, STALLED: 4, SPARK: 3, HIDDEN: 4}
+
+# For a test that drops a STOMP connection and then waits for what it held: in about 1 of 150 drops the broker delivers
+# that to nobody until it is restarted (docs/brokers/artemis.md). The test is run again, with fixtures of its own.
+may_hide = pytest.mark.flaky(reruns=2)
 
 _PROPERTY = "again"
 _noted: list[str] = []  # in this process, since the last report
@@ -41,7 +46,10 @@ def hand_over(report: pytest.TestReport) -> None:
 
 def count(report: pytest.TestReport) -> Counter[str]:
     """What the report of a phase brought, by kind."""
-    return Counter(str(kind) for name, kind in report.user_properties if name == _PROPERTY)
+    found = Counter(str(kind) for name, kind in report.user_properties if name == _PROPERTY)
+    if report.outcome == "rerun":  # type: ignore[comparison-overlap]  # pytest-rerunfailures' own outcome
+        found[HIDDEN] += 1
+    return found
 
 
 def too_many(counted: Mapping[str, int]) -> list[str]:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(240)  # each starts pytest, some of them with p
 ROOT = Path(__file__).parents[2]
 Run: TypeAlias = Callable[..., pytest.RunResult]
 TESTS = """
-import os, subprocess, sys
+import itertools, os, subprocess, sys
 import pytest
 from tests.run import again
 
@@ -53,6 +53,11 @@ def test_children():
     code = "import signal; print(signal.getsignal(signal.SIGINT) == signal.default_int_handler)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\\n"
 
+TRIES = itertools.count()
+
+@again.may_hide
+def test_hidden(): assert next(TRIES) >= {hidden}
+
 def test_retries():
     for _ in range({retries}): again.note(again.STALLED)
 """
@@ -62,12 +67,12 @@ def test_retries():
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run those tests under the conftest of this suite, as given; what pytest says."""
 
-    def run(*arguments: str, retries: int = 0, form: str = "short") -> pytest.RunResult:
+    def run(*arguments: str, retries: int = 0, hidden: int = 0, form: str = "short") -> pytest.RunResult:
         monkeypatch.setenv("REDELIVERY_FORM", form)
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
         monkeypatch.delenv("CI", raising=False)
         pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
-        pytester.makepyfile(test_it=TESTS.format(retries=retries))
+        pytester.makepyfile(test_it=TESTS.format(retries=retries, hidden=hidden))
         pytester.makeini("[pytest]\ntimeout = 60\n")
         return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
 
@@ -80,9 +85,9 @@ def said(result: pytest.RunResult) -> str:
 
 def test_the_short_form_leaves_out_what_is_long_and_rules_on_brokers_that_have_no_part_in_them(run: Run) -> None:
     result = run()
-    result.assert_outcomes(passed=9, skipped=3, deselected=3)
+    result.assert_outcomes(passed=10, skipped=3, deselected=3)
     assert "form: short; everything: make test-all" in said(result)
-    run(form="all").assert_outcomes(passed=12, skipped=3)
+    run(form="all").assert_outcomes(passed=13, skipped=3)
 
 
 @pytest.mark.long_form
@@ -119,9 +124,16 @@ def test_retries_are_counted_and_too_many_fail_the_run(run: Run, processes: str)
     assert f"{again.STALLED}: {most + 1}, more than the budget of {most}" in said(beyond)
 
 
+def test_what_a_broker_hid_is_played_again_and_counted(run: Run) -> None:
+    result = run("-k", "test_hidden", hidden=2)
+    assert result.ret == 0
+    assert f"    2 {again.HIDDEN} (at most {again.BUDGET[again.HIDDEN]})" in said(result)
+    run("-k", "test_hidden", hidden=3).assert_outcomes(failed=1)
+
+
 @pytest.mark.long_form
 def test_what_belongs_together_runs_in_one_process(run: Run, pytester: pytest.Pytester) -> None:
-    run("-n", "3", "--junit-xml=run.xml").assert_outcomes(passed=9, skipped=3)
+    run("-n", "3", "--junit-xml=run.xml").assert_outcomes(passed=10, skipped=3)
     text = (pytester.path / "run.xml").read_text(encoding="utf-8")
     processes = re.findall(r'name="process" value="(gw\d)"', text)
     assert len(processes) == 4
@@ -136,7 +148,7 @@ def test_children_of_a_run_that_ignores_ctrl_c_do_not(run: Run) -> None:
         result = run("-k", "test_children")
     finally:
         signal.signal(signal.SIGINT, before)
-    result.assert_outcomes(passed=1, deselected=11 + 3)
+    result.assert_outcomes(passed=1, deselected=12 + 3)
 
 
 @pytest.mark.long_form

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
+from tests.run.again import may_hide
 
 import redelivery
 from redelivery import AckMode
@@ -44,6 +45,7 @@ def received(url: str, queue: str, count: int) -> tuple[list[Key], list[bool]]:
         connection.close()
 
 
+@may_hide
 @pytest.mark.parametrize(("broker", "protocol"), PAIRS, ids=["-".join(pair)[11:] for pair in PAIRS])
 def test_it_is_known_again(request: pytest.FixtureRequest, broker: str, protocol: str) -> None:
     real: RealBroker = request.getfixturevalue(broker)

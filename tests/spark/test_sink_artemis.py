@@ -23,6 +23,10 @@ from redelivery.testing.brokers.real import RealBroker
 
 SCHEMA = StructType([StructField("body", StringType()), StructField("properties", MapType(StringType(), StringType()))])
 
+# "settled, accepted": the answer to a discharge. A send in a transaction is settled with its transactional state, and
+# the next transaction is declared before, so that a cut there would leave open whether the commit is done by now.
+DISCHARGED = b"\x41\x00\x53\x24"
+
 
 class _Task:
     def get(self) -> _Task:
@@ -95,7 +99,7 @@ def test_an_attempt_whose_answer_was_lost_is_repeated_and_nothing_is_sent_twice(
 
         def cut_at_the_end() -> Iterator[Any]:
             yield from _rows("a", "b")
-            proxy.cut(Cut(b"\x00\x53\x15", "down", after=b"\x00\x53\x32"))  # the disposition that answers the discharge
+            proxy.cut(Cut(DISCHARGED, "down", after=b"\x00\x53\x32"))
             yield from _rows("c")
 
         options = SinkOptions.parse({"url": f"amqp://127.0.0.1:{proxy.port}", "destination": queue, "jobId": "load"})

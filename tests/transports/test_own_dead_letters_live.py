@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.run.again import may_hide
 
 import redelivery
 from redelivery import BrokerDeadLetterStrategy, Message, Queue, RedeliveryPolicy
@@ -52,6 +53,7 @@ def test_artemis_after_it_was_rejected(artemis: RealBroker, queue: str, protocol
     assert found == DeadLetter(Queue(queue))
 
 
+@may_hide
 @pytest.mark.parametrize("name", ["artemis", "hornetq"])
 def test_after_too_many_lost_connections(request: pytest.FixtureRequest, queue: str, name: str) -> None:
     url = request.getfixturevalue(name).stomp_url

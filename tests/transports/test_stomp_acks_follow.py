@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from tests.run.again import may_hide
 from tests.transports.live import Place, bodies, exhaust, until_committed
 from tests.transports.scripted import TIMEOUT, text
 
@@ -38,6 +39,7 @@ def test_sends_are_committed_and_then_the_deliveries_acknowledged(place: Place) 
     assert (bodies(place.left(out, at_least=1)), place.left()) == (["sent"], [])
 
 
+@may_hide
 def test_a_crash_between_the_commit_and_the_acks_is_a_duplicate_never_a_loss(place: Place) -> None:
     out = place.name("out")
     client, session, delivery = place.holding()

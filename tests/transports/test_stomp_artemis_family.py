@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
+from tests.run.again import may_hide
 from tests.transports.live import Place, bodies, exhaust, held, numbers
 from tests.transports.scripted import TIMEOUT, text
 
@@ -86,6 +87,7 @@ def test_a_delayed_message_comes_later(place: Place) -> None:
     session.channel.accept([delivery], batched=False)
 
 
+@may_hide
 def test_the_flag_is_all_that_is_said_of_the_count(place: Place) -> None:
     place.fill("x")
     client = place.client()
@@ -177,6 +179,7 @@ def test_poison_is_never_left_to_a_nack(place: Place) -> None:
     assert bodies(place.left(at_least=1)) == ["other"]
 
 
+@may_hide
 def test_a_crash_between_the_copy_and_the_ack_leaves_one_copy(place: Place) -> None:
     """The broker drops the second, which has the same duplicate id."""
     place.fill("bad", "other")
