@@ -25,7 +25,7 @@ from redelivery.client.unowned import UnownedSession
 from redelivery.model.errors import JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Link, Pending, T, Transport
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, T, Transport
 from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
@@ -62,8 +62,12 @@ class SessionState:
         self.dead_letters = dead_letters
         self.unanswered: deque[Pending] = deque()  # of asynchronous sends
         self.sent: list[Message] = []  # in the open transaction
-        self.channel = transport.channel(mode, UnownedSession(self))
+        self.channel: Channel  # by `open_channel`
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
+
+    def open_channel(self) -> Flow[None]:
+        """Its conversation with the broker; first of all. Raises as `Transport.channel`."""
+        self.channel = yield from self.transport.channel(self.mode, UnownedSession(self))
 
     def now(self) -> float:
         """Monotonic seconds; the operations have no other clock."""

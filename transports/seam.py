@@ -3,10 +3,10 @@
 Rules of this file:
 
 1. It knows values only: no clock, no thread, no socket. The implementations of the seam bring those.
-2. What can wait is a `Flow`: a generator that yields what it waits for, a `Wish`: the `Pending` of an answer, or (above
-   the seam) an `Arrival`. The shell above drives it (threads: `wait` until the pending is done; asyncio: await it), so
-   that a step of several answers (SEND, receipt, then ACK) is written once. A time-out or an interrupt is thrown into
-   the flow as RequestTimeoutError at the yield, a loss as ConnectionLostError.
+2. What can wait is a `Flow`: a generator that yields what it waits for, a `Wish`: the `Pending` of an answer, a socket
+   that is being opened, or (above the seam) an `Arrival`. The shell above drives it (threads: `wait` until the pending
+   is done; asyncio: await it), so that a step of several answers (SEND, receipt, then ACK) is written once. A time-out
+   or an interrupt is thrown into the flow as RequestTimeoutError at the yield, a loss as ConnectionLostError.
 3. What cannot wait is a plain method and returns after the bytes are written or queued.
 4. The transport calls up on the thread that reads, holding no lock of its own.
 5. Broker differences are `Capabilities` and tables of the dialect, never subclasses seen from above.
@@ -16,106 +16,56 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Protocol
 
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
+from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.delivery import Delivery, Link
+from redelivery.transports.flows import (
+    NO_ANSWER,
+    Address,
+    Arrival,
+    Flow,
+    Lookup,
+    Opening,
+    Pause,
+    Pending,
+    Readable,
+    T,
+    Waiter,
+    Wish,
+    Writable,
+)
 
 __all__ = [
     "NO_ANSWER",
-    "Answer",
+    "Address",
     "Arrival",
     "Channel",
     "ConnectionEvents",
     "Delivery",
     "Flow",
     "Link",
+    "Lookup",
+    "Opening",
+    "Pause",
     "Peer",
     "Pending",
+    "Readable",
     "SessionEvents",
     "T",
     "Transport",
     "TransportOptions",
     "Waiter",
     "Wish",
+    "Writable",
 ]
-
-T = TypeVar("T")
-
-
-class Waiter(Protocol):
-    """Where one thread (or task) of a session parks; see wire/threads/waiter.py."""
-
-    def wake(self) -> None:
-        """Let the one who waits check again; harmless when nobody waits. May be called from any thread."""
-
-
-class Pending:
-    """The answer to one request: done at most once, by the transport.
-
-    ``patience``: seconds without an answer after which the one who waits calls `ask_again`; None for never.
-    """
-
-    __slots__ = ("also", "done", "error", "on_done", "value", "waiter")
-    patience: ClassVar[float | None] = None
-
-    def __init__(self, waiter: Waiter | None = None, on_done: Callable[[Pending], None] | None = None) -> None:
-        self.waiter = waiter
-        self.also: Waiter | None = None  # a second one: the session's close waits beside the one who asked
-        self.on_done = on_done
-        self.done = False
-        self.value: Any = None
-        self.error: JMSError | None = None
-
-    def complete(self, value: object = None) -> None:
-        """The broker said yes."""
-        self._finish(value, None)
-
-    def fail(self, error: JMSError) -> None:
-        """The broker said no, or will never answer."""
-        self._finish(None, error)
-
-    def ask_again(self) -> None:
-        """The request may have been missed: make it once more. Raises ConnectionLostError."""
-
-    def pass_on(self, answered: Pending) -> None:
-        """The same answer as another's; for its ``on_done``."""
-        self._finish(answered.value, answered.error)
-
-    def _finish(self, value: object, error: JMSError | None) -> None:
-        if self.done:
-            return
-        self.value, self.error, self.done = value, error, True
-        on_done, self.on_done = self.on_done, None  # it may hold us: no cycle is left for the garbage collector
-        if on_done is not None:
-            on_done(self)
-        if self.waiter is not None:
-            self.waiter.wake()
-        if self.also is not None:
-            self.also.wake()
-
-
-NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown into a flow whose answer did not come
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """The wish to go on when the session's waiter is woken, since something is in its inbox."""
-
-    deadline: float | None = None  # monotonic seconds: then at the latest
-    poll: bool = False  # at once, when what the wire has is taken in
-
-
-Answer: TypeAlias = Pending  # the wish to go on when it is done
-Wish: TypeAlias = Answer | Arrival
-Flow: TypeAlias = Generator[Wish, None, T]
 
 
 class SessionEvents(Protocol):
@@ -277,11 +227,14 @@ class Transport(ABC):
         self.events = events
 
     @abstractmethod
-    def open(self) -> None:
-        """Connect and log in within connect_timeout; fill `peer`. Raises ConnectError, SecurityError, ProtocolError."""
+    def open(self) -> Flow[None]:
+        """Connect and log in within connect_timeout; fill `peer`. Raises ConnectError, SecurityError, ProtocolError.
+
+        Whatever ends the flow early, also by an exception thrown in, closes the socket.
+        """
 
     @abstractmethod
-    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
         """A conversation for one session; where its waiter has one already, a further one of that session.
 
         Raises:
@@ -304,8 +257,11 @@ class Transport(ABC):
         """
 
     @abstractmethod
-    def close(self) -> None:
-        """Say goodbye within `close_timeout`, then close whatever answers or not. Harmless twice."""
+    def close(self, waiter: Waiter) -> Flow[None]:
+        """Say goodbye within `close_timeout`, then close whatever answers or not. Harmless twice.
+
+        ``waiter``: of the driver of this flow, made by `new_waiter`.
+        """
 
     @abstractmethod
     def abort(self) -> None:

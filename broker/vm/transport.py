@@ -32,6 +32,7 @@ from redelivery.model.version import version
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
+    Flow,
     Peer,
     SessionEvents,
     Transport,
@@ -89,8 +90,9 @@ class VmTransport(Transport):
             raise IllegalStateError(f"vm://{self.options.host} is not open yet")
         return self._broker.core
 
-    def open(self) -> None:
+    def open(self) -> Flow[None]:
         """Find or start the broker."""
+        yield from ()
         options = self.options
         name = options.host or "localhost"
         start = (lambda: EmbeddedBroker(name).start()) if _FLAGS[options.params.get("create", "true")] else None
@@ -108,8 +110,9 @@ class VmTransport(Transport):
             raise
         self.peer = Peer("redelivery", version(), "vm", "activemq", CAPABILITIES)
 
-    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
         """One session's channel."""
+        yield from ()
         channel = VmChannel(self, mode, events, self._origin)
         with self._lock:
             _ = self.core  # raises after the end
@@ -176,8 +179,9 @@ class VmTransport(Transport):
         waiter.wait(timeout)
         self._check_lost()
 
-    def close(self) -> None:
+    def close(self, waiter: SeamWaiter) -> Flow[None]:  # noqa: ARG002 - nothing is to wait for
         """End the channels in order, then leave the broker."""
+        yield from ()
         self._end(IllegalStateError(f"the connection to vm://{self.options.host} is closed"))
 
     def abort(self) -> None:

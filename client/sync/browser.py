@@ -79,7 +79,7 @@ class QueueBrowser(Closing):
         core, state = self._core, self._state
         self.check_open("browse")
         if state.channel is None:
-            state.channel = core.transport.channel(AckMode.AUTO, state.events)
+            state.channel = core.do_open(core.transport.channel(AckMode.AUTO, state.events))
             core.browsing.append(state.channel)
         return core.do(begin(state))
 

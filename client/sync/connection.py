@@ -20,6 +20,7 @@ from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.options import ConnectionOptions, ExceptionListener
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
+from redelivery.client.sync.driver import close_transport, open_transport
 from redelivery.client.sync.listeners import ListenerExit
 from redelivery.client.sync.publisher import Publisher
 from redelivery.client.sync.session import Session
@@ -70,7 +71,7 @@ class Connection(Closing):
         self._transport: Transport = transport_class(options.transport.scheme)(
             options.transport, UnownedConnection(self)
         )
-        self._transport.open()
+        open_transport(self._transport)
         self._life.step("open")
         self._process = os.getpid()
         peer = self._transport.peer
@@ -209,7 +210,7 @@ class Connection(Closing):
         until = monotonic() + self._options.close_timeout
         for session in sessions:
             session.close_until(until)
-        self._transport.close()
+        close_transport(self._transport)
         log.info("%s: closed", self.url)
         with self._lock:
             self._life.step("end")
@@ -312,13 +313,14 @@ class Connection(Closing):
 
     def _new_core(self, mode: AckMode) -> SessionCore:
         try:
-            return SessionCore(
+            core = SessionCore(
                 self._transport, self._options, mode, self._dead_letters, self.on_error, connection=self._life
             )
+            core.do_open(core.open_channel())
         except ConnectionLostError:
-            with self._lock:
-                self._check_open()  # it says since when, and why
+            self.check_open("session")  # it says since when, and why
             raise
+        return core
 
     def _check_open(self) -> None:
         """By the holder of the lock."""

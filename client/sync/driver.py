@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Flow, Pending, T, Transport, Waiter, Wish
+from redelivery.transports.seam import Arrival, Flow, Pending, T, Transport, Waiter, Wish
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.opening import fulfil
 from redelivery.transports.wire.threads.shelter import sheltered
 
 NEVER = float("inf")
@@ -48,10 +49,24 @@ def run_open(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float
         raise
 
 
+def open_transport(transport: Transport) -> None:
+    """See `Transport.open`."""
+    run_open(transport.open(), transport, transport.new_waiter(), NEVER)
+
+
+def close_transport(transport: Transport) -> None:
+    """See `Transport.close`; returns within `close_timeout`."""
+    waiter = transport.new_waiter()
+    run_open(transport.close(waiter), transport, waiter, NEVER, monotonic() + transport.options.close_timeout)
+
+
 def _fulfil(wish: Wish, transport: Transport, waiter: Waiter, timeout: float, until: float) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
     if isinstance(wish, Pending):
         return wait_for(wish, transport, waiter, timeout if until == NEVER else min(timeout, until - monotonic()))
+    if not isinstance(wish, Arrival):
+        fulfil(wish)
+        return None
     remaining = 0.0 if wish.poll else None if wish.deadline is None else max(0.0, wish.deadline - monotonic())
     try:
         transport.wait(waiter, remaining)

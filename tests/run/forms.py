@@ -21,6 +21,7 @@ EMBEDDED: Final = "embedded"
 
 MARKERS: Final = (
     "long_form(on='embedded'): in `make test-all`, not in `make test` (on pairs without a real broker, if it says so)",
+    "may_hide: run again where it fails, as Artemis and HornetQ may hide a message (tests/run/again.py)",
     f"everywhere_in_long_form: no broker has a part in it, so `make test` runs it on {', '.join(CHEAP_PAIRS)} only",
 )
 

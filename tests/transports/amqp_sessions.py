@@ -54,7 +54,7 @@ class Client(scripted.Client):
         defaults = {"scheme": "amqp", "host": "127.0.0.1", "port": port, "heartbeat": 0.0, "close_timeout": 2.0}
         self.transport = AmqpTransport(TransportOptions(**{**defaults, **options}), self)
         if opened:
-            self.transport.open()
+            self.open()
 
     def session(self, mode: AckMode = AckMode.AUTO) -> Session:
         return Session(self, mode)

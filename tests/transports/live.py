@@ -42,7 +42,7 @@ class Place:
         assert address.port is not None
         defaults = {"host": address.hostname, "username": address.username, "password": address.password}
         client = Client(address.port, **{**defaults, "heartbeat": 10.0, **options})
-        self._opened.callback(client.transport.close)
+        self._opened.callback(client.close)
         return client
 
     def connect(self, **options: Any) -> Connection:
@@ -62,7 +62,7 @@ class Place:
             while not answer.done:
                 client.transport.wait(session.waiter, TIMEOUT)
             assert answer.error is None
-        client.transport.close()
+        client.close()
 
     def holding(self) -> tuple[Client, Session, Any]:
         """A transacted session that holds the queue's only message, "in"; its client and the delivery."""
@@ -86,7 +86,7 @@ class Place:
             session.channel.accept([delivery], batched=False)
             found.append(delivery)
         session.do(session.channel.close())
-        client.transport.close()
+        client.close()
         return found
 
     def _empty(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from redelivery.client.sync.driver import run
+from redelivery.client.sync.driver import close_transport, open_transport, run
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import JMSError
@@ -158,7 +158,7 @@ class Session:
         self.transport = client.transport
         self.inbox: deque[Delivery] = deque()
         self.waiter = client.transport.new_waiter()
-        self.channel: Channel = client.transport.channel(mode, self)
+        self.channel: Channel = self.do(client.transport.channel(mode, self))
 
     def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
         self.inbox.extend(deliveries)
@@ -208,7 +208,16 @@ class Client:
         defaults = {"scheme": "stomp", "host": "127.0.0.1", "port": port, "heartbeat": 0.0, "close_timeout": 2.0}
         self.transport = StompTransport(TransportOptions(**{**defaults, **options}), self)
         if opened:
-            self.transport.open()
+            self.open()
+
+    def open(self) -> None:
+        open_transport(self.transport)
+
+    def close(self) -> None:
+        close_transport(self.transport)
+
+    def abort(self) -> None:
+        self.transport.abort()
 
     def on_lost(self, error: JMSError) -> None:
         self.lost.append(error)
@@ -228,7 +237,7 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self.transport.close()
+            self.close()
         else:
             self.transport.abort()
 

@@ -62,7 +62,7 @@ def test_what_the_application_had_is_counted_when_it_goes_back(way: str) -> None
             session.channel.dispatched(had)
             if way == "close":
                 peer.peers[-1].sock.settimeout(TIMEOUT)
-                client.transport.close()
+                client.close()
             else:
                 client.transport.abort()
 

@@ -187,7 +187,7 @@ def test_fetch_brings_what_there_is_and_gives_the_credit_again() -> None:
         session.channel.dispatched(session.inbox.popleft())
         session.do(session.channel.fetch(link))
         assert len(session.inbox) == 1
-        client.transport.close()
+        client.close()
 
 
 def test_a_drain_that_is_used_up_needs_no_flow_to_say_so() -> None:
@@ -205,7 +205,7 @@ def test_a_drain_that_is_used_up_needs_no_flow_to_say_so() -> None:
         for _ in range(3):
             session.do(session.channel.fetch(link))
             session.channel.dispatched(session.inbox.popleft())
-        client.transport.close()
+        client.close()
 
 
 def test_asking_again_and_again_does_not_widen_the_window() -> None:
@@ -273,7 +273,7 @@ def test_where_a_drain_is_not_understood_none_is_sent(product: str) -> None:
         session.do(session.channel.fetch(link))
         session.receive(0.15)
         session.do(session.channel.detach(link))
-        client.transport.close()
+        client.close()
         assert not [flow for flow in peer.peers[0].flows if flow["drain"]]
 
 
@@ -299,7 +299,7 @@ def test_a_message_in_many_frames_is_one_and_one_that_is_aborted_is_none() -> No
         first, second = session.receive_many(2)
         assert (len(first.body()), second.body()) == (100_000, b"")
         session.do(session.channel.fetch(link))
-        client.transport.close()
+        client.close()
 
 
 def test_an_empty_transfer_is_a_message_that_says_it_cannot_be_read() -> None:
@@ -318,7 +318,7 @@ def test_an_empty_transfer_is_a_message_that_says_it_cannot_be_read() -> None:
         delivery = session.receive()
         assert delivery.wire_count() == 1
         session.channel.accept([delivery], batched=False)
-        client.transport.close()
+        client.close()
 
 
 def test_poison_needs_a_copy_where_rejecting_does_not_dead_letter() -> None:

@@ -130,7 +130,7 @@ def test_what_is_given_back_cannot_come_to_the_same_link_again() -> None:
         unseen = session.receive_many(3)
         session.channel.release(unseen)
         session.do(session.channel.detach(link))
-        client.transport.close()
+        client.close()
     assert names[names.index("credit 0") :] == ["credit 0", "disposition", "detach"]
     assert "disposition" not in names[: names.index("credit 0")]
 

@@ -61,7 +61,7 @@ def test_an_attach_says_what_is_wanted_and_credit_follows_the_agreement() -> Non
         session.attach(Topic("news"), prefetch=7, selector="a = 'b'", no_local=True)
         assert session.attach(prefetch=0).prefetch == 1
         session.attach(prefetch=5000)
-        client.transport.close()
+        client.close()
         end = peer.peers[0]
         attaches = [frame for frame in end.taken if frame.name == "attach"]
         assert [flow["link_credit"] for flow in end.flows] == [100, 7, 1, 5000]
@@ -87,7 +87,7 @@ def test_a_selector_that_the_broker_would_ignore_is_refused_without_asking_it() 
             session.attach(selector="a = 1")
         with pytest.raises(UnsupportedError, match="no_local"):
             session.attach(no_local=True)
-        client.transport.close()
+        client.close()
         assert [frame.name for frame in peer.peers[0].taken] == ["sasl-init", "open", "close"]
 
 
@@ -206,7 +206,7 @@ def test_a_consumer_that_the_broker_ends_is_told_and_the_others_live_on(closed: 
             session.channel.accept([first], batched=False)
         session.channel.accept([second], batched=False)
         session.do(session.channel.detach(link))  # nothing is left to do
-        client.transport.close()
+        client.close()
 
 
 def test_a_session_that_the_broker_ends_takes_its_consumers_along_and_no_others() -> None:

@@ -54,7 +54,7 @@ def test_a_rejection_has_its_cause_as_far_as_it_fits_into_a_frame(
         with pytest.raises(JMSError, match="acknowledged already"):
             session.do(session.channel.poison(poison, cause, None))
         session.channel.accept([good], batched=False)
-        client.transport.close()
+        client.close()
 
 
 def test_a_copy_and_the_acknowledgement_are_one() -> None:
@@ -79,7 +79,7 @@ def test_a_copy_and_the_acknowledgement_are_one() -> None:
         session = client.session()
         session.attach()
         session.do(session.channel.poison(session.receive(), "why", text("copy", "DLQ")))
-        client.transport.close()
+        client.close()
     assert seen == [
         ("declare",),
         "copy",
@@ -118,7 +118,7 @@ def test_a_refused_copy_leaves_the_delivery_ours() -> None:
         with pytest.raises(ResourceAllocationError, match="DLQ is full"):
             session.do(session.channel.poison(delivery, "why", text("copy", "DLQ")))
         session.channel.accept([delivery], batched=False)
-        client.transport.close()
+        client.close()
 
 
 @pytest.mark.parametrize("afterwards", ["accepted", "released", "modified failed", "rejected"])
@@ -152,7 +152,7 @@ def test_a_refused_discharge_leaves_the_delivery_ours(afterwards: str) -> None:
             if afterwards == "modified failed":
                 session.channel.dispatched(delivery)
             session.do(session.channel.detach(link))
-        client.transport.close()
+        client.close()
     assert outcomes == [afterwards]
 
 
@@ -228,7 +228,7 @@ def test_a_link_that_has_ended_takes_no_dead_letter_along() -> None:
         with pytest.raises(JMSError, match="cannot be acknowledged any more"):
             session.do(session.channel.poison(delivery, "why", text("copy", "DLQ")))
         session.receive(0.1)
-        client.transport.close()
+        client.close()
 
 
 def test_without_transactions_the_copy_is_confirmed_before_the_original_is_acknowledged() -> None:
@@ -244,4 +244,4 @@ def test_without_transactions_the_copy_is_confirmed_before_the_original_is_ackno
         session = client.session()
         session.attach()
         session.do(session.channel.poison(session.receive(), "why", text("copy", "DLQ")))
-        client.transport.close()
+        client.close()

@@ -102,12 +102,12 @@ def test_after_the_connection_is_gone(way: str) -> None:
             with pytest.raises(ConnectionLostError):
                 session.receive()
         else:
-            getattr(client.transport, way)()
+            getattr(client, way)()
         gc.collect()
         everything(session, link, delivery)
         with pytest.raises(ConnectionLostError):
             session.channel.send(text(), transacted=False, pending=Pending(session.waiter))
-        client.transport.close()
+        client.close()
 
 
 def test_a_delivery_of_an_old_connection_is_not_acknowledged_on_the_next() -> None:
@@ -140,7 +140,7 @@ def test_a_delivery_is_acknowledged_once() -> None:
             session.channel.accept([first], batched=False)
         with pytest.raises(IllegalStateError, match="acknowledged already"):
             session.channel.accept([second, first], batched=False)
-        client.transport.close()
+        client.close()
 
 
 def test_an_acknowledgement_of_many_leaves_none_out_for_the_sake_of_one_that_is_gone() -> None:
@@ -166,7 +166,7 @@ def test_an_acknowledgement_of_many_leaves_none_out_for_the_sake_of_one_that_is_
         session.until(lambda: session.ended)
         with pytest.raises(JMSError, match="gone"):
             session.do(session.channel.commit(deliveries))
-        client.transport.close()
+        client.close()
     assert accepted == [0, 2]
 
 
@@ -276,11 +276,11 @@ def test_a_connection_that_goes_while_threads_use_it_crashes_nothing(pool: Threa
             if way == "loss":
                 ends[-1].sock.close()
             else:
-                getattr(client.transport, way)()
+                getattr(client, way)()
             gc.collect()
             for each in working:
                 each.result(TIMEOUT)
-            client.transport.close()
+            client.close()
 
 
 def test_links_and_sessions_that_have_ended_are_forgotten() -> None:

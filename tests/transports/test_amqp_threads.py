@@ -111,7 +111,7 @@ def test_a_child_after_fork_leaves_the_parent_s_connection_alone() -> None:
             try:
                 session.send(text())
             except ConnectionLostError as error:
-                client.transport.close()
+                client.close()
                 os._exit(0 if "before fork()" in str(error) else 2)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -136,7 +136,7 @@ def test_a_large_flow_of_messages_and_acknowledgements(batched: bool) -> None:
             delivery = session.receive()
             assert delivery.header("message_id").endswith(f"m{each}")
             session.channel.accept([delivery], batched=batched)
-        client.transport.close()
+        client.close()
     assert got == set(range(number))
 
 

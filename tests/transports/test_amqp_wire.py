@@ -14,6 +14,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, Session
 from tests.transports.scripted import TIMEOUT, text
 
+from redelivery.client.sync.driver import close_transport
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Pending
@@ -39,8 +40,8 @@ def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(phase: str)
     with ScriptedPeer(script) as peer:
         client = Client(peer.port, close_timeout=0.2)
         began = time.monotonic()
-        client.transport.close()
-        client.transport.close()
+        client.close()
+        client.close()
         client.transport.abort()
         assert 0.15 < time.monotonic() - began < TIMEOUT
         over.set()
@@ -51,7 +52,7 @@ def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(phase: str)
 
 def test_closing_a_connection_that_was_never_opened_is_harmless() -> None:
     transport = Client(1, opened=False).transport
-    transport.close()
+    close_transport(transport)
     transport.abort()
     with pytest.raises(IllegalStateError, match="not open"):
         transport.wait(transport.new_waiter(), 0)
@@ -63,7 +64,7 @@ def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
         waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
         while not client.transport._connection.leader.led:  # type: ignore[union-attr]  # it is open
             time.sleep(0.001)
-        client.transport.close()
+        client.close()
         for each in waiting:
             assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
 
@@ -147,7 +148,7 @@ def test_a_loss_in_any_phase_is_told_once_and_why(phase: str, way: Callable[[Pee
         assert client.lost_event.wait(TIMEOUT)
         assert len(client.lost) == 1
         assert re.search(why, str(client.lost[0])), str(client.lost[0])
-        client.transport.close()
+        client.close()
 
 
 def go_on_until(phase: str, session: Session) -> None:
@@ -186,7 +187,7 @@ def test_a_loss_is_told_after_every_answer_has_failed() -> None:
         assert client.lost_event.wait(TIMEOUT)
         with pytest.raises(ConnectionLostError):
             session.send(text())
-        client.transport.close()
+        client.close()
     assert told == ["failed", "failed", "lost"]
 
 

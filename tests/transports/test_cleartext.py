@@ -33,7 +33,7 @@ def over_amqp(mechanism: str, **login: Any) -> None:
         end.goodbye()
 
     with ScriptedPeer(script) as peer:
-        amqp_sessions.Client(peer.port, **login).transport.close()
+        amqp_sessions.Client(peer.port, **login).close()
 
 
 def over_stomp(**login: Any) -> None:
@@ -42,7 +42,7 @@ def over_stomp(**login: Any) -> None:
         end.goodbye()
 
     with ScriptedBroker(script) as broker:
-        scripted.Client(broker.port, **login).transport.close()
+        scripted.Client(broker.port, **login).close()
 
 
 @pytest.mark.usefixtures("far")

@@ -134,7 +134,7 @@ def test_outside_transactions_handing_out_writes_nothing(mode: AckMode) -> None:
         session.attach(prefetch=2)
         for delivery in session.receive_many(5):
             session.channel.dispatched(delivery)
-        client.transport.close()
+        client.close()
         assert [frame.command for frame in broker.ends[0].taken] == ["CONNECT", "SUBSCRIBE", "DISCONNECT"]
 
 

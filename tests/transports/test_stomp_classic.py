@@ -36,7 +36,7 @@ def connect(activemq: RealBroker) -> Iterator[Connect]:
 
     yield open_one
     for client in clients:
-        client.transport.close()
+        client.close()
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def until_free(connect: Connect, client_id: str) -> None:
     until = monotonic() + TIMEOUT
     while True:
         try:
-            connect(client_id=client_id).transport.close()
+            connect(client_id=client_id).close()
         except errors.InvalidClientIDError:
             assert monotonic() < until
         else:

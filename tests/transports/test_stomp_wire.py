@@ -12,6 +12,7 @@ from queue import SimpleQueue
 import pytest
 from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
 
+from redelivery.client.sync.driver import close_transport
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Pending
@@ -33,8 +34,8 @@ def test_closing_is_bounded_against_a_silent_broker_and_harmless_twice() -> None
     with ScriptedBroker(script) as broker:
         client = Client(broker.port, close_timeout=0.2)
         began = time.monotonic()
-        client.transport.close()
-        client.transport.close()
+        client.close()
+        client.close()
         client.transport.abort()
         assert 0.15 < time.monotonic() - began < TIMEOUT
         over.set()
@@ -45,7 +46,7 @@ def test_closing_is_bounded_against_a_silent_broker_and_harmless_twice() -> None
 
 def test_closing_a_connection_that_was_never_opened_is_harmless() -> None:
     transport = Client(1, opened=False).transport
-    transport.close()
+    close_transport(transport)
     transport.abort()
     with pytest.raises(IllegalStateError, match="not open"):
         transport.wait(transport.new_waiter(), 0)
@@ -57,7 +58,7 @@ def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
         waiting = [pool.submit(client.session().receive, TIMEOUT) for _ in range(3)]
         while [wire.leader.led for wire in client.transport._wires._sessions] != [True] * 3:
             time.sleep(0.001)
-        client.transport.close()
+        client.close()
         for each in waiting:
             assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
 
@@ -83,7 +84,7 @@ def test_a_loss_is_told_once_and_after_every_answer_has_failed() -> None:
         assert client.lost_event.wait(TIMEOUT)
         with pytest.raises(ConnectionLostError):
             session.send(text())
-        client.transport.close()
+        client.close()
     assert told == ["failed", "failed", "lost"]
     assert "the last that it said was: the broker says: shutting down" in str(client.lost[0])
 
@@ -239,7 +240,7 @@ def test_a_child_after_fork_leaves_the_parent_s_connection_alone() -> None:
             try:
                 session.send(text())
             except ConnectionLostError as error:
-                client.transport.close()
+                client.close()
                 os._exit(0 if "before fork()" in str(error) else 2)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

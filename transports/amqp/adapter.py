@@ -16,13 +16,13 @@ from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
+    Flow,
     Peer,
     SessionEvents,
     Transport,
     TransportOptions,
     Waiter,
 )
-from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"amqp": 5672, "amqps": 5671}
@@ -49,10 +49,10 @@ class AmqpTransport(Transport):
         self._dialect: AmqpDialect | None = None
         self._relays = False
 
-    def open(self) -> None:
+    def open(self) -> Flow[None]:
         """See `Transport.open`."""
         options = self.options
-        stream, engine = log_in(options, options.port or _PORTS[options.scheme])
+        stream, engine = yield from log_in(options, options.port or _PORTS[options.scheme])
         connection = amqp_connection(stream, engine, options, self.events)
         try:
             properties = {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
@@ -73,8 +73,9 @@ class AmqpTransport(Transport):
             raise
         self._connection = connection
 
-    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
         """See `Transport.channel`."""
+        yield from ()
         assert self._dialect is not None, "set with the connection"
         context = ChannelContext(self._opened(), events, self._dialect)
         return AmqpChannel(
@@ -89,15 +90,19 @@ class AmqpTransport(Transport):
         """See `Transport.wait`. What waits to leave together leaves first."""
         self._opened().wait(cast(ParkedWaiter, waiter), timeout)
 
-    def close(self) -> None:
+    def close(self, waiter: Waiter) -> Flow[None]:
         """See `Transport.close`."""
         connection = self._connection
         if connection is None or connection.closing:
             return
         connection.closing = True
         if not connection.leader.leads:  # a callback on the thread that reads cannot wait for an answer
-            say_goodbye(connection, monotonic() + self.options.close_timeout)
-        connection.lose(ConnectionLostError("the connection was closed"))
+            try:
+                yield from say_goodbye(connection, waiter)
+            finally:
+                connection.lose(ConnectionLostError("the connection was closed"))
+        else:
+            connection.lose(ConnectionLostError("the connection was closed"))
 
     def abort(self) -> None:
         """See `Transport.abort`."""

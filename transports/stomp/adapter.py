@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 from uuid import uuid4
 
 from redelivery.model.errors import ConfigError, IllegalStateError, JMSError, SecurityError
@@ -15,6 +15,7 @@ from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
+    Flow,
     Peer,
     SessionEvents,
     Transport,
@@ -35,6 +36,8 @@ from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # ActiveMQ's
 _MAX_BODY: Final = "wireFormat.maxDataLength"
 _HOST: Final = "wireFormat.host"
+
+Login: TypeAlias = tuple[Stream, Engine, list[RawFrame]]  # the frames came right after CONNECTED
 
 
 class StompTransport(Transport):
@@ -59,9 +62,9 @@ class StompTransport(Transport):
         self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
 
-    def open(self) -> None:
+    def open(self) -> Flow[None]:
         """See `Transport.open`."""
-        stream, engine, frames = self._log_in()
+        stream, engine, frames = yield from self._log_in()
         try:
             dialect, stomp = detect_stomp(self.options.dialect, engine.server)
         except JMSError:
@@ -78,23 +81,21 @@ class StompTransport(Transport):
         self._first = self._start(stream, engine, frames)
         self._wires.begin(self._first, stomp.sessions_per_wire)
 
-    def _log_in(self) -> tuple[Stream, Engine, list[RawFrame]]:
+    def _log_in(self) -> Flow[Login]:
         """Connect; once more where the broker has no virtual host of the URL's host's name, and the URL names none."""
         options = self.options
         try:
-            return self._shake_hands(options)
+            return (yield from self._shake_hands(options))
         except SecurityError as error:
             other = None if self._given_host else stomp_host(options.dialect, str(error))
             if other is None or other == self._virtual_host:
                 raise
         self._virtual_host = other
-        return self._shake_hands(options)
+        return (yield from self._shake_hands(options))
 
-    def _shake_hands(
-        self, options: TransportOptions, address: str | None = None
-    ) -> tuple[Stream, Engine, list[RawFrame]]:
+    def _shake_hands(self, options: TransportOptions, address: str | None = None) -> Flow[Login]:
         engine = Engine(self._virtual_host, options.heartbeat, self._max_body)
-        stream, frames = log_in(options, options.port or _PORTS[options.scheme], engine, address)
+        stream, frames = yield from log_in(options, options.port or _PORTS[options.scheme], engine, address)
         return stream, engine, frames
 
     def _start(self, stream: Stream, engine: Engine, frames: list[RawFrame]) -> StompWire:
@@ -107,26 +108,27 @@ class StompTransport(Transport):
             stream.close()
             raise
 
-    def _dial_further(self) -> StompWire:
+    def _dial_further(self) -> Flow[StompWire]:
         """A wire beside the first, for a session: the same broker and login, and no client id, which is taken."""
         first = self._opened()
         first.protocol.outbox.check()
         try:
-            return self._start(*self._shake_hands(replace(self.options, client_id=None), first.address))
+            login = yield from self._shake_hands(replace(self.options, client_id=None), first.address)
+            return self._start(*login)
         except JMSError as error:
             raise type(error)(
                 f"session: with {self.peer.provider_name} over STOMP each session has a socket of its own beside the "
                 f"connection's, and this one could not be opened: {error}"
             ) from error
 
-    def channel(self, mode: AckMode, events: SessionEvents) -> Channel:
+    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
         """See `Transport.channel`."""
         dialect = self._dialect
         self._opened()
         assert dialect is not None, "set with the first connection"
         waiter = cast(ParkedWaiter, events.waiter)
         known: StompWire | None = waiter.place
-        wire = waiter.place = known or self._wires.take()
+        wire = waiter.place = known or (yield from self._wires.take())
         protocol = wire.protocol
         context = ChannelContext(
             dialect=dialect,
@@ -155,9 +157,9 @@ class StompTransport(Transport):
             self._wires.poll_once()
         wire.wait(parked, timeout)
 
-    def close(self) -> None:
+    def close(self, waiter: Waiter) -> Flow[None]:
         """See `Transport.close`."""
-        self._wires.close(self.options.close_timeout)
+        yield from self._wires.close(cast(ParkedWaiter, waiter), self.options.close_timeout)
 
     def abort(self) -> None:
         """See `Transport.abort`."""

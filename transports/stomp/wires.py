@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.transports.seam import ConnectionEvents, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.connection.protocol import StompWire
@@ -29,7 +29,7 @@ class Wires:
         events: the connection's.
     """
 
-    def __init__(self, dial: Callable[[], StompWire], events: ConnectionEvents) -> None:
+    def __init__(self, dial: Callable[[], Flow[StompWire]], events: ConnectionEvents) -> None:
         self._dial = dial
         self._events = events
         self._lock = threading.Lock()  # guards what follows, and is never held while somebody waits
@@ -45,7 +45,7 @@ class Wires:
         self._most = sessions_per_wire
         self._sessions[first] = 0
 
-    def take(self) -> StompWire:
+    def take(self) -> Flow[StompWire]:
         """The wire for one more session. Raises ConnectionLostError, ConnectError, SecurityError, ProtocolError."""
         with self._lock:
             self._check()
@@ -53,7 +53,7 @@ class Wires:
                 if not self._most or (sessions < self._most and not (self._unclean and wire is self._first)):
                     self._sessions[wire] += 1
                     return wire
-        wire = self._dial()
+        wire = yield from self._dial()
         with self._lock:
             if self._ended is None:
                 self._sessions[wire] = 1
@@ -91,17 +91,20 @@ class Wires:
         for wire in wires:
             wire.wait(Waiter(), 0)
 
-    def close(self, timeout: float) -> None:
-        """DISCONNECT, answered, from every wire; all within ``timeout`` seconds. Harmless twice."""
+    def close(self, waiter: Waiter, timeout: float) -> Flow[None]:
+        """DISCONNECT, answered, from every wire; all within ``timeout`` seconds. Harmless twice.
+
+        ``waiter``: who waits for the answers, for one wire after the other.
+        """
         deadline = monotonic() + timeout
         error = ConnectionLostError("the connection was closed")
         wires = self._end(error)
         try:
             if not any(wire.leader.leads for wire in wires):  # a callback on a thread that reads cannot wait
-                for wire, pending, waiter in [(wire, *_goodbye(wire, deadline)) for wire in wires]:
-                    with suppress(ConnectionLostError):
-                        while not pending.done and (remaining := deadline - monotonic()) > 0:
-                            wire.leader.wait(waiter, remaining)
+                for wire, pending in [(wire, _goodbye(wire, waiter, deadline)) for wire in wires]:
+                    waiter.place = wire
+                    with suppress(*NO_ANSWER):
+                        yield pending
         finally:
             for wire in wires:
                 wire.lose(error)
@@ -183,15 +186,14 @@ def _close(wire: StompWire, error: JMSError) -> None:
     wire.lose(error)
 
 
-def _goodbye(wire: StompWire, deadline: float) -> tuple[Pending, Waiter]:
+def _goodbye(wire: StompWire, waiter: Waiter, deadline: float) -> Pending:
     """DISCONNECT; the answer to it fails at once where nothing can be written."""
-    waiter = Waiter()
     pending = Pending(waiter)
     outbox, router = wire.protocol.outbox, wire.protocol.router
     wire.timeout = max(0.0, min(wire.timeout, deadline - monotonic()))
     with suppress(ConnectionLostError):
         receipt = router.expect(pending).decode()
         outbox.write(wire.protocol.control().disconnect(receipt))
-        return pending, waiter
+        return pending
     pending.fail(ConnectionLostError("nothing can be written"))
-    return pending, waiter
+    return pending

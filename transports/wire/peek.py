@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.errors import JMSError
+from redelivery.transports.seam import Flow, Readable
+from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.signatures import protocol_of
 from redelivery.transports.wire.sockets import connect
 
@@ -13,18 +15,19 @@ STOMP_HELLO: Final = b"CONNECT\naccept-version:1.2\nhost:localhost\n\n\0"
 _PATIENCE: Final = 1.0  # seconds for an answer in another protocol
 
 
-def answers_in(host: str, port: int, hello: bytes) -> str | None:
+def answers_in(host: str, port: int, hello: bytes) -> Flow[str | None]:
     """The protocol of a peer that was silent, if it answers this on a new connection within a second; else None.
 
     Some brokers say nothing to what is not theirs (Artemis and HornetQ on either port, all four on that of STOMP).
     """
     try:
-        stream = connect(host, port, None, _PATIENCE)
+        stream = yield from connect(host, port, None, _PATIENCE)
     except JMSError:
         return None
     try:
         stream.send(hello)
-        data = stream.receive() if stream.wait_readable(_PATIENCE) else None
+        yield Readable(stream, monotonic() + _PATIENCE)
+        data = stream.receive()
     except JMSError:
         return None
     finally:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import select
 import socket
 import ssl
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
 from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
+from redelivery.transports.seam import Address, Flow, Lookup, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.tls import tls_problem
@@ -151,8 +155,8 @@ def connect(
     timeout: float,
     user_timeout: float | None = None,
     address: str | None = None,
-) -> Stream:
-    """Resolve, connect and shake hands for TLS, all within ``timeout`` seconds.
+) -> Flow[Stream]:
+    """Resolve, connect and shake hands for TLS, all within ``timeout`` seconds. Ended early, it closes its socket.
 
     ``user_timeout`` is after how many seconds without an acknowledgement by its system the peer counts as gone;
     ``address``: the one of the host's that is meant.
@@ -168,17 +172,18 @@ def connect(
     deadline = monotonic() + timeout
     name = f"{host}:{port}"
     problem: OSError | None = None
-    for family, kind, protocol, _, target in _resolve(address or host, port, timeout):
+    found = yield from _resolve(address or host, port, timeout)
+    for family, kind, protocol, _, target in found:
         sock = socket.socket(family, kind, protocol)
         shaking_hands = False
         try:
-            sock.settimeout(max(0.001, deadline - monotonic()))
-            sock.connect(target)
+            sock.setblocking(False)
+            yield from _reach(sock, target, deadline)
             _tune(sock, user_timeout)
             if tls is not None:
                 shaking_hands = True
-                sock.settimeout(max(0.001, deadline - monotonic()))
-                sock = tls.wrap_socket(sock, server_hostname=host)
+                sock = secured = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+                yield from _shake_hands(secured, deadline)
             return Stream(sock, name)
         except ssl.SSLError as error:
             sock.close()
@@ -191,30 +196,75 @@ def connect(
             problem = error
             if monotonic() >= deadline:
                 break
+        except BaseException:  # thrown in, or an interrupt
+            sock.close()
+            raise
     if isinstance(problem, TimeoutError):
         raise ConnectError(f"{name} did not answer within connect_timeout={timeout:g} s") from problem
     raise ConnectError(f"{name}: {problem}") from problem
 
 
-def _resolve(host: str, port: int, timeout: float) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
-    """Addresses of a host. The system's resolver knows no time-out, so it gets a thread, which may outlive us."""
-    found: list[tuple[int, int, int, str, tuple[object, ...]]] = []
-    problem: list[OSError] = []
+def read(stream: Stream, deadline: float) -> Flow[bytes]:
+    """What comes next, never empty. Raises TimeoutError after the deadline, ConnectionLostError."""
+    while True:
+        data = stream.receive()
+        if data:
+            return data
+        if monotonic() >= deadline:
+            raise TimeoutError
+        yield Readable(stream, deadline)
 
-    def look_up() -> None:
-        try:
-            found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            problem.append(error if isinstance(error, OSError) else OSError(str(error)))
 
-    thread = threading.Thread(target=look_up, name="redelivery-resolver", daemon=True)
-    thread.start()
-    thread.join(timeout)
-    if problem:
-        raise ConnectError(f"the host {host!r} was not found: {problem[0]}") from problem[0]
-    if not found:
+def until_writable(stream: Stream, deadline: float) -> Flow[None]:
+    """Until the system may take more. Raises TimeoutError after the deadline."""
+    if monotonic() >= deadline:
+        raise TimeoutError
+    yield Writable(stream, deadline)
+
+
+def _resolve(host: str, port: int, timeout: float) -> Flow[Sequence[Address]]:
+    asked = Lookup(host, port, monotonic() + timeout)
+    yield asked
+    if asked.problem is not None:
+        raise ConnectError(f"the host {host!r} was not found: {asked.problem}") from asked.problem
+    if not asked.found:
         raise ConnectError(f"the host {host!r} was not found within connect_timeout={timeout:g} s")
-    return found
+    return asked.found
+
+
+def _reach(sock: socket.socket, target: tuple[object, ...], deadline: float) -> Flow[None]:
+    """Connect. Raises OSError."""
+    code = sock.connect_ex(target)
+    if code not in (0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR):
+        raise OSError(code, os.strerror(code))
+    while True:
+        try:
+            sock.getpeername()
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTCONN:
+                raise
+        if monotonic() >= deadline:
+            raise TimeoutError("timed out")
+        yield Writable(sock, deadline)
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+
+
+def _shake_hands(sock: ssl.SSLSocket, deadline: float) -> Flow[None]:
+    """TLS's handshake. Raises OSError, of which ssl.SSLError is one."""
+    while True:
+        try:
+            sock.do_handshake()
+            return
+        except ssl.SSLWantReadError:
+            wish: Readable | Writable = Readable(sock, deadline)
+        except ssl.SSLWantWriteError:
+            wish = Writable(sock, deadline)
+        if monotonic() >= deadline:
+            raise TimeoutError("timed out")
+        yield wish
 
 
 def _tune(sock: socket.socket, user_timeout: float | None) -> None:

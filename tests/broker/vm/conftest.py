@@ -20,4 +20,4 @@ def broker() -> Iterator[EmbeddedBroker]:
 def client(broker: EmbeddedBroker) -> Iterator[Client]:
     client = Client(broker.name)
     yield client
-    client.transport.close()
+    client.close()

@@ -20,16 +20,16 @@ from redelivery.model.errors import (
 def test_vm_starts_a_broker_that_ends_with_its_last_connection() -> None:
     one, two = Client("auto"), Client("auto")
     one.send("a")
-    one.transport.close()
+    one.close()
     two.consume()
     assert two.bodies() == ["a"]
     with pytest.raises(IllegalStateError, match=r"'auto' already runs .* first connection to vm://auto"):
         EmbeddedBroker("auto").start()
-    two.transport.close()
+    two.close()
     three = Client("auto")
     three.consume()
     assert three.bodies() == []
-    three.transport.close()
+    three.close()
 
 
 def test_create_false_needs_a_broker() -> None:
@@ -45,7 +45,7 @@ def test_two_brokers_of_one_name_are_refused(broker: EmbeddedBroker) -> None:
 def test_a_broker_that_was_started_by_name_outlives_its_connections(broker: EmbeddedBroker) -> None:
     one = Client(broker.name)
     one.send("a")
-    one.transport.close()
+    one.close()
     assert broker.queue_depth("q") == 1
 
 
@@ -61,7 +61,7 @@ def test_close_ends_every_connection_and_is_harmless_twice() -> None:
     with pytest.raises(ConnectionLostError):
         client.transport.wait(client.events.waiter, 30)
     now(client.channel.close())
-    client.transport.close()
+    client.close()
     with pytest.raises(IllegalStateError, match="closed"):
         broker.queue_depth("q")
     with pytest.raises(IllegalStateError, match="closed"):
@@ -72,8 +72,8 @@ def test_a_client_id_is_taken_once(broker: EmbeddedBroker) -> None:
     one = Client(broker.name, client_id="me")
     with pytest.raises(InvalidClientIDError, match="'me'"):
         Client(broker.name, client_id="me")
-    one.transport.close()
-    Client(broker.name, client_id="me").transport.close()
+    one.close()
+    Client(broker.name, client_id="me").close()
 
 
 def test_users_are_checked() -> None:
@@ -82,7 +82,7 @@ def test_users_are_checked() -> None:
         with pytest.raises(SecurityError, match="'ann'") as caught:
             Client("guarded", username="ann", password=wrong)
         assert wrong not in str(caught.value)
-        Client("guarded", username="ann", password=right).transport.close()
+        Client("guarded", username="ann", password=right).close()
 
 
 @pytest.mark.parametrize(("name", "port"), [("", None), ("a/b", None), ("x", -1), ("x", 70000), ("x", True)])

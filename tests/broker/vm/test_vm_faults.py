@@ -62,7 +62,7 @@ def test_a_connect_can_be_refused(broker: EmbeddedBroker) -> None:
     broker.faults.drop("CONNECT")
     with pytest.raises(ConnectError):
         Client(broker.name)
-    Client(broker.name).transport.close()
+    Client(broker.name).close()
 
 
 def test_faults_check_their_arguments_and_can_be_cleared(client: Client, broker: EmbeddedBroker) -> None:

@@ -89,14 +89,14 @@ def test_a_connection_that_ends_gives_everything_back(broker: EmbeddedBroker, en
     one.send("a", "b")
     one.send("never", to="other", transacted=True)
     one.channel.dispatched(one.events.inbox[0])
-    getattr(one.transport, end)()
-    getattr(one.transport, end)()
+    getattr(one, end)()
+    getattr(one, end)()
     two = Client(broker.name)
     two.consume()
     assert [(delivery.body(), delivery.wire_count()) for delivery in two.take()] == [("a", 2), ("b", 1)]
     assert broker.queue_depth("other") == 0
     assert one.events.lost == []
-    two.transport.close()
+    two.close()
 
 
 def test_a_commit_is_one_unit(client: Client, broker: EmbeddedBroker) -> None:
@@ -160,7 +160,7 @@ def test_released_messages_go_to_others_and_do_not_come_straight_back(client: Cl
     other = Client(broker.name)
     other.consume()
     assert [(delivery.body(), delivery.wire_count()) for delivery in other.take()] == [("a", 1), ("b", 1), ("c", 1)]
-    other.transport.close()
+    other.close()
 
 
 def test_poison_goes_to_the_dead_letter_queue_with_its_cause(client: Client, broker: EmbeddedBroker) -> None:
@@ -197,7 +197,7 @@ def test_the_waiter_is_woken_by_a_message_from_another_connection(client: Client
     while not client.events.inbox:
         client.transport.wait(client.events.waiter, 30)
     assert client.bodies() == ["a"]
-    other.transport.close()
+    other.close()
 
 
 def test_a_delayed_message_comes_by_itself_and_the_timer_thread_goes(client: Client) -> None:
@@ -250,4 +250,4 @@ def test_four_threads_send_and_one_receives_all_in_each_senders_order(broker: Em
     for number in range(4):
         assert [body for body in seen if body.startswith(f"{number}:")] == [f"{number}:{at}" for at in range(50)]
     for each in (*senders, receiver):
-        each.transport.close()
+        each.close()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from redelivery.broker.vm import VmTransport
+from redelivery.client.sync.driver import close_transport, open_transport
 from redelivery.model.destinations import destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
@@ -53,9 +54,15 @@ class Client:
     def __init__(self, name: str = "vmtest", **options: Any) -> None:
         self.events = Events()
         self.transport = VmTransport(TransportOptions("vm", name, **options), self.events)
-        self.transport.open()
+        open_transport(self.transport)
         self.events.waiter = self.transport.new_waiter()
-        self.channel: Channel = self.transport.channel(AckMode.TRANSACTED, self.events)
+        self.channel: Channel = now(self.transport.channel(AckMode.TRANSACTED, self.events))
+
+    def close(self) -> None:
+        close_transport(self.transport)
+
+    def abort(self) -> None:
+        self.transport.abort()
 
     def consume(self, name: str = "q", **options: Any) -> Link:
         link = Link(destination(name), **options)

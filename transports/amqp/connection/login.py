@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import time
 import uuid
 from dataclasses import replace
 from typing import Any, Final
@@ -24,12 +23,12 @@ from redelivery.model.suggestions import unknown_option
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
 from redelivery.transports.amqp.engine import Engine
-from redelivery.transports.seam import TransportOptions
+from redelivery.transports.seam import Flow, Pause, TransportOptions
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import STOMP_HELLO, answers_in
 from redelivery.transports.wire.signatures import protocol_of
-from redelivery.transports.wire.sockets import Stream, connect
+from redelivery.transports.wire.sockets import Stream, connect, read, until_writable
 
 VHOST: Final = "amqp.vhost"
 MAX_FRAME: Final = "amqp.maxFrameSize"
@@ -44,7 +43,7 @@ _DENIED: Final = "PERFORM_ACTION(connect) is denied"
 _PAUSES: Final = (0.25, 0.5, 1.0)  # seconds, before it is asked again
 
 
-def log_in(options: TransportOptions, port: int) -> tuple[Stream, Engine]:
+def log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, Engine]]:
     """Connect, authenticate, and open.
 
     Raises:
@@ -57,24 +56,24 @@ def log_in(options: TransportOptions, port: int) -> tuple[Stream, Engine]:
     deadline = monotonic() + options.connect_timeout
     for pause in _PAUSES:
         try:
-            return _try_to_log_in(options, port)
+            return (yield from _try_to_log_in(options, port))
         except SecurityError as error:
             if _DENIED not in str(error) or monotonic() + pause >= deadline:
                 raise
-        time.sleep(pause)
+        yield Pause(pause)
         options = replace(options, connect_timeout=deadline - monotonic())
-    return _try_to_log_in(options, port)
+    return (yield from _try_to_log_in(options, port))
 
 
-def _try_to_log_in(options: TransportOptions, port: int) -> tuple[Stream, Engine]:
+def _try_to_log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, Engine]]:
     deadline = monotonic() + options.connect_timeout
     engine, sasl = _engine(options), _sasl(options)
     tls = None
     if options.scheme == "amqps":
         tls = options.tls or ssl.create_default_context()
-    stream = connect(options.host, port, tls, options.connect_timeout, options.request_timeout)
+    stream = yield from connect(options.host, port, tls, options.connect_timeout, options.request_timeout)
     try:
-        _shake_hands(stream, engine, sasl, deadline, options.host if tls is None else None)
+        yield from _shake_hands(stream, engine, sasl, deadline, options.host if tls is None else None)
     except BaseException as error:
         stream.close()
         if isinstance(error, ConnectionLostError):
@@ -82,7 +81,7 @@ def _try_to_log_in(options: TransportOptions, port: int) -> tuple[Stream, Engine
                 f"{error} instead of answering: is it an AMQP 1.0 port, and does it want TLS (amqps://) or not?"
             ) from error
         if isinstance(error, TimeoutError):
-            if tls is None and sasl.silent and answers_in(options.host, port, STOMP_HELLO) == "STOMP":
+            if tls is None and sasl.silent and (yield from answers_in(options.host, port, STOMP_HELLO)) == "STOMP":
                 raise ProtocolError(_wrong_port(stream, "speaks STOMP")) from None
             raise ConnectError(
                 f"{stream.name} did not answer within connect_timeout={options.connect_timeout:g} s: "
@@ -155,18 +154,18 @@ class _Answer:
         self.error = ProtocolError(f"connecting: the broker breaks the rules of AMQP 1.0: {self._engine.failure}")
 
 
-def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cleartext_to: str | None) -> None:
-    _write(stream, HEADER, deadline)
+def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cleartext_to: str | None) -> Flow[None]:
+    yield from _write(stream, HEADER, deadline)
     start = b""
     while not sasl.done:
-        data = _read(stream, deadline)
+        data = yield from read(stream, deadline)
         if len(start) < len(HEADER):
             start += data
             _check_protocol(stream, start)
         answers = sasl.receive(data)
         if sasl.mechanism == "PLAIN" and cleartext_to is not None:
             warn_of_cleartext(cleartext_to, stream.address, "SASL PLAIN", "amqps://")
-        _write(stream, answers, deadline)
+        yield from _write(stream, answers, deadline)
     answer = _Answer(engine)
     data = sasl.rest
     while True:
@@ -180,24 +179,17 @@ def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cl
             if answer.opened and not _refusal_follows(engine):
                 return
         while view := engine.output()[0]:
-            _write(stream, view, deadline)
+            yield from _write(stream, view, deadline)
             engine.written(len(view))
-        data = _read(stream, deadline)
+        data = yield from read(stream, deadline)
 
 
-def _write(stream: Stream, data: bytes | memoryview, deadline: float) -> None:
+def _write(stream: Stream, data: bytes | memoryview, deadline: float) -> Flow[None]:
     while data:
         sent = stream.send(data)
-        if not sent and not stream.wait_writable(_remaining(deadline)):
-            raise TimeoutError
+        if not sent:
+            yield from until_writable(stream, deadline)
         data = data[sent:]
-
-
-def _read(stream: Stream, deadline: float) -> bytes:
-    """What comes next; never empty."""
-    while True:
-        if stream.wait_readable(_remaining(deadline)) and (data := stream.receive()):
-            return data
 
 
 def _refusal_follows(engine: Engine) -> bool:
@@ -223,10 +215,3 @@ def _wrong_port(stream: Stream, speaks: str) -> str:
         f"{stream.name} does not speak AMQP 1.0, it {speaks}: use stomp://, or the broker's port for AMQP, "
         "as a rule 5672"
     )
-
-
-def _remaining(deadline: float) -> float:
-    remaining = deadline - monotonic()
-    if remaining <= 0:
-        raise TimeoutError
-    return remaining

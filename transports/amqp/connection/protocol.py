@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from cproton_ffi import lib
@@ -16,13 +17,12 @@ from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event
 from redelivery.transports.amqp.links.endpoints import LinkTable
-from redelivery.transports.seam import ConnectionEvents, Pending, TransportOptions
+from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending, TransportOptions, Waiter
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.shelter import sheltered
-from redelivery.transports.wire.threads.waiter import Waiter
 
 _NEVER: Final = float("inf")
 
@@ -248,13 +248,9 @@ def amqp_connection(
     )
 
 
-def say_goodbye(connection: AmqpConnection, deadline: float) -> None:
-    """Close, and wait for the peer's close until ``deadline`` (monotonic seconds)."""
-    waiter = Waiter()
+def say_goodbye(connection: AmqpConnection, waiter: Waiter) -> Flow[None]:
+    """Close, and wait for the peer's close, as long as the driver does."""
     pending = Pending(waiter)
-    try:
+    with suppress(*NO_ANSWER):  # it closed the socket instead, or is silent
         connection.protocol.begin_goodbye(pending)
-        while not pending.done and (remaining := deadline - monotonic()) > 0:
-            connection.leader.wait(waiter, remaining)
-    except ConnectionLostError:
-        return  # it closed the socket instead
+        yield pending

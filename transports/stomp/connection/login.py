@@ -5,18 +5,18 @@ from __future__ import annotations
 import ssl
 
 from redelivery.model.errors import ConnectError, ConnectionLostError, ProtocolError
-from redelivery.transports.seam import TransportOptions
+from redelivery.transports.seam import Flow, TransportOptions
 from redelivery.transports.stomp.codec.reader import RawFrame
 from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import AMQP_HELLO, answers_in
-from redelivery.transports.wire.sockets import Stream, connect
+from redelivery.transports.wire.sockets import Stream, connect, read, until_writable
 
 
 def log_in(
     options: TransportOptions, port: int, engine: Engine, address: str | None = None
-) -> tuple[Stream, list[RawFrame]]:
+) -> Flow[tuple[Stream, list[RawFrame]]]:
     """Connect and shake hands; also the frames that came right after the answer. ``address``: of the host's, this one.
 
     Raises:
@@ -30,11 +30,12 @@ def log_in(
     tls = None
     if options.scheme.endswith("+ssl"):
         tls = options.tls or ssl.create_default_context()
-    stream = connect(options.host, port, tls, options.connect_timeout, options.request_timeout, address)
+    stream = yield from connect(options.host, port, tls, options.connect_timeout, options.request_timeout, address)
     if tls is None and options.password is not None:
         warn_of_cleartext(options.host, stream.address, "STOMP's CONNECT", "stomp+ssl://")
     try:
-        return stream, _shake_hands(stream, engine, hello, deadline)
+        frames = yield from _shake_hands(stream, engine, hello, deadline)
+        return stream, frames
     except BaseException as error:
         stream.close()
         if isinstance(error, ConnectionLostError):
@@ -42,7 +43,7 @@ def log_in(
                 f"{error} instead of answering CONNECT: is it a STOMP port, and does it want TLS (stomp+ssl://) or not?"
             ) from error
         if isinstance(error, TimeoutError):
-            if tls is None and answers_in(options.host, port, AMQP_HELLO) == "AMQP":
+            if tls is None and (yield from answers_in(options.host, port, AMQP_HELLO)) == "AMQP":
                 raise ProtocolError(
                     f"{stream.name} does not speak STOMP, it speaks AMQP: use amqp://, or the broker's port for STOMP, "
                     "as a rule 61613"
@@ -53,22 +54,14 @@ def log_in(
         raise
 
 
-def _shake_hands(stream: Stream, engine: Engine, hello: bytes, deadline: float) -> list[RawFrame]:
+def _shake_hands(stream: Stream, engine: Engine, hello: bytes, deadline: float) -> Flow[list[RawFrame]]:
     rest = memoryview(hello)
     while rest:
         rest = rest[stream.send(rest) :]
-        if rest and not stream.wait_writable(_remaining(deadline)):
-            raise TimeoutError
+        if rest:
+            yield from until_writable(stream, deadline)
     while True:
-        if stream.wait_readable(_remaining(deadline)):
-            data = stream.receive()
-            frames = None if data is None else engine.connected(data, monotonic())
-            if frames is not None:
-                return frames
-
-
-def _remaining(deadline: float) -> float:
-    remaining = deadline - monotonic()
-    if remaining <= 0:
-        raise TimeoutError
-    return remaining
+        data = yield from read(stream, deadline)
+        frames = engine.connected(data, monotonic())
+        if frames is not None:
+            return frames

@@ -1,0 +1,48 @@
+"""What a connection that is being opened waits for, under threads: the calling thread blocks, bounded."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+
+from redelivery.transports.seam import Lookup, Opening, Pause, Readable, Writable
+from redelivery.transports.wire.clock import monotonic
+
+
+def fulfil(wish: Opening) -> None:
+    """Return when it is fulfilled, or at its deadline: the flow that wished finds out which."""
+    match wish:
+        case Readable(where, deadline):
+            _wait(where.fileno(), select.POLLIN, deadline)
+        case Writable(where, deadline):
+            _wait(where.fileno(), select.POLLOUT, deadline)
+        case Pause(seconds):
+            time.sleep(seconds)
+        case Lookup():
+            _look_up(wish)
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> None:
+    if descriptor < 0:  # closed: the next call says so
+        return
+    poll = select.poll()
+    poll.register(descriptor, event)
+    poll.poll(max(0.0, deadline - monotonic()) * 1000)
+
+
+def _look_up(wish: Lookup) -> None:
+    """The system's resolver knows no time-out, so it gets a thread, which may outlive us."""
+    found = Lookup(wish.host, wish.port, wish.deadline)
+
+    def ask() -> None:
+        try:
+            found.found = socket.getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            found.problem = error if isinstance(error, OSError) else OSError(str(error))
+
+    thread = threading.Thread(target=ask, name="redelivery-resolver", daemon=True)
+    thread.start()
+    thread.join(max(0.0, wish.deadline - monotonic()))
+    wish.found, wish.problem = found.found, found.problem
