@@ -22,6 +22,7 @@ class Promise:
     ``behind``: why what was committed in the last ``seconds`` before a kill can come again; None: it cannot;
     ``behind_when``: before which kills. ``marked_when``: after which kills all that comes again says so.
     ``hides``: why the broker may deliver a message no more until it is started again; None: it always does.
+    ``young``: seconds for which a kill of the broker may take a queue that has just been made, with all that it holds.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Promise:
     marked_when: tuple[Killed, ...] = ()
     seconds: float = 5.0
     hides: str | None = None
+    young: float = 0.0
 
 
 @dataclass

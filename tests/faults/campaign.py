@@ -130,6 +130,13 @@ class Run:
             Stage(self.pair, self.source, opened).send(*bodies)
         self.sent += bodies
 
+    def make_queues(self) -> None:
+        """By use, before anything counts."""
+        with redelivery.connect(self.pair.url) as connection, connection.session() as session:
+            for name in (self.source, self.target):
+                session.producer(name).send("to make it")
+                assert session.consumer(name).receive(timeout=_PATIENCE) is not None
+
     def kill_clients(self, kills: int) -> None:
         """Programs one after the other, each killed at a random moment; half of them while they commit."""
         self.feed(60 * kills)
@@ -222,6 +229,9 @@ def _put_back(runs: Sequence[Run]) -> None:
 
 def kill_broker(broker: RealBroker, runs: Sequence[Run], kills: int) -> None:
     """One program a pair, that connects anew each time; the broker is killed at a random moment of one of them."""
+    for run in runs:
+        run.make_queues()
+    sleep(max(run.account.promise.young for run in runs))
     with ExitStack() as stack:
         victims = [stack.enter_context(Victim(run, stays=True)) for run in runs]
         for _ in range(kills):

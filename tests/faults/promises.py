@@ -33,11 +33,13 @@ PROMISES: Mapping[str, Promise] = {
         window=_ACK_AFTER_COMMIT,
         behind="the broker was killed before it had written an acknowledgement of which it had told us",
         behind_when=("broker",),
+        young=3.0,
     ),
     "amqp-rabbitmq": Promise(
         "no transactions: each output is confirmed before its input is acknowledged, which nobody confirms",
         window="killed between an output's confirmation and its input's acknowledgement",
         behind="killed before the acknowledgement, which nobody confirms, had arrived",
         behind_when=("client", "broker"),
+        young=3.0,
     ),
 }
