@@ -127,9 +127,11 @@ class Channel(ABC):
     Attributes:
         whole: an interrupt leaves nothing half done in `dispatched`, `accept` and `send`. Elsewhere a thread that
             signals do not reach calls them.
+        congested: so much waits for the peer to take it that the caller of `send` should drive `room` next.
     """
 
     whole: ClassVar[bool] = False
+    congested: bool = False
 
     @abstractmethod
     def attach(self, link: Link) -> Flow[None]:
@@ -183,12 +185,27 @@ class Channel(ABC):
         """Release what the application never saw, where the protocol can; otherwise they go back at detach."""
 
     @abstractmethod
-    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> Flow[None]:
-        """Dead-letter: ``copy`` (stamped with its destination) and an ack as one; None: the broker's own way."""
+    def poison(self, delivery: Delivery, cause: str, copy: Message | None, *, expired: bool = False) -> Flow[None]:
+        """Dead-letter: ``copy`` (stamped with its destination) and an ack as one; None: the broker's own way.
+
+        ``expired``: it has expired and not failed, where the broker can be told.
+        """
 
     @abstractmethod
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
-        """Write a stamped message. A pending is completed by the broker's confirmation; transacted ones need none."""
+        """Write a stamped message. A pending is completed by the broker's confirmation; transacted ones need none.
+
+        It never waits for the peer's credit: see `congested`.
+        """
+
+    def room(self) -> Flow[None]:
+        """Hold the application back while the channel is congested, as a full pipe would.
+
+        Raises:
+            RequestTimeoutError: the peer took too little within request_timeout; what waits leaves when it can.
+            ConnectionLostError: the connection is gone.
+        """
+        yield from ()
 
     @abstractmethod
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:

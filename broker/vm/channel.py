@@ -25,7 +25,6 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.policies.causes import expired_cause
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, SessionEvents
 
 DEFAULT_PREFETCH: Final = 100
@@ -156,11 +155,10 @@ class VmChannel(Channel):
         self._transport.call(release)
 
     @at_once
-    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> None:
+    def poison(self, delivery: Delivery, cause: str, copy: Message | None, *, expired: bool = False) -> None:
         """Dead-letter by the broker's strategy, or replace by ``copy``; outside the session's transaction."""
         dispatch = _dispatch(delivery)
         if copy is None:
-            expired = cause == expired_cause(dispatch.message.expiration)
             self._transport.run("NACK", lambda engine, now: engine.poison(dispatch, cause, now, expired=expired))
             return
 

@@ -51,4 +51,4 @@ def _dead_letter(s: SessionState, order: Poison) -> Flow[None]:
     if verdict.drop:
         s.channel.accept((order.delivery,), batched=False)
     else:
-        yield from s.channel.poison(order.delivery, order.cause, verdict.copy)
+        yield from s.channel.poison(order.delivery, order.cause, verdict.copy, expired=order.expired)

@@ -31,6 +31,8 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
     """
     pending = Pending(s.waiter)
     send(s, message, pending, transacted=False)
+    if s.channel.congested:
+        yield from s.channel.room()
     try:
         yield pending
     except NO_ANSWER as none:

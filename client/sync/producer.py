@@ -72,6 +72,8 @@ class Producer(Closing):
             transacted = core.mode == AckMode.TRANSACTED
             if transacted or not message.persistent:
                 send(core, message, None, transacted=transacted)
+                if core.channel.congested:
+                    core.do(core.channel.room())
             else:
                 core.do_open(send_confirmed(core, message))
             return message
@@ -98,6 +100,8 @@ class Producer(Closing):
             future = SendFuture(message, core.transport, core.waiter)
             send(core, message, future.pending, transacted=core.mode == AckMode.TRANSACTED)
             core.watch(future.pending)
+            if core.channel.congested:
+                core.do(core.channel.room())
             return future
         finally:
             if turn and turn[-1]:

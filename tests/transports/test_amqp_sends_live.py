@@ -13,6 +13,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 from tests.transports.scripted import TIMEOUT, text
 
+import redelivery
 from redelivery.model.destinations import Topic
 from redelivery.model.errors import (
     InvalidDestinationError,
@@ -195,10 +196,32 @@ def test_a_broker_that_gives_no_credit_holds_the_application_back_for_a_while() 
         session = client.session()
         for _ in range(1000):
             session.channel.send(text(), transacted=False, pending=None)
+        assert not session.channel.congested
+        session.channel.send(text(), transacted=False, pending=None)
+        assert session.channel.congested
         began = time.monotonic()
         with pytest.raises(RequestTimeoutError, match=r"gave no credit within 0\.3 s; about 1001 messages wait"):
-            session.channel.send(text(), transacted=False, pending=None)
+            session.do(session.channel.room())
         assert 0.25 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("way", ["send", "send_async"])
+def test_each_way_to_send_is_held_back(way: str) -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached(credit=0)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer:
+        connection = redelivery.connect(
+            f"amqp://127.0.0.1:{peer.port}", request_timeout=0.3, close_timeout=0.3, heartbeat=0
+        )
+        with connection, connection.session() as session:
+            producer = session.producer("orders", persistent=False)
+            for _ in range(1000):
+                getattr(producer, way)("x")
+            with pytest.raises(RequestTimeoutError, match="about 1001 messages wait"):
+                getattr(producer, way)("x")
 
 
 def test_credit_lets_the_application_go_on() -> None:
@@ -219,6 +242,8 @@ def test_credit_lets_the_application_go_on() -> None:
         answers: SimpleQueue[Pending] = SimpleQueue()
         for _ in range(number):
             session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+            if session.channel.congested:
+                session.do(session.channel.room())
         assert all(answers.get(timeout=TIMEOUT).error is None for _ in range(number))
 
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.broker.vm.vm_client import Client, now
 
-from redelivery.broker import EmbeddedBroker
+from redelivery import SharedDeadLetterStrategy
+from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.model.destinations import destination
 from redelivery.model.errors import (
     ConfigError,
@@ -176,6 +177,20 @@ def test_poison_goes_to_the_dead_letter_queue_with_its_cause(client: Client, bro
     assert letter.properties["originalExpiration"] == "0"
     assert letter.delivery_count == 1
     assert broker.queue_depth("q") == 0
+
+
+def test_what_the_client_found_expired_is_dead_lettered_as_such() -> None:
+    """Whatever its cause says: the broker's strategy may drop what has expired."""
+    strategy = SharedDeadLetterStrategy(process_expired=False)
+    with EmbeddedBroker("vmexpired", config=BrokerConfig(dead_letter_strategy=strategy)) as broker:
+        client = Client(broker.name)
+        client.consume()
+        client.send("failed", "expired")
+        failed, expired = client.take()
+        now(client.channel.poison(failed, "it did not work", None))
+        now(client.channel.poison(expired, "it came too late", None, expired=True))
+        assert [message.body for message in broker.messages("ActiveMQ.DLQ")] == ["failed"]
+        client.close()
 
 
 def test_poison_as_a_copy_is_one_unit(client: Client, broker: EmbeddedBroker) -> None:

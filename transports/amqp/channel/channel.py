@@ -22,10 +22,11 @@ from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
 from redelivery.transports.amqp.links.senders import Maker, Sender, relay, sender_to
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.seam import NO_ANSWER, Channel, Delivery, Flow, Link, Pending
+from redelivery.transports.seam import NO_ANSWER, Arrival, Channel, Delivery, Flow, Link, Pending
 from redelivery.transports.wire.clock import monotonic
 
 _MOST_BLOCKED: Final = 1000  # messages that may wait for the broker's credit before a sender waits too
+_LOOK: Final = 0.25  # seconds after which a sender that waits for credit looks again
 _TOGETHER: Final = 16 << 10  # bytes of asynchronous sends that leave in one write
 _OWN_LINKS: Final = 16  # destinations that get a link of their own; more go by the relay, where there is one
 _identifiers: Final = f"ID:{uuid.uuid4()}"
@@ -62,6 +63,7 @@ class AmqpChannel(Channel):
         self._receivers: dict[Link, Receiver] = {}
         self._senders: dict[Destination | None, Sender] = {}
         self._last: tuple[Destination | None, str] = (None, "")  # that a message was encoded for, and its address
+        self._full: Sender | None = None  # has more than that waiting
         self._transactions = Transactions(context)
 
     def attach(self, link: Link) -> Flow[None]:
@@ -162,7 +164,14 @@ class AmqpChannel(Channel):
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """At the detach, which follows: while the link has credit, the broker may send them to it again."""
 
-    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> Flow[None]:
+    def poison(
+        self,
+        delivery: Delivery,
+        cause: str,
+        copy: Message | None,
+        *,
+        expired: bool = False,  # noqa: ARG002  # `rejected` has no word for it
+    ) -> Flow[None]:
         """`rejected`, outside any transaction; or the copy and `accepted`, as one where there are transactions."""
         ours = cast(AmqpDelivery, delivery)
         if copy is None:
@@ -185,7 +194,7 @@ class AmqpChannel(Channel):
         self.accept((ours,), batched=False)
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
-        """A transfer, which leaves as soon as the broker gives credit. Raises RequestTimeoutError where it does not."""
+        """A transfer, which leaves as soon as the broker gives credit."""
         parts = self._encode(message)
         awaited = pending is not None and pending.waiter is not None
         if transacted:  # the commit waits for it
@@ -205,14 +214,13 @@ class AmqpChannel(Channel):
             at_once = awaited or (pending is None and not transacted) or protocol.waiting > _TOGETHER
             if at_once:
                 protocol.write()
-            blocked = len(sender.queued) > _MOST_BLOCKED
+            if len(sender.queued) > _MOST_BLOCKED:
+                self._full, self.congested = sender, True
         if protocol.blocked:
             protocol.drain()
         if protocol.table.notifications:
             protocol.notify()
-        if blocked:
-            self._wait_for_credit(sender)
-        elif not awaited:
+        if not awaited:
             protocol.read_on_behalf()
             if not at_once:
                 protocol.flush_soon()
@@ -309,8 +317,12 @@ class AmqpChannel(Channel):
         if link.no_local and not can.no_local:
             raise UnsupportedError("this broker has no no_local over AMQP")
 
-    def _wait_for_credit(self, sender: Sender) -> None:
-        """The broker takes nothing: hold the application back, as a full pipe would."""
+    def room(self) -> Flow[None]:
+        """Until the broker has given credit for half of what may wait."""
+        sender = self._full
+        self._full, self.congested = None, False
+        if sender is None:
+            return
         deadline = monotonic() + self._timeout
         sender.blocked_senders = self._context.events
         try:
@@ -321,7 +333,7 @@ class AmqpChannel(Channel):
                         f"{sender.what}: the broker gave no credit within {self._timeout:g} s; "
                         f"about {waiting} messages wait"
                     )
-                self._context.wait(min(remaining, 0.25))
+                yield Arrival(min(deadline, monotonic() + _LOOK))
         finally:
             sender.blocked_senders = None
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
 
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.seam import Flow, Pending, SessionEvents
-from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 
 class ChannelContext:
     """One session's side of a connection."""
 
     def __init__(self, wire: AmqpConnection, events: SessionEvents, dialect: AmqpDialect) -> None:
-        self.wire = wire
         self.protocol = wire.protocol
         self.events = events
         self.dialect = dialect
@@ -36,10 +33,6 @@ class ChannelContext:
             protocol.drain()
         if protocol.table.notifications:
             protocol.notify()
-
-    def wait(self, timeout: float) -> None:
-        """Wait in the session's thread, which reads meanwhile. Raises ConnectionLostError."""
-        self.wire.leader.wait(cast(ParkedWaiter, self.events.waiter), timeout)
 
     def session(self, *, consumers: bool = False) -> AmqpSession:
         """Where a new link goes; inside `writing`. The peer's agreement need not be waited for."""

@@ -138,7 +138,14 @@ class StompChannel(Channel):
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """STOMP has no word for it: they go back at UNSUBSCRIBE."""
 
-    def poison(self, delivery: Delivery, cause: str, copy: Message | None) -> Flow[None]:  # noqa: ARG002  # in the copy
+    def poison(
+        self,
+        delivery: Delivery,
+        cause: str,  # noqa: ARG002  # in the copy
+        copy: Message | None,
+        *,
+        expired: bool = False,  # noqa: ARG002  # a NACK has no word for it
+    ) -> Flow[None]:
         """NACK, which carries no cause; or the copy, and the ACK."""
         ours = cast(StompDelivery, delivery)
         self._take_out((ours,))
