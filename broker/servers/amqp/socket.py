@@ -11,26 +11,21 @@ from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.servers.amqp.commands import Command
 from redelivery.broker.servers.amqp.sasl import SaslServer
 from redelivery.broker.servers.amqp.session import ServerSession
+from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.servers.listener import Client
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.amqp.engine import Engine
 from redelivery.transports.wire.clock import monotonic
 
-_READ: Final = 256 << 10  # bytes
-_ROUND: Final = 1 << 20  # bytes for one client before it is another's turn
 _UNREAD: Final = 10_000  # commands of a client that takes no byte meanwhile: it is not read either
-_CONNECT: Final = 30.0  # seconds for open
-_LINGER: Final = 2.0  # seconds for a client to read the answers before the connection is closed
 MAX_FRAME: Final = 256 << 10  # bytes
 
 
-class AmqpSocket:
+class AmqpSocket(ClientSocket):
     """Used by the listener's thread only; from other threads come dispatches to the session's links."""
 
     def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
-        self.socket = sock
-        self.closed = False
-        self._core = core
+        super().__init__(sock, core)
         self._engine = Engine(server=True)
         self._engine.transport.max_frame_size = MAX_FRAME
         if core.config.amqp_idle_timeout:
@@ -42,10 +37,7 @@ class AmqpSocket:
         self._command: Command | None = None  # what is being executed, or delayed by a fault
         self._unwritten = False  # something waits to be written
         self._unread = 0  # commands since the client took a byte
-        self._delayed_until = 0.0
-        self._closing_at: float | None = None  # when, if the client does not read the last answers
         self._tick_at: float | None = None
-        self._opened = monotonic()
 
     @property
     def reads(self) -> bool:
@@ -61,20 +53,7 @@ class AmqpSocket:
         """Whether something waits to be written."""
         return self._unwritten and not self._core.faults.silent
 
-    def read(self) -> None:
-        """Take what is there, and do it."""
-        try:
-            data = self.socket.recv(_READ)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.close()
-            return
-        if not data:
-            self.close()
-            return
-        if self._closing_at is not None:
-            return
+    def _take_in(self, data: bytes) -> None:
         broken = False
         try:
             if not self._sasl.done:
@@ -92,18 +71,8 @@ class AmqpSocket:
 
     def work(self) -> None:
         """Do what the client asks for, unless it is delayed."""
-        commands = self._session.commands
         try:
-            while commands and not self.closed:
-                if not self._delayed_until:
-                    self._command = command = commands.popleft()
-                    self._core.faults.run(command.fault_name, self)
-                elif monotonic() < self._delayed_until:
-                    break
-                else:
-                    self._delayed_until = 0.0
-                    self._command = commands.popleft()
-                    self.execute_step()
+            self._do_steps()
             self._session.settle_gathered()
         except BrokerClosedError:
             self.close()
@@ -117,28 +86,15 @@ class AmqpSocket:
         self._unwritten = True
         if self._core.faults.silent:
             return
-        written = 0
-        try:
-            while written < _ROUND:
-                view = self._output()
-                if not view:
-                    self._unwritten = False
-                    break
-                sent = self.socket.send(view)
-                self._mark_written(sent)
-                written += sent
-        except BlockingIOError:
-            pass
-        except (OSError, BrokerClosedError):
-            self.close()
+        written = self._write_round()
+        if self.closed:
             return
         if written:
             self._unread = 0
         if not self._unwritten and self._engine.closed:
             self._close_slowly()
         if not self._unwritten and self._closing_at is not None:
-            with suppress(OSError):  # the client was first
-                self.socket.shutdown(socket.SHUT_WR)
+            self._say_all_is_written()
 
     def next_deadline(self) -> float | None:
         """When `tick` has something to do."""
@@ -209,8 +165,24 @@ class AmqpSocket:
     def _write_login(self, data: bytes) -> None:
         self._login += data
 
+    @property
+    def _connected(self) -> bool:
+        return self._session.connected
+
+    def _has_steps(self) -> bool:
+        return bool(self._session.commands)
+
+    def _take_step(self) -> str | None:
+        self._command = command = self._session.commands.popleft()
+        return command.fault_name
+
+    def _next_bytes(self) -> bytes | memoryview:
+        output = self._output()
+        if not output:
+            self._unwritten = False
+        return output
+
     def _output(self) -> bytes | memoryview:
-        """What is to be written now."""
         if self._login:
             return self._login
         if not self._sasl.done:
@@ -228,13 +200,7 @@ class AmqpSocket:
     def _close_slowly(self) -> None:
         """Let the client read the last answers; what it held is released now."""
         if self._closing_at is None:
-            self._closing_at = monotonic() + _LINGER
+            self._begin_close()
             self._delayed_until = 0.0
             with suppress(BrokerClosedError):  # then there is nothing to release to
                 self._session.end()
-
-    def _end_at(self) -> float | None:
-        """When the connection ends if nothing happens."""
-        if self._closing_at is not None:
-            return self._closing_at
-        return None if self._session.connected else self._opened + _CONNECT

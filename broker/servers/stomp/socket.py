@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.subscriptions import Dispatch
+from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.servers.listener import Client
 from redelivery.broker.servers.stomp.refusals import HangUpError
 from redelivery.broker.servers.stomp.session import ServerSession
@@ -21,25 +22,19 @@ from redelivery.transports.wire.clock import monotonic
 
 _Output: TypeAlias = bytes | tuple[StompSubscription, Dispatch]
 
-_READ: Final = 256 << 10  # bytes
 _WRITE: Final = 64 << 10  # bytes; messages are encoded when about so much can be written
-_ROUND: Final = 1 << 20  # bytes for one client before it is another's turn
 _ANSWERS: Final = 1000  # a client that does not read them is not read either
-_CONNECT: Final = 30.0  # seconds for CONNECT (ActiveMQ's connectAttemptTimeout)
-_LINGER: Final = 2.0  # seconds for a client to read the answers before the connection is closed
 _SILENCE: Final = 3.0  # promised intervals without a byte (ActiveMQ closes so late, too)
 _SHORTEST_SILENCE: Final = 0.5  # seconds
 _BEAT_EARLY: Final = 0.7  # of the interval that the client wants
 
 
-class StompSocket:
+class StompSocket(ClientSocket):
     """Used by the listener's thread only, but for `dispatch` and `wake`."""
 
     def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
-        self.socket = sock
-        self.closed = False
+        super().__init__(sock, core)
         self.session = ServerSession(core, name, self)
-        self._core = core
         self._wake = wake
         self._reader = FrameReader()
         self._frames: deque[RawFrame] = deque()
@@ -49,9 +44,7 @@ class StompSocket:
         self._answers = 0  # of them, the frames that answer the client
         self._unwritten = memoryview(b"")
         self._automatic: list[Dispatch] = []  # acknowledged as soon as they are written
-        self._closing_at: float | None = None  # when, if the client does not read the last answers
-        self._delayed_until = 0.0
-        self._opened = self._heard = self._wrote = monotonic()
+        self._heard = self._wrote = monotonic()
 
     @property
     def reads(self) -> bool:
@@ -65,20 +58,7 @@ class StompSocket:
         """Whether something waits to be written."""
         return not self._core.faults.silent and bool(self._unwritten or self._output)
 
-    def read(self) -> None:
-        """Take what is there, and do it."""
-        try:
-            data = self.socket.recv(_READ)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.close()
-            return
-        if not data:
-            self.close()
-            return
-        if self._closing_at is not None:
-            return
+    def _take_in(self, data: bytes) -> None:
         self._heard = monotonic()
         try:
             self._frames.extend(self._reader.feed(data))
@@ -90,39 +70,18 @@ class StompSocket:
 
     def work(self) -> None:
         """Do the frames that have come, unless one is delayed."""
-        while self._frames and self._closing_at is None and not self.closed and self._answers < _ANSWERS:
-            if not self._delayed_until:
-                self._frame = frame = self._next_frame()
-                self._core.faults.run("CONNECT" if frame.command == "STOMP" else frame.command, self)
-            elif monotonic() < self._delayed_until:
-                return
-            else:
-                self._delayed_until = 0.0
-                self._frame = self._next_frame()
-                self.execute_step()
+        self._do_steps()
 
     def write(self) -> None:
         """Write what the client takes at once."""
         if self._core.faults.silent or self.closed:
             return
-        written = 0
-        try:
-            while written < _ROUND and (self._unwritten or self._encode()):
-                count = self.socket.send(self._unwritten)
-                written += count
-                self._unwritten = self._unwritten[count:]
-                if not self._unwritten:
-                    self._acknowledge_written()
-        except BlockingIOError:
-            pass
-        except (OSError, BrokerClosedError):
-            self.close()
-            return
-        if written:
+        if self._write_round():
             self._wrote = monotonic()
+        if self.closed:
+            return
         if self._closing_at is not None and not self._unwritten and not self._output:
-            with suppress(OSError):  # the client was first
-                self.socket.shutdown(socket.SHUT_WR)
+            self._say_all_is_written()
         elif self._frames and not self._delayed_until:
             self.work()
 
@@ -207,16 +166,34 @@ class StompSocket:
         """Have it written. From any thread."""
         self._wake(self)
 
-    def _next_frame(self) -> Frame:
+    @property
+    def _connected(self) -> bool:
+        return self.session.connected
+
+    def _has_steps(self) -> bool:
+        return bool(self._frames) and self._closing_at is None and self._answers < _ANSWERS
+
+    def _take_step(self) -> str:
         self._raw = raw = self._frames.popleft()
-        return Frame(*raw, self.session.version)
+        self._frame = frame = Frame(*raw, self.session.version)
+        return "CONNECT" if frame.command == "STOMP" else frame.command
+
+    def _next_bytes(self) -> memoryview:
+        if not self._unwritten:
+            self._encode()
+        return self._unwritten
+
+    def _mark_written(self, size: int) -> None:
+        self._unwritten = self._unwritten[size:]
+        if not self._unwritten:
+            self._acknowledge_written()
 
     def _close_slowly(self) -> None:
-        self._closing_at = monotonic() + _LINGER
+        self._begin_close()
         self._frames.clear()
 
-    def _encode(self) -> bool:
-        """Make the next bytes to write; False where there are none."""
+    def _encode(self) -> None:
+        """Make the next bytes to write, if there are any."""
         parts: list[bytes] = []
         size = 0
         while self._output and size < _WRITE:
@@ -234,7 +211,6 @@ class StompSocket:
             parts.append(part)
             size += len(part)
         self._unwritten = memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
-        return bool(parts)
 
     def _acknowledge_written(self) -> None:
         automatic = [each for each in self._automatic if not each.subscription.closed]
@@ -248,14 +224,12 @@ class StompSocket:
 
     def _ends(self) -> list[float]:
         """When the connection ends if nothing happens."""
-        ends = []
-        if self._closing_at is not None:
-            ends.append(self._closing_at)
-        elif not self.session.connected:
-            ends.append(self._opened + _CONNECT)
-        elif self.session.promised_ms and self.reads:
-            ends.append(self._heard + max(_SHORTEST_SILENCE, self.session.promised_ms / 1000 * _SILENCE))
-        return ends
+        end = self._end_at()
+        if end is not None:
+            return [end]
+        if self.session.promised_ms and self.reads:
+            return [self._heard + max(_SHORTEST_SILENCE, self.session.promised_ms / 1000 * _SILENCE)]
+        return []
 
     def _deadlines(self) -> list[float]:
         deadlines = self._ends()
