@@ -18,7 +18,7 @@ from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
 from redelivery.spark.read.receiving.received_batch import Pause, ReceivedBatch
 
-Pace: TypeAlias = Literal["now", "all", "later"]
+LanePace: TypeAlias = Literal["now", "all", "later"]
 """What Spark does meanwhile.
 
 ``now``: it waits for rows, whatever is there. ``all``: it waits until the queue is empty. ``later``: it is busy, and
@@ -38,11 +38,11 @@ class LaneControl:
     """
 
     hold: bool = False
-    pace: Pace = "now"
+    pace: LanePace = "now"
     stopped: threading.Event = field(default_factory=threading.Event)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def set(self, *, hold: bool, pace: Pace) -> None:
+    def set(self, *, hold: bool, pace: LanePace) -> None:
         """Change them."""
         with self.changed:
             self.hold, self.pace = hold, pace

@@ -24,7 +24,7 @@ from redelivery.spark.log.segments import Extent
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.read.lane import Found, LaneControl, LaneReceiver, Pace
+from redelivery.spark.read.lane import Found, LaneControl, LanePace, LaneReceiver
 
 _COMMAND: tuple[str, ...] = ("-m", __name__)
 _STDERR: Final = 2  # the descriptor: the runner's sys.stderr may be something else
@@ -63,7 +63,7 @@ class ProcessLane:
         self._reader = threading.Thread(target=self._read, name="redelivery-lane", daemon=True)
         self._reader.start()
 
-    def adjust(self, *, hold: bool, pace: Pace) -> None:
+    def adjust(self, *, hold: bool, pace: LanePace) -> None:
         """See `LaneControl`."""
         self._write({"hold": hold, "pace": pace})
 

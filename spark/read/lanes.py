@@ -14,7 +14,7 @@ from redelivery.spark.log.store.interface import DamagedError, Tombstone
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.inspect.depth import QueueDepth
-from redelivery.spark.read.lane import Found, LaneControl, LaneReceiver, Pace
+from redelivery.spark.read.lane import Found, LaneControl, LanePace, LaneReceiver
 from redelivery.spark.read.lane_process import ProcessLane
 from redelivery.transports.wire.clock import monotonic
 
@@ -24,7 +24,7 @@ _STOP_SECONDS = 10.0
 class Lane(Protocol):
     """One receiver."""
 
-    def adjust(self, *, hold: bool, pace: Pace) -> None:
+    def adjust(self, *, hold: bool, pace: LanePace) -> None:
         """See `LaneControl`."""
 
     def counts(self) -> Mapping[str, int]:
@@ -64,7 +64,7 @@ class Lanes:
         self._changed = threading.Condition()
         self._error: JMSError | None = None
         self._quiet = [0.0] * options.lanes  # since when each lane has found nothing; 0: it has
-        self._wanted: tuple[bool, Pace] = (False, "now")
+        self._wanted: tuple[bool, LanePace] = (False, "now")
         self._lanes: list[Lane] = [self._start(number, epoch, unmarked) for number in range(options.lanes)]
         self._depth = QueueDepth(options)
 
@@ -151,7 +151,7 @@ class Lanes:
             self._segments[seq] = extent
             self._rows, self._bytes = self._rows + extent.rows, self._bytes + extent.size
 
-    def _adjust(self, pace: Pace) -> None:
+    def _adjust(self, pace: LanePace) -> None:
         with self._changed:
             full = self._rows >= self._options.max_pending_rows or self._bytes >= self._options.max_pending_bytes
             wanted = (full, pace)
@@ -221,7 +221,7 @@ class ThreadLane:
         self._thread = threading.Thread(target=self._run, name="redelivery-receiver", daemon=True)
         self._thread.start()
 
-    def adjust(self, *, hold: bool, pace: Pace) -> None:
+    def adjust(self, *, hold: bool, pace: LanePace) -> None:
         """See `LaneControl`."""
         self._control.set(hold=hold, pace=pace)
 
