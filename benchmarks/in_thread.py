@@ -1,6 +1,6 @@
 """Processor time of one message in this client alone: the peer acts in the client's own threads, less its own time.
 
-It answers inside `Stream.wait_readable`, over a real loopback socket: no scheduler decides what is measured, so that a
+It answers where the client waits to read, over a real loopback socket: no scheduler decides what is measured, so that a
 few percent can be told on a machine that does other things too.
 """
 
@@ -18,7 +18,10 @@ from typing import Final
 from unittest.mock import patch
 
 import redelivery
+from redelivery.client.sync import driver
+from redelivery.transports.seam import Opening, Readable
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.opening import fulfil
 
 PARTS: Final = 5  # of a run, each timed by itself
 _WAIT: Final = 10.0
@@ -97,7 +100,12 @@ def measure(case: str, messages: int) -> list[float]:
         peer.spent += time.thread_time() - began
         return wait_readable(stream, timeout)
 
-    with patch.object(Stream, "wait_readable", wait):
+    def log_in(wish: Opening) -> None:
+        if isinstance(wish, Readable):
+            peer.act()
+        fulfil(wish)
+
+    with patch.object(Stream, "wait_readable", wait), patch.object(driver, "fulfil", log_in):
         connection = redelivery.connect(
             f"stomp://127.0.0.1:{peer.port}", dialect="activemq", prefetch=1000, close_timeout=1, heartbeat=0
         )
