@@ -56,15 +56,15 @@ def amqp_delivers(place: FakePlace, count: int) -> float:
     """Transfers, counted by their bytes; accepted as often as credit is given."""
     queue = place.prepare(count)
     length = len(Feed(0, 0, 1, 1024, "text", WINDOW).block)
-    with talking(place.url) as talk:
-        talk.attach(AMQP[FAKE], queue, receives=True)
+    with talking(place.url) as session:
+        session.attach(AMQP[FAKE], queue, receives=True)
         start = time.perf_counter()
         for taken in range(0, count, STEP):
-            talk.grant(taken, taken, STEP)
+            session.grant(taken, taken, STEP)
             left = STEP * length
             while left:
-                left -= len(talk.socket.recv(min(READ, left)))
-            talk.say(DISPOSITION, True, taken, taken + STEP - 1, True, described(0x24, []))
+                left -= len(session.socket.recv(min(READ, left)))
+            session.say(DISPOSITION, True, taken, taken + STEP - 1, True, described(0x24, []))
         seconds = time.perf_counter() - start
     place.finish(queue, acked=count)
     return seconds
@@ -74,18 +74,18 @@ def amqp_confirms(place: FakePlace, count: int) -> float:
     """Transfers, each accepted."""
     feed = Feed(0, 0, count, 1024, "text", WINDOW)
     feed.limit = count
-    with talking(place.url) as talk:
-        talk.attach(AMQP[FAKE], "sends", receives=False)
+    with talking(place.url) as session:
+        session.attach(AMQP[FAKE], "sends", receives=False)
         start = time.perf_counter()
         sent = owed = 0
         while sent < count or owed:
             taken, parts = feed.next(sent, WINDOW)
             for part in parts:
-                talk.socket.sendall(part)
+                session.socket.sendall(part)
             sent += taken
             owed += taken
             while owed > (STEP if sent < count else 0):
-                fields = talk.next(DISPOSITION)
+                fields = session.next(DISPOSITION)
                 owed -= number(fields[2]) + 1 - number(fields[1])
         seconds = time.perf_counter() - start
     place.finish("sends", sent=count)

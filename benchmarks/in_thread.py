@@ -38,7 +38,7 @@ _HEAD: Final = (
 
 
 class Peer:
-    """ActiveMQ Classic, as far as these cases go; sends for ever to whoever subscribes."""
+    """ActiveMQ Classic, as far as these cases go; sends for ever to each subscriber."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

@@ -19,7 +19,7 @@ from benchmarks.results import BenchmarkError
 from redelivery.testing.brokers.real import RealBroker
 
 ANSWER_TIMEOUT = 60.0  # seconds
-PATIENCE = 0.2  # seconds in which what was not acknowledged would come again
+PATIENCE = 0.2  # seconds in which what was not acknowledged would be redelivered
 FAKE: Final = "fake"
 PAIRS: Final = (
     ("activemq", ("stomp", "amqp")),

@@ -23,7 +23,7 @@ CREDIT = 100  # ActiveMQ Classic sleeps over more than it pages at once
 BURST = 50  # transfers in one write
 
 
-class Talk:
+class Session:
     """One connection with one session and one link."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -116,16 +116,16 @@ class PlainAmqp:
     def fill(self, queue: str, messages: int, size: int) -> None:
         """So many non-durable texts."""
         head, body = message(size, "text", durable=False, to=self._names.prefix + queue)
-        with talking(self._url) as talk:
-            count = talk.attach(self._names, queue, receives=False)
+        with talking(self._url) as session:
+            count = session.attach(self._names, queue, receives=False)
             sent = confirmed = limit = window = 0
             while confirmed < messages:
                 able = min(messages, limit, window, sent + BURST)
                 if sent < able:
-                    talk.socket.sendall(b"".join(_transfer(each, head, body) for each in range(sent, able)))
+                    session.socket.sendall(b"".join(_transfer(each, head, body) for each in range(sent, able)))
                     sent = able
                     continue
-                fields = talk.next(FLOW, DISPOSITION)
+                fields = session.next(FLOW, DISPOSITION)
                 if scalar(fields[0]) is True:
                     confirmed += 1 + number(fields[2], number(fields[1])) - number(fields[1])
                     if descriptor(fields[4])[0] != 0x24:
@@ -137,48 +137,48 @@ class PlainAmqp:
 
     def empty(self, queue: str, messages: int) -> None:
         """Take so many messages away."""
-        with talking(self._url) as talk:
-            count = talk.attach(self._names, queue, receives=True)
+        with talking(self._url) as session:
+            count = session.attach(self._names, queue, receives=True)
             frames = taken = granted = 0
             while taken < messages:
                 if granted - taken < CREDIT // 2 and granted < messages:
                     granted = min(messages, taken + CREDIT)
-                    talk.grant(frames, count + taken, granted - taken)
-                fields = talk.next(TRANSFER)
+                    session.grant(frames, count + taken, granted - taken)
+                fields = session.next(TRANSFER)
                 frames += 1
                 if len(fields) > 5 and scalar(fields[5]) is True:
                     continue
                 taken += 1
-                if not talk.more() or taken == messages:
-                    talk.say(DISPOSITION, True, 0, taken - 1, True, described(0x24, []))
+                if not session.more() or taken == messages:
+                    session.say(DISPOSITION, True, 0, taken - 1, True, described(0x24, []))
 
     def is_empty(self, queue: str, patience: float) -> bool:
         """Whether nothing comes within that many seconds; what was left stays."""
-        with talking(self._url) as talk:
-            count = talk.attach(self._names, queue, receives=True)
-            talk.grant(0, count, 1)
-            talk.socket.settimeout(patience)
+        with talking(self._url) as session:
+            count = session.attach(self._names, queue, receives=True)
+            session.grant(0, count, 1)
+            session.socket.settimeout(patience)
             try:
-                talk.next(TRANSFER)
+                session.next(TRANSFER)
             except TimeoutError:
                 return True
             finally:
-                talk.socket.settimeout(ANSWER_TIMEOUT)
+                session.socket.settimeout(ANSWER_TIMEOUT)
             return False
 
 
 @contextmanager
-def talking(url: str) -> Iterator[Talk]:
+def talking(url: str) -> Iterator[Session]:
     """Connected and logged in; closed on leaving."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     with socket.create_connection((host, parts.port), timeout=ANSWER_TIMEOUT) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        talk = Talk(connection)
-        talk.log_in(host, unquote(parts.username) if parts.username else None, unquote(parts.password or ""))
-        yield talk
-        talk.say(CLOSE)
-        talk.next(CLOSE)
+        session = Session(connection)
+        session.log_in(host, unquote(parts.username) if parts.username else None, unquote(parts.password or ""))
+        yield session
+        session.say(CLOSE)
+        session.next(CLOSE)
 
 
 def _transfer(delivery: int, head: bytes, body: bytes) -> bytes:

@@ -24,59 +24,59 @@ class PlainStomp:
         """So many texts, non-persistent without a word: RabbitMQ takes ``persistent:false`` for one of the queue."""
         lines = _headers({"destination": self._names.prefix + queue} | dict(self._names.send))
         frame = b"SEND\n%b%%b\n%b\0" % (lines, b"x" * size)
-        with self._conversation() as (talk, _):
+        with self._logged_in() as (session, _):
             for _ in range(messages - 1):
-                talk.write(frame % b"")
-            talk.write(frame % b"receipt:all\n")
-            talk.flush()
-            _lines_to(talk, b"receipt-id:all")
+                session.write(frame % b"")
+            session.write(frame % b"receipt:all\n")
+            session.flush()
+            _lines_to(session, b"receipt-id:all")
 
     def empty(self, queue: str, messages: int) -> None:
         """Take so many messages away."""
-        with self._conversation() as (talk, _):
-            self._subscribe(talk, queue)
+        with self._logged_in() as (session, _):
+            self._subscribe(session, queue)
             for _ in range(messages):
-                _lines_to(talk, b"MESSAGE")
+                _lines_to(session, b"MESSAGE")
 
     def is_empty(self, queue: str, patience: float) -> bool:
         """Whether nothing comes within that many seconds; otherwise what was left is lost."""
-        with self._conversation() as (talk, connection):
-            self._subscribe(talk, queue)
+        with self._logged_in() as (session, connection):
+            self._subscribe(session, queue)
             connection.settimeout(patience)
             try:
-                _lines_to(talk, b"MESSAGE")
+                _lines_to(session, b"MESSAGE")
             except TimeoutError:
                 return True
             return False
 
-    def _subscribe(self, talk: BufferedRWPair, queue: str) -> None:
+    def _subscribe(self, session: BufferedRWPair, queue: str) -> None:
         headers = {"id": "1", "destination": self._names.there(queue), "ack": "auto"} | dict(self._names.subscribe)
-        talk.write(b"SUBSCRIBE\n%b\n\0" % _headers(headers))
-        talk.flush()
+        session.write(b"SUBSCRIBE\n%b\n\0" % _headers(headers))
+        session.flush()
 
     @contextmanager
-    def _conversation(self) -> Iterator[tuple[BufferedRWPair, socket.socket]]:
+    def _logged_in(self) -> Iterator[tuple[BufferedRWPair, socket.socket]]:
         parts = urlsplit(self._url)
         with (
             socket.create_connection((parts.hostname, parts.port), timeout=ANSWER_TIMEOUT) as connection,
-            connection.makefile("rwb") as talk,
+            connection.makefile("rwb") as session,
         ):
             login = {"login": parts.username, "passcode": parts.password or ""} if parts.username else {}
-            talk.write(b"CONNECT\n%b\n\0" % _headers({"accept-version": "1.2", "host": "/"} | login))
-            talk.flush()
-            _lines_to(talk, b"CONNECTED")
-            yield talk, connection
+            session.write(b"CONNECT\n%b\n\0" % _headers({"accept-version": "1.2", "host": "/"} | login))
+            session.flush()
+            _lines_to(session, b"CONNECTED")
+            yield session, connection
 
 
 def _headers(headers: dict[str, str]) -> bytes:
     return "".join(f"{name}:{value}\n" for name, value in headers.items()).encode()
 
 
-def _lines_to(talk: BufferedRWPair, wanted: bytes) -> None:
+def _lines_to(session: BufferedRWPair, wanted: bytes) -> None:
     """Read up to a line that is ``wanted``. Raises BenchmarkError for an ERROR or the end of the stream."""
     while True:
-        line = talk.readline()
+        line = session.readline()
         if not line or line == b"ERROR\n":
-            raise BenchmarkError(f"waiting for {wanted!r}, got {line!r} {talk.readline()!r}")
+            raise BenchmarkError(f"waiting for {wanted!r}, got {line!r} {session.readline()!r}")
         if line.strip(b"\0\r\n") == wanted:
             return

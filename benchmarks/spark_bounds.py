@@ -50,7 +50,7 @@ def send(url: str, queue: str, count: int, size: int) -> None:
 
 
 def paced(url: str, queue: str, bodies: Iterable[bytes | None], rate: float) -> None:
-    """One a body, so many a second by the clock, however long each takes; None: a text that says when."""
+    """One a body, so many a second by the clock, however long each takes; None: a str that says when."""
     began = time.monotonic()
     with redelivery.connect(url) as connection, connection.session() as session:
         producer = session.producer(queue)

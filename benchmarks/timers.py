@@ -21,7 +21,7 @@ BURST = 0.002  # seconds between two bursts of sends
 
 
 class Lateness:
-    """Rolls each message back once, and notes how late it comes again."""
+    """Rolls each message back once, and notes how late it is redelivered."""
 
     def __init__(self, pending: int) -> None:
         self.pending = pending
@@ -68,7 +68,7 @@ def lateness(pending: int) -> Measure:
             while (ahead := start + number / pending * SENDING - time.monotonic()) > 0:
                 time.sleep(max(ahead, BURST))
             producer.send(str(number), f"timers.{number % SESSIONS}")
-        assert noted.done.wait(PATIENCE), f"{len(noted.late)} of {pending} came again"
+        assert noted.done.wait(PATIENCE), f"{len(noted.late)} of {pending} was redelivered"
     p99 = statistics.quantiles(noted.late, n=100)[98]
     title = f"delayed redelivery late, p99, {noted.most:,} of {pending:,} pending at once"
     return Measure("lateness", title, p99 * 1000, "ms", 20)

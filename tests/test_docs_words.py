@@ -109,9 +109,6 @@ NAMES = {
     "over": "closed, ended or expired",
 }
 
-# Folders whose code has such words still. The list only shrinks: a folder that is clean must leave it.
-NOT_YET: frozenset[str] = frozenset({"benchmarks", "tests"})
-
 
 def wrong_words(text: str) -> list[str]:
     text = re.sub(r"`[^`]*`", "``", text)  # names and messages stand as they are
@@ -164,15 +161,9 @@ def test_a_page_uses_plain_words(page: Path) -> None:
     assert wrong_words(text) == []
 
 
-@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in NOT_YET])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_code_uses_plain_words(folder: str) -> None:
     assert wrong_in(folder) == []
-
-
-@pytest.mark.long_form
-@pytest.mark.parametrize("folder", sorted(NOT_YET))
-def test_a_folder_leaves_the_list_when_it_is_clean(folder: str) -> None:
-    assert wrong_in(folder), f"{folder} is clean: take it off NOT_YET"
 
 
 def test_the_words_are_found_where_they_are() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from benchmarks.peers.amqp_feed import Feed, frame
-from benchmarks.peers.door import Door, listen, parse_queue
+from benchmarks.peers.server import Server, listen, parse_queue
 from benchmarks.peers.values import (
     NULL,
     Encoded,
@@ -72,7 +72,7 @@ class Enlisted:
     settled: bool
 
 
-class AmqpDoor(Door):
+class AmqpServer(Server):
     """One connection. Our handle of a link is the client's."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -273,7 +273,7 @@ class AmqpDoor(Door):
 
     def on_close(self, _channel: int, _fields: list[bytes]) -> None:
         """Goodbye."""
-        self.over = True
+        self.finished = True
         self.ended += self.sessions.values()
         self.sessions.clear()
         self.say(0x18)
@@ -295,4 +295,4 @@ class AmqpDoor(Door):
 
 
 if __name__ == "__main__":
-    listen(AmqpDoor, "AMQP 1.0")
+    listen(AmqpServer, "AMQP 1.0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from benchmarks.peers.door import body_of
+from benchmarks.peers.server import body_of
 from benchmarks.peers.values import Encoded, Signed, Small, Symbol, described
 
 BLOCK = 256  # frames that are patched and written at once

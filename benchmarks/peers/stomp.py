@@ -14,7 +14,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Mapping
 
-from benchmarks.peers.door import Door, body_of, listen, parse_queue
+from benchmarks.peers.server import Server, body_of, listen, parse_queue
 
 BLOCK = 50  # frames per block: one write, one step of the window
 LARGE = 1 << 16  # from this size on a frame is written in two parts and its body is never copied
@@ -62,7 +62,7 @@ class Feed:
         return (block.replace(EPOCH, epoch),)
 
 
-class StompDoor(Door):
+class StompServer(Server):
     """One connection."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -111,9 +111,9 @@ class StompDoor(Door):
             self.feed = Feed(dict(line.partition(b":")[::2] for line in frame.split(b"\n")[1:]), self.seen)
         elif command in (b"UNSUBSCRIBE", b"DISCONNECT"):
             self.feed = None
-            self.over = command == b"DISCONNECT"
+            self.finished = command == b"DISCONNECT"
         return ()
 
 
 if __name__ == "__main__":
-    listen(StompDoor, "STOMP")
+    listen(StompServer, "STOMP")

@@ -140,7 +140,7 @@ def number(encoded: bytes, default: int = 0) -> int:
     if value is None:
         return default
     if not isinstance(value, int):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return value
 
 

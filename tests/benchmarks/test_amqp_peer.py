@@ -182,13 +182,13 @@ def test_the_peer_accepts_every_send_once(peer: Peer) -> None:
 
 def test_a_send_in_several_frames_is_one_and_each_send_is_answered_once(peer: Peer) -> None:
     answered = []
-    with talking(peer.url) as talk:
-        talk.attach(AMQP["fake"], "anything", receives=False)
+    with talking(peer.url) as session:
+        session.attach(AMQP["fake"], "anything", receives=False)
         for delivery in range(3):
             tag = Encoded(b"\xa0\x01" + bytes((delivery,)))
-            talk.say(TRANSFER, 0, delivery, tag, 0, False, True, payload=b"one half")
-            talk.say(TRANSFER, 0, None, None, None, False, False, payload=b"the other")
-            answered.append([number(field) for field in talk.next(DISPOSITION)[1:3]])
+            session.say(TRANSFER, 0, delivery, tag, 0, False, True, payload=b"one half")
+            session.say(TRANSFER, 0, None, None, None, False, False, payload=b"the other")
+            answered.append([number(field) for field in session.next(DISPOSITION)[1:3]])
     assert answered == [[0, 0], [1, 1], [2, 2]]
     assert peer.counts()["transfers"] == 3
 

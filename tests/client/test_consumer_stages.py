@@ -63,7 +63,7 @@ def end(consumer: Consumer, error: JMSError | None = None) -> None:
 
 class TestClosedFromAnotherThread:
     def test_while_the_session_commits(self, bench: Bench, background: Background) -> None:
-        """Whoever comes first: the commit detaches what is closing, the close finds it done."""
+        """Whichever comes first: the commit detaches what is closing, the close finds it done."""
         for number in range(100):
             bench.send("m")
             session, consumer = bench.consuming(AckMode.TRANSACTED)
@@ -147,12 +147,12 @@ class TestEndedByTheBroker:
         assert receive(other).body == "m1"
         session.commit()
 
-    def test_the_exception_listener_is_told(self, bench: Bench) -> None:
-        told: list[JMSError] = []
-        _, consumer = bench.consuming(exception_listener=told.append)
+    def test_the_exception_listener_is_notified(self, bench: Bench) -> None:
+        reported: list[JMSError] = []
+        _, consumer = bench.consuming(exception_listener=reported.append)
         end(consumer)
-        eventually(lambda: told)
-        assert WORDS in str(told[0])
+        eventually(lambda: reported)
+        assert WORDS in str(reported[0])
 
     def test_a_commit_of_what_it_delivered_is_refused_and_the_session_goes_on(self, bench: Bench) -> None:
         """Its deliveries are the broker's again: what was sent for them must not be sent."""
@@ -220,7 +220,7 @@ class TestEndedByTheBroker:
         assert seen == ["m2"]
         assert any(each.levelname == "CRITICAL" and WORDS in each.getMessage() for each in caplog.records)
 
-    def test_one_whose_listener_runs_is_told_after_the_callback(self, bench: Bench) -> None:
+    def test_one_whose_listener_runs_is_notified_after_the_callback(self, bench: Bench) -> None:
         gate = Gate()
         bench.send("m1", "m2")
         _, consumer = bench.consuming(AckMode.CLIENT, exception_listener=lambda _: None)

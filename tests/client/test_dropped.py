@@ -1,4 +1,4 @@
-"""A connection that the application drops without closing it says so, and gives back what it took of the system."""
+"""A connection that the application drops without closing it says so, and releases what it took of the system."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def test_it_warns_and_its_sockets_and_threads_end(place: tuple[EmbeddedBroker, s
 
 def test_one_whose_exception_listener_was_called_is_collected_too(place: tuple[EmbeddedBroker, str]) -> None:
     _, url = place
-    told = threading.Event()
+    reported = threading.Event()
 
     def drop_one() -> None:
-        connection = redelivery.connect(url, exception_listener=lambda _: told.set())
+        connection = redelivery.connect(url, exception_listener=lambda _: reported.set())
         connection.session()
         connection.on_error(JMSError("trouble"))
-        assert told.wait(SOON)
+        assert reported.wait(SOON)
 
     threads = threading.active_count()
     with pytest.warns(ResourceWarning, match="without close"):

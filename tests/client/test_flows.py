@@ -26,7 +26,7 @@ class FakeTransport:
         self.on_wait()
 
 
-class Conversation:
+class ScriptedContext:
     """A flow of two requests, which notes what happens to it."""
 
     def __init__(self) -> None:
@@ -57,20 +57,20 @@ def nothing() -> None:
 
 
 def test_answers_that_are_there_already_need_no_wait() -> None:
-    talk = Conversation()
-    for value, request in enumerate(talk.requests):
+    session = ScriptedContext()
+    for value, request in enumerate(session.requests):
         request.complete(value)
-    assert talk.drive(nothing) == "done"
-    assert talk.seen == [0, 1, "cleaned up"]
-    assert talk.transport.waits == []
+    assert session.drive(nothing) == "done"
+    assert session.seen == [0, 1, "cleaned up"]
+    assert session.transport.waits == []
 
 
 def test_each_answer_is_waited_for_in_turn() -> None:
-    talk = Conversation()
-    answers = iter(talk.requests)
-    assert talk.drive(lambda: next(answers).complete("yes")) == "done"
-    assert talk.seen == ["yes", "yes", "cleaned up"]
-    assert len(talk.transport.waits) == 2
+    session = ScriptedContext()
+    answers = iter(session.requests)
+    assert session.drive(lambda: next(answers).complete("yes")) == "done"
+    assert session.seen == ["yes", "yes", "cleaned up"]
+    assert len(session.transport.waits) == 2
 
 
 class Impatient(Pending):
@@ -89,53 +89,53 @@ class Impatient(Pending):
 
 
 def test_a_request_that_may_have_been_missed_is_made_again_until_it_is_answered() -> None:
-    talk = Conversation()
-    talk.requests = [Impatient(3)]
-    assert talk.drive(partial(time.sleep, 0.011)) == "done"
-    assert talk.seen == ["at last", "cleaned up"]
-    assert all(timeout is not None and timeout < 0.011 for timeout in talk.transport.waits)
+    session = ScriptedContext()
+    session.requests = [Impatient(3)]
+    assert session.drive(partial(time.sleep, 0.011)) == "done"
+    assert session.seen == ["at last", "cleaned up"]
+    assert all(timeout is not None and timeout < 0.011 for timeout in session.transport.waits)
 
 
 def test_however_often_it_is_made_again_the_time_out_counts_from_the_first() -> None:
-    talk = Conversation()
-    talk.requests = [Impatient(1000)]
+    session = ScriptedContext()
+    session.requests = [Impatient(1000)]
     with pytest.raises(RequestTimeoutError, match=r"within 0\.1 s"):
-        talk.drive(partial(time.sleep, 0.011), timeout=0.1)
+        session.drive(partial(time.sleep, 0.011), timeout=0.1)
 
 
 def test_a_spurious_wake_is_no_answer() -> None:
-    talk = Conversation()
+    session = ScriptedContext()
     wakes: Iterator[Callable[[], None]] = iter(
-        [nothing, nothing, partial(talk.requests[0].complete, 1), nothing, partial(talk.requests[1].complete, 2)]
+        [nothing, nothing, partial(session.requests[0].complete, 1), nothing, partial(session.requests[1].complete, 2)]
     )
-    assert talk.drive(lambda: next(wakes)()) == "done"
-    assert len(talk.transport.waits) == 5
+    assert session.drive(lambda: next(wakes)()) == "done"
+    assert len(session.transport.waits) == 5
 
 
 def test_a_refusal_is_raised_by_the_flow_itself() -> None:
-    talk = Conversation()
+    session = ScriptedContext()
     with pytest.raises(JMSError, match="queue is full"):
-        talk.drive(lambda: talk.requests[0].fail(JMSError("queue is full")))
-    assert talk.seen == [JMSError, "cleaned up"]
+        session.drive(lambda: session.requests[0].fail(JMSError("queue is full")))
+    assert session.seen == [JMSError, "cleaned up"]
 
 
 def test_no_answer_in_time_is_thrown_into_the_flow() -> None:
-    talk = Conversation()
+    session = ScriptedContext()
     with pytest.raises(RequestTimeoutError, match=r"did not answer within 0\.02 s"):
-        talk.drive(nothing, timeout=0.02)
-    assert talk.seen == [RequestTimeoutError, "cleaned up"]
+        session.drive(nothing, timeout=0.02)
+    assert session.seen == [RequestTimeoutError, "cleaned up"]
 
 
 def test_a_request_time_out_is_a_timeout_error_too() -> None:
     with pytest.raises(TimeoutError):
-        Conversation().drive(nothing, timeout=0)
+        ScriptedContext().drive(nothing, timeout=0)
 
 
 def test_no_wait_is_longer_than_the_time_out() -> None:
-    talk = Conversation()
-    answers = iter(talk.requests)
-    talk.drive(lambda: next(answers).complete(), timeout=7.0)
-    assert all(wait is not None and 0 < wait <= 7.0 for wait in talk.transport.waits)
+    session = ScriptedContext()
+    answers = iter(session.requests)
+    session.drive(lambda: next(answers).complete(), timeout=7.0)
+    assert all(wait is not None and 0 < wait <= 7.0 for wait in session.transport.waits)
 
 
 def test_the_flow_may_turn_a_time_out_into_a_result() -> None:
@@ -152,39 +152,39 @@ def test_the_flow_may_turn_a_time_out_into_a_result() -> None:
 
 
 def test_a_lost_connection_is_thrown_into_the_flow() -> None:
-    talk = Conversation()
+    session = ScriptedContext()
 
     def lose() -> None:
         raise ConnectionLostError("gone")
 
     with pytest.raises(ConnectionLostError, match="gone"):
-        talk.drive(lose)
-    assert talk.seen == [ConnectionLostError, "cleaned up"]
+        session.drive(lose)
+    assert session.seen == [ConnectionLostError, "cleaned up"]
 
 
 def test_an_answer_that_came_with_the_loss_counts() -> None:
     """The transport fails what is pending before it raises; an answer that was there stays an answer."""
-    talk = Conversation()
-    talk.requests[1].complete("second")
+    session = ScriptedContext()
+    session.requests[1].complete("second")
 
     def answer_and_lose() -> None:
-        talk.requests[0].complete("first")
+        session.requests[0].complete("first")
         raise ConnectionLostError("gone")
 
-    assert talk.drive(answer_and_lose) == "done"
-    assert talk.seen == ["first", "second", "cleaned up"]
+    assert session.drive(answer_and_lose) == "done"
+    assert session.seen == ["first", "second", "cleaned up"]
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_is_told_to_the_flow_as_a_time_out_and_goes_on(interrupt: type[BaseException]) -> None:
-    talk = Conversation()
+def test_an_interrupt_reaches_the_flow_as_a_time_out_and_goes_on(interrupt: type[BaseException]) -> None:
+    session = ScriptedContext()
 
     def stop() -> None:
         raise interrupt
 
     with pytest.raises(interrupt):
-        talk.drive(stop)
-    assert talk.seen == [RequestTimeoutError, "cleaned up"]
+        session.drive(stop)
+    assert session.seen == [RequestTimeoutError, "cleaned up"]
 
 
 def test_an_interrupted_flow_that_wants_to_go_on_is_closed() -> None:
@@ -226,12 +226,12 @@ class TestPending:
         assert (pending.value, pending.error, pending.done) == (1, None, True)
 
     def test_it_tells_and_wakes_after_it_is_done(self) -> None:
-        told: list[bool] = []
+        reported: list[bool] = []
 
         class Sleeper:
             def wake(self) -> None:
-                told.append(pending.done)
+                reported.append(pending.done)
 
-        pending = Pending(Sleeper(), lambda each: told.append(each.done))
+        pending = Pending(Sleeper(), lambda each: reported.append(each.done))
         pending.fail(JMSError("no"))
-        assert told == [True, True]
+        assert reported == [True, True]

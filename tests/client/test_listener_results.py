@@ -119,14 +119,14 @@ class TestSysExit:
             waiting()
         assert caught.value.code == 3
 
-    def test_the_exception_listener_is_told(self, bench: Bench) -> None:
-        told: list[JMSError] = []
-        _, consumer = bench.consuming(exception_listener=told.append)
+    def test_the_exception_listener_is_notified(self, bench: Bench) -> None:
+        reported: list[JMSError] = []
+        _, consumer = bench.consuming(exception_listener=reported.append)
         consumer.listen(lambda _: sys.exit("enough"))
         bench.send("m1")
-        eventually(lambda: told)
-        assert "raised SystemExit('enough')" in str(told[0])
-        assert isinstance(told[0].__cause__, SystemExit)
+        eventually(lambda: reported)
+        assert "raised SystemExit('enough')" in str(reported[0])
+        assert isinstance(reported[0].__cause__, SystemExit)
 
 
 class TestWait:

@@ -39,13 +39,13 @@ def test_info_tells_of_the_connection(bench: Bench, info: Callable[[], list[str]
 
 
 @pytest.mark.parametrize("listener", [None, lambda _: None])
-def test_a_lost_connection_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture, listener: Any) -> None:
+def test_a_lost_connection_is_logged_once(bench: Bench, caplog: pytest.LogCaptureFixture, listener: Any) -> None:
     bench.connect(exception_listener=listener)
     bench.broker.close()
-    told = [each for each in caplog.records if each.levelno > logging.INFO]
-    assert [each.levelno for each in told] == [logging.WARNING]
+    reported = [each for each in caplog.records if each.levelno > logging.INFO]
+    assert [each.levelno for each in reported] == [logging.WARNING]
     start = f"{bench.broker.vm_url}: the connection was lost: "
-    assert told[0].getMessage().startswith(start)
+    assert reported[0].getMessage().startswith(start)
 
 
 def test_info_tells_which_redelivery_comes_when_and_why(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -84,7 +84,7 @@ def range_of_texts(count: int) -> list[str]:
     return [str(number) for number in range(count)]
 
 
-def test_a_listener_that_raises_is_told_of_likewise(bench: Bench, info: Callable[[], list[str]]) -> None:
+def test_a_listener_that_raises_is_logged_likewise(bench: Bench, info: Callable[[], list[str]]) -> None:
     def listener(_: redelivery.Message) -> None:
         raise ValueError("bad order")
 

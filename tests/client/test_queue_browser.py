@@ -241,11 +241,11 @@ def test_while_a_listener_is_set_only_its_callbacks_look(bench: Bench) -> None:
     seen: list[Any] = []
     gate = Gate()
 
-    def look(message: Message) -> None:
+    def browse_once(message: Message) -> None:
         seen.extend(shown(browser))
         gate(message)
 
-    consumer.listen(look)
+    consumer.listen(browse_once)
     bench.send("go")
     assert gate.entered.wait(10)
     with pytest.raises(IllegalStateError, match="listener"):

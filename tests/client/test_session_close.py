@@ -97,7 +97,7 @@ class TestUnfinishedWork:
         assert bench.left == ["m2"]
 
     @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED], ids=lambda mode: mode.name)
-    def test_or_given_back(self, bench: Bench, mode: AckMode) -> None:
+    def test_or_released(self, bench: Bench, mode: AckMode) -> None:
         """consumer-close-rollback."""
         bench.send("m1")
         session, consumer = bench.consuming(mode)

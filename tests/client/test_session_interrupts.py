@@ -53,7 +53,7 @@ def test_it_ends_a_receive_that_waits(bench: Bench, mode: AckMode) -> None:
 
 
 @MODES
-def test_it_ends_a_receive_of_many_and_gives_back_what_had_come(bench: Bench, mode: AckMode) -> None:
+def test_it_ends_a_receive_of_many_and_releases_what_had_come(bench: Bench, mode: AckMode) -> None:
     bench.send("m1", "m2")
     session, consumer = bench.consuming(mode, redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0))
 
@@ -141,7 +141,7 @@ def test_a_commit_in_doubt_names_what_it_is_about_and_the_session_goes_on(
 def test_a_message_that_was_on_its_way_out_is_not_acknowledged(
     bench: Bench, mode: AckMode, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The transport is told that it is handed out, and fails: nobody got it, so no commit may cover it."""
+    """The transport is told that it is dispatched, and fails: nobody got it, so no commit may cover it."""
     dispatched = VmChannel.dispatched
 
     def failing(*_: object) -> None:

@@ -180,8 +180,8 @@ def test_one_that_fails_does_not_hold_up_the_other_consumer(bench: Bench) -> Non
 
 def test_a_broker_that_refuses_something_between_callbacks_ends_nothing(bench: Bench) -> None:
     """The goodbye of one consumer fails: it is told to the exception listener, the other one goes on."""
-    told: list[redelivery.JMSError] = []
-    session = bench.connect(exception_listener=told.append).session()
+    reported: list[redelivery.JMSError] = []
+    session = bench.connect(exception_listener=reported.append).session()
     leaving, staying = session.consumer("qa"), session.consumer("qb")
     first, other = Recorder(lambda _: leaving.close()), Recorder()
     leaving.listen(first)
@@ -191,6 +191,6 @@ def test_a_broker_that_refuses_something_between_callbacks_ends_nothing(bench: B
     first.wait_for(1)
     bench.send("b1", "b2", queue="qb")
     other.wait_for(2)
-    eventually(lambda: told)
-    assert "not now" in str(told[0])
+    eventually(lambda: reported)
+    assert "not now" in str(reported[0])
     eventually(lambda: bench.broker.queue_depth("qb") == 0)

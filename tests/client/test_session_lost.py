@@ -132,7 +132,9 @@ def test_every_call_says_why_it_was_lost(bench: Bench) -> None:
             assert str(caught.value).endswith(f": {heard[0]}")
 
 
-def test_connection_and_sessions_tell_the_same_time_of_the_loss(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_and_sessions_report_the_same_time_of_the_loss(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection = bench.connect()
     first, second = connection.session(), connection.session()
     bench.broker.close()
@@ -166,26 +168,26 @@ def test_closing_it_is_quick_and_quiet(bench: Bench, caplog: pytest.LogCaptureFi
 
 
 class TestExceptionListener:
-    def test_a_loss_is_told_once(self, bench: Bench) -> None:
-        told: list[JMSError] = []
-        connection = bench.connect(exception_listener=told.append)
+    def test_a_loss_is_reported_once(self, bench: Bench) -> None:
+        reported: list[JMSError] = []
+        connection = bench.connect(exception_listener=reported.append)
         sessions = [connection.session() for _ in range(3)]
         bench.broker.close()
-        eventually(lambda: told)
+        eventually(lambda: reported)
         for session in sessions:
             session.close()
         connection.close()
         eventually(lambda: not any(each.name == "redelivery-exceptions" for each in threading.enumerate()))
-        assert [type(error) for error in told] == [ConnectionLostError]
+        assert [type(error) for error in reported] == [ConnectionLostError]
         assert not connection.connected
 
-    def test_it_is_told_one_thing_at_a_time_and_in_order(self, bench: Bench) -> None:
-        running, most, told = [0], [0], []
+    def test_it_is_notified_of_one_thing_at_a_time_and_in_order(self, bench: Bench) -> None:
+        running, most, reported = [0], [0], []
 
         def listener(error: JMSError) -> None:
             running[0] += 1
             most[0] = max(most[0], running[0])
-            told.append(str(error))
+            reported.append(str(error))
             running[0] -= 1
 
         connection = bench.connect(exception_listener=listener)
@@ -199,21 +201,23 @@ class TestExceptionListener:
             thread.start()
         for thread in threads:
             thread.join()
-        eventually(lambda: len(told) == 200)
+        eventually(lambda: len(reported) == 200)
         assert most == [1]
-        assert [each for each in told if each.startswith("2-")] == [f"2-{n}" for n in range(50)]
+        assert [each for each in reported if each.startswith("2-")] == [f"2-{n}" for n in range(50)]
 
-    def test_one_that_raises_is_told_the_next_thing_too(self, bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-        told: list[str] = []
+    def test_one_that_raises_is_notified_of_the_next_thing_too(
+        self, bench: Bench, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        reported: list[str] = []
 
         def listener(error: JMSError) -> None:
-            told.append(str(error))
+            reported.append(str(error))
             raise ValueError("a bug of the application")
 
         connection = bench.connect(exception_listener=listener)
         connection.on_error(JMSError("one"))
         connection.on_error(JMSError("two"))
-        eventually(lambda: len(told) == 2)
+        eventually(lambda: len(reported) == 2)
         assert "the exception listener raised" in caplog.text
 
     def test_it_may_close_its_connection(self, bench: Bench) -> None:
@@ -248,19 +252,19 @@ def test_a_listener_is_not_called_any_more_and_its_thread_ends(bench: Bench) -> 
     assert seen == ["m1"]
 
 
-def test_a_dead_letter_that_cannot_be_written_is_told_and_nothing_is_lost(bench: Bench) -> None:
-    told: list[JMSError] = []
+def test_a_dead_letter_that_cannot_be_written_is_reported_and_nothing_is_lost(bench: Bench) -> None:
+    reported: list[JMSError] = []
     bench.send("m1", "m2")
     session, consumer = bench.consuming(
         AckMode.TRANSACTED,
         redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0),
-        exception_listener=told.append,
+        exception_listener=reported.append,
     )
     receive(consumer)
     bench.broker.faults.error("NACK", "the dead-letter queue is full")
     session.rollback()
-    eventually(lambda: told)
-    assert "could not be dead-lettered; it stays unacknowledged" in str(told[0])
+    eventually(lambda: reported)
+    assert "could not be dead-lettered; it stays unacknowledged" in str(reported[0])
     assert bench.left == ["m1", "m2"]
     assert receive(consumer).body == "m2"
     assert bench.dead == ["m1"]

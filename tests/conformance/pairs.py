@@ -19,7 +19,7 @@ _STOMP: Mapping[str, str] = {
     "exact counts": "STOMP carries a redelivered flag, no delivery count",
     "typed properties": "STOMP headers are strings",
     "temporary destinations": "made over AMQP and vm only: over STOMP each broker has rules of its own",
-    "NUL in a text": "a STOMP text has no length, it ends at the first NUL",
+    "NUL in a text body": "a STOMP text body has no length, it ends at the first NUL",
 }
 _CLASSIC_STOMP: Mapping[str, str] = {
     **_STOMP,
@@ -53,7 +53,7 @@ _ARTEMIS_STOMP: Mapping[str, str] = {
     **_HANGS_UP,
     **_NO_BROWSING,
     "counts after a lost connection": "Artemis tells by chance whether a message was delivered before",
-    "redelivered after a close": "UNSUBSCRIBE gives back what was delivered without a flag",
+    "redelivered after a close": "UNSUBSCRIBE releases what was delivered without a flag",
 }
 _ARTEMIS_AMQP: Mapping[str, str] = {
     **_ONE_QUEUE,
@@ -67,7 +67,7 @@ _HORNETQ_STOMP: Mapping[str, str] = {
     **_PRIORITIES,
     **_NO_BROWSING,
     "counts after a lost connection": "HornetQ tells by chance whether a message was delivered before",
-    "redelivered after a close": "UNSUBSCRIBE gives back what was delivered without a flag",
+    "redelivered after a close": "UNSUBSCRIBE releases what was delivered without a flag",
     "batches beyond the window": "HornetQ's window is 10 KiB; further subscriptions may change the order, or hold "
     "messages back until they end",
     "large bodies": "HornetQ confirms and then loses a STOMP body of more than about 100 KB",

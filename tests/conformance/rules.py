@@ -86,7 +86,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "test_destinations.py::test_wildcard_consumer_gets_from_every_queue_that_matches",
         "test_destinations.py::test_wildcard_consumer_gets_the_backlog_of_every_queue",
     ),
-    "content-length is for bytes, a text goes without": (
+    "content-length is for bytes, a str goes without": (
         "test_kinds.py::test_body_arrives_as_sent",
         "../transports/test_stomp_messages.py::test_only_bytes_have_a_content_length",
     ),
@@ -95,7 +95,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
 TRAPS: Mapping[str, tuple[str, ...]] = {
     "Artemis over STOMP: an ACK counts at once, so none leaves before the COMMIT is confirmed": (
         "../transports/test_stomp_acks_follow.py::test_sends_are_committed_and_then_the_deliveries_acknowledged",
-        "../transports/test_stomp_artemis_family.py::test_a_rollback_leaves_what_no_transaction_could_give_back",
+        "../transports/test_stomp_artemis_family.py::test_a_rollback_leaves_what_no_transaction_could_release",
         "../transports/test_stomp_acks_follow.py::test_a_crash_between_the_commit_and_the_acks_is_a_duplicate_never_a_loss",
     ),
     "Artemis over STOMP: NACK is ACK, so poison is a deduplicated copy, its receipt, then the ACK": (
@@ -118,8 +118,8 @@ TRAPS: Mapping[str, tuple[str, ...]] = {
         "../transports/test_stomp_rabbitmq.py::test_an_id_of_a_lost_connection_is_never_sent",
     ),
     "RabbitMQ over STOMP: UNSUBSCRIBE keeps what was delivered": (
-        "../transports/test_stomp_rabbitmq.py::test_a_closed_consumer_gives_back_what_it_has_though_unsubscribe_keeps_it",
-        "../transports/test_stomp_rabbitmq.py::test_a_closed_session_gives_back_a_batch_larger_than_the_window",
+        "../transports/test_stomp_rabbitmq.py::test_a_closed_consumer_releases_what_it_has_though_unsubscribe_keeps_it",
+        "../transports/test_stomp_rabbitmq.py::test_a_closed_session_releases_a_batch_larger_than_the_window",
     ),
     "RabbitMQ over STOMP: COMMIT's receipt says nothing of the SENDs": (
         "../transports/test_stomp_rabbitmq.py::test_a_refused_send_leaves_the_commit_in_doubt_and_acknowledges_nothing",
@@ -148,6 +148,6 @@ TRAPS: Mapping[str, tuple[str, ...]] = {
         "../transports/test_amqp_credit.py::test_poison_needs_a_copy_where_rejecting_does_not_dead_letter",
     ),
     "AMQP: what nobody saw is released before a link is closed, or it would count as an attempt": (
-        "../transports/test_amqp_detach.py::test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been",
+        "../transports/test_amqp_detach.py::test_a_detach_releases_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been",
     ),
 }

@@ -146,12 +146,12 @@ def _feature_cell(feature: str, kind: Kind, lines: Sequence[Line]) -> str:
     of_it = [
         line for line in lines if line.pair == kind.name and feature in concerned().get(line.test.partition("[")[0], ())
     ]
-    return _cannot(of_it) or _told([line.outcome for line in of_it]) or stated(feature, kind)
+    return _cannot(of_it) or _reported([line.outcome for line in of_it]) or stated(feature, kind)
 
 
 def _area_cell(file: str, kind: Kind, lines: Sequence[Line]) -> str:
     of_it = [line for line in lines if line.pair == kind.name and line.module == file]
-    return _cannot(of_it) or _told([line.outcome for line in of_it]) or PASS + _references(of_it)
+    return _cannot(of_it) or _reported([line.outcome for line in of_it]) or PASS + _references(of_it)
 
 
 def _cannot(lines: Sequence[Line]) -> str | None:
@@ -165,7 +165,7 @@ def _references(lines: Sequence[Line]) -> str:
     return f" [{', '.join(str(number) for number in numbers)}]" if numbers else ""
 
 
-def _told(outcomes: Sequence[str]) -> str | None:
+def _reported(outcomes: Sequence[str]) -> str | None:
     """What is wrong with them; None: nothing."""
     if FAILED in outcomes:
         return FAILS
@@ -200,7 +200,7 @@ def _pairs(lines: Sequence[Line]) -> str:
 
 
 def _amqp_of_hornetq(lines: Sequence[Line]) -> str:
-    problem = _told([line.outcome for line in lines if line.module == HORNETQ_REFUSED])
+    problem = _reported([line.outcome for line in lines if line.module == HORNETQ_REFUSED])
     said = f" {problem}" if problem else ""
     return (
         f"HornetQ over AMQP is refused where it connects, with an `UnsupportedError`:{said} {hornetq.AMQP.unsupported}."

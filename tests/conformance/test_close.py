@@ -112,7 +112,7 @@ def test_deferred_close_many_consumers_in_one_transaction(stage: Stage) -> None:
     assert sorted(taken + stage.left_bodies(at_least=8)) == numbered(12)
 
 
-def test_a_consumer_closed_with_nothing_pending_gives_back_its_prefetch(stage: Stage) -> None:
+def test_a_consumer_closed_with_nothing_pending_releases_its_prefetch(stage: Stage) -> None:
     stage.send(*numbered(5))
     session, consumer = stage.consuming(AckMode.AUTO)
     assert receive(consumer).body == "m0001"

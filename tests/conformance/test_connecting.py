@@ -76,7 +76,7 @@ def test_unknown_scheme_is_named() -> None:
         redelivery.connect("gopher://localhost")
 
 
-def test_wrong_password_is_refused_at_once_and_not_told(activemq: RealBroker) -> None:
+def test_wrong_password_is_refused_at_once_and_not_reported(activemq: RealBroker) -> None:
     began = monotonic()
     login = {"username": "admin", "password": "open sesame"}
     with pytest.raises(SecurityError) as raised:

@@ -148,7 +148,7 @@ def test_the_discarding_strategy_drops_and_counts(stage: Stage) -> None:
     assert stage.dead_letters() == []
 
 
-def test_the_discarding_strategy_drops_only_what_it_is_told(stage: Stage) -> None:
+def test_the_discarding_strategy_drops_only_what_it_names(stage: Stage) -> None:
     stage.send("bad")
     strategy = DiscardingDeadLetterStrategy(drop_only=(r"elsewhere\..*",), otherwise=SharedDeadLetterStrategy())
     session, consumer = stage.consuming(AckMode.TRANSACTED, redelivery_policy=AT_ONCE, dead_letter_strategy=strategy)

@@ -116,10 +116,10 @@ def test_a_body_of_ours_that_cannot_get_across_is_an_error(meeting: Meeting, cas
                 with pytest.raises(lack.raises, match=lack.text):
                     meeting.we_send(Message(body))
             else:
-                aside = meeting.aside()
-                aside.we_send(Message(body))
+                separate = meeting.separate()
+                separate.we_send(Message(body))
                 with pytest.raises(JavaError, match=lack.java_fails):
-                    aside.java_receives()
+                    separate.java_receives()
 
 
 def we_send_headers(meeting: Meeting, row: Sequence[str], cases: Cases) -> None:
@@ -205,14 +205,14 @@ def test_a_body_of_java_that_cannot_get_across_harms_nothing_else(meeting: Meeti
         if lack is None or arrives(lack):
             continue
         with cases(kind):
-            aside = meeting.aside()
-            aside.java_sends(of_java(kind))
+            separate = meeting.separate()
+            separate.java_sends(of_java(kind))
             if lack.raises is not None:
                 with pytest.raises(lack.raises, match=lack.text):
-                    _ = aside.we_receive().body
+                    _ = separate.we_receive().body
             else:
-                aside.java_sends(JavaMessage("text", "the next"))
-                assert aside.we_receive().body == "the next"
+                separate.java_sends(JavaMessage("text", "the next"))
+                assert separate.we_receive().body == "the next"
 
 
 def java_sends_headers(meeting: Meeting, row: Sequence[str], cases: Cases) -> None:
@@ -248,11 +248,11 @@ def java_sets(meeting: Meeting) -> None:
 
 
 def test_what_one_gave_back_is_redelivered_to_the_other(meeting: Meeting) -> None:
-    we_give_back(meeting)
-    java_gives_back(meeting.aside())
+    we_release(meeting)
+    java_releases(meeting.separate())
 
 
-def we_give_back(meeting: Meeting) -> None:
+def we_release(meeting: Meeting) -> None:
     meeting.we_send(Message("a"))
     session = meeting.connect().session(AckMode.CLIENT)
     assert session.consumer(meeting.queue).receive(timeout=SOON) is not None
@@ -263,7 +263,7 @@ def we_give_back(meeting: Meeting) -> None:
     assert (headers["redelivered"], headers["count"]) == (expected, 2 if expected else 1)
 
 
-def java_gives_back(meeting: Meeting) -> None:
+def java_releases(meeting: Meeting) -> None:
     lack = meeting.side.lack("got", "rolled back")
     meeting.java_sends(JavaMessage("text", "a"))
     if lack is not None and lack.java_fails:

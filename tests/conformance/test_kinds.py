@@ -125,7 +125,7 @@ def test_message_id_stays_the_same_over_redeliveries(stage: Stage) -> None:
     assert [message.message_id for message in stage.left(at_least=1)] == [first]
 
 
-def test_non_persistent_is_told(stage: Stage) -> None:
+def test_non_persistent_is_visible(stage: Stage) -> None:
     stage.send("a", persistent=False)
     _, consumer = stage.consuming(AckMode.AUTO)
     assert not receive(consumer).persistent
@@ -178,7 +178,7 @@ def test_hostile_headers_stay_values(stage: Stage) -> None:
 
 def test_text_with_a_nul_is_refused_where_it_cannot_be_carried(stage: Stage) -> None:
     producer = stage.session(AckMode.AUTO).producer(stage.queue)
-    if stage.pair.can("NUL in a text"):
+    if stage.pair.can("NUL in a text body"):
         producer.send("a\0b")
         assert stage.left_bodies(at_least=1) == ["a\0b"]
         return

@@ -12,7 +12,7 @@ from redelivery.testing.brokers.real import RealBroker
 REASON = r"HornetQ cannot be used over AMQP: .*; use its STOMP, stomp://host:61613"
 
 
-def test_hornetq_over_amqp_is_refused_and_told_from_all_others(hornetq: RealBroker) -> None:
+def test_hornetq_over_amqp_is_refused_and_distinguished_from_all_others(hornetq: RealBroker) -> None:
     with pytest.raises(UnsupportedError, match=REASON):
         redelivery.connect(hornetq.amqp_url)
     with pytest.raises(UnsupportedError, match=REASON):

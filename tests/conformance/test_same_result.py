@@ -61,10 +61,10 @@ def exhausted(stage: Stage) -> list[float]:
     assert deliveries == DELIVERIES
     (letter,) = stage.dead_letters(at_least=1)
     assert described(letter) == {**LETTER, "originalDestination": f"queue://{stage.queue}"}
-    cause_told = str(letter.properties["dlqDeliveryFailureCause"])
-    assert cause_told.startswith("Delivery[4] exceeds redelivery policy limit:")
-    assert "cause:" in cause_told
-    assert "no such account" in cause_told
+    cause_reported = str(letter.properties["dlqDeliveryFailureCause"])
+    assert cause_reported.startswith("Delivery[4] exceeds redelivery policy limit:")
+    assert "cause:" in cause_reported
+    assert "no such account" in cause_reported
     assert (stage.left(), stage.dead_letters()) == ([], [])
     return delays
 

@@ -36,8 +36,8 @@ def test_the_page_says_what_the_table_of_pairs_says() -> None:
     found = {line.split(" | ")[0]: line for line in written.splitlines()}
     for row in features_table(stated).splitlines()[2:]:
         title, *cells = row.removesuffix(" |").split(" | ")
-        told = found.get(title, "").removesuffix(" |").split(" | ")[1:]
-        for kind, here, there in zip(KINDS.values(), cells, told, strict=True):
+        reported = found.get(title, "").removesuffix(" |").split(" | ")[1:]
+        for kind, here, there in zip(KINDS.values(), cells, reported, strict=True):
             lacks_another = here == PASS and there.startswith(UNSUPPORTED) and kind.cannot
             assert here == there or there in {FAILS, NOT_RUN} or lacks_another, (title, kind.name)
     assert notes() in written
@@ -62,7 +62,7 @@ def test_a_page_of_a_run_that_passed_states_what_the_table_of_pairs_states() -> 
     assert NOT_RUN not in page(passing())
 
 
-def test_what_failed_and_what_was_not_run_is_told_from_what_passed() -> None:
+def test_what_failed_and_what_was_not_run_is_distinguished_from_what_passed() -> None:
     refused, volume = "test_refused.py::test_it", "test_volume.py::test_ten_thousand_messages_exactly_once_in_order"
     lines = [Line("vm", f"{volume}[vm]", FAILED, ""), Line("stomp-embedded", f"{volume}[stomp-embedded]", PASSED, "")]
     (row,) = (line for line in page(lines).splitlines() if "/test_volume.py" in line)

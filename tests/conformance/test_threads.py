@@ -107,7 +107,7 @@ def test_two_sessions_of_one_connection_work_side_by_side(stage: Stage) -> None:
 
 
 def test_two_sessions_each_receiving_only_after_the_other(stage: Stage) -> None:
-    """Whoever reads the wire wakes the other when it leaves: neither starves."""
+    """The thread that reads the wire wakes the other when it leaves: neither starves."""
     ping, pong = f"{stage.queue}.ping", f"{stage.queue}.pong"
     connection = stage.connect()
     rounds = 50

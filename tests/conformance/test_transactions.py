@@ -33,7 +33,7 @@ def test_everything_of_one_session_commits_as_one(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(60, marks=beyond_the_window)])
-def test_another_sessions_commit_does_not_take_what_a_rollback_gives_back(stage: Stage, count: int) -> None:
+def test_another_sessions_commit_does_not_take_what_a_rollback_releases(stage: Stage, count: int) -> None:
     """Classic's COMMIT forgets what the other sessions of the connection have acknowledged in their transactions."""
     other = f"{stage.queue}.other"
     stage.send(*numbered(count))

@@ -19,8 +19,8 @@ class Promise:
     """What a pair promises, as its documentation and its broker's say.
 
     ``window``: why an in-doubt end can leave a message's output there and bring the message again; None: it cannot.
-    ``behind``: why what was committed in the last ``seconds`` before a kill can come again; None: it cannot;
-    ``behind_when``: before which kills. ``marked_when``: after which kills all that comes again says so.
+    ``behind``: why what was committed in the last ``seconds`` before a kill can be redelivered; None: it cannot;
+    ``behind_when``: before which kills. ``marked_when``: after which kills all that is redelivered says so.
     ``hides``: why the broker may deliver a message no more until it is started again; None: it always does.
     ``young``: seconds for which a kill of the broker may take a queue that has just been made, with all that it holds.
     """
@@ -73,7 +73,7 @@ class Account:
         """``sent``: what was there to be moved; ``moved``: how often each stands on the target."""
         verdict = Verdict(messages=len(sent), unmarked=len(self.unmarked))
         if self.killed in self.promise.marked_when:
-            verdict.unexplained += [f"{body} came again as if for the first time" for body in self.unmarked]
+            verdict.unexplained += [f"{body} was redelivered as if for the first time" for body in self.unmarked]
         known = set(sent)
         for fates in self.fates.values():
             verdict.fates.update(fates)
@@ -99,7 +99,7 @@ class Account:
             verdict.lost.append(f"{body}; its deliveries: {', '.join(fates) or 'none'}")
             return
         if COMMITTED in fates[:-1]:
-            wrong("came again after its commit")
+            wrong("was redelivered after its commit")
         counts = Counter(fates)
         if outputs > counts[COMMITTED] + counts[RECENT] + counts[IN_DOUBT]:
             wrong(f"stands {outputs} times on the target")

@@ -46,7 +46,7 @@ class Victim:
         self.lines: list[str] = []
         self._said = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
-        self._over = False
+        self._ended = False
         self._reader.start()
 
     def __enter__(self) -> Self:
@@ -61,7 +61,7 @@ class Victim:
         """Until it has said so many lines that begin with ``verb`` since its ``since``-th, has ended, or time is up."""
 
         def heard() -> bool:
-            return self._over or sum(line.partition(" ")[2].startswith(verb) for line in self.lines[since:]) >= lines
+            return self._ended or sum(line.partition(" ")[2].startswith(verb) for line in self.lines[since:]) >= lines
 
         with self._said:
             self._said.wait_for(heard, timeout)
@@ -100,7 +100,7 @@ class Victim:
                 self.lines.append(line.strip())
                 self._said.notify_all()
         with self._said:
-            self._over = True
+            self._ended = True
             self._said.notify_all()
 
 

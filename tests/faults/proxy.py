@@ -79,11 +79,11 @@ class Proxy:
             while data := source.recv(1 << 16):
                 held += data
                 with self._lock:
-                    ready, held, over = self._split(held, way)
+                    ready, held, ended = self._split(held, way)
                     sink.sendall(ready)
-                    if over:
+                    if ended:
                         self._cut = None
-                if over:
+                if ended:
                     self._hang_up()
                     self.happened.set()
                     return

@@ -66,7 +66,7 @@ def test_what_was_committed_before_stays_and_nothing_else(stage: Stage, killable
     producer = session.producer(target)
     committed: list[str] = []
     doubtful: list[str] = []
-    told: list[list[str]] = []
+    reported: list[list[str]] = []
     timer = threading.Timer(0.05, killable.kill)
     timer.start()
     try:
@@ -81,11 +81,11 @@ def test_what_was_committed_before_stays_and_nothing_else(stage: Stage, killable
     except (ConnectionLostError, TransactionRolledBackError):
         doubtful = []
     except InDoubtError as error:
-        told = [bodies(error.received), bodies(error.sent)]
+        reported = [bodies(error.received), bodies(error.sent)]
     timer.join()
     killable.kill()
     killable.restart()
-    assert told in ([], [doubtful, doubtful])
+    assert reported in ([], [doubtful, doubtful])
     moved = stage.left_bodies(target, at_least=len(committed))
     left = stage.left_bodies(at_least=40 - len(moved))
     assert sorted(moved + left) == numbered(40)
@@ -93,18 +93,18 @@ def test_what_was_committed_before_stays_and_nothing_else(stage: Stage, killable
 
 
 def test_listener_stops_and_the_exception_listener_hears_it_once(stage: Stage, killable: RealBroker) -> None:
-    told = threading.Event()
+    reported = threading.Event()
     heard: list[JMSError] = []
 
     def hear(error: JMSError) -> None:
         heard.append(error)
-        told.set()
+        reported.set()
 
     connection = stage.connect(exception_listener=hear)
     seen: list[str] = []
     connection.session().consumer(stage.queue).listen(lambda message: seen.append(message.body))
     killable.kill()
-    assert told.wait(SOON)
+    assert reported.wait(SOON)
     connection.close()
     assert [type(error) for error in heard] == [ConnectionLostError]
     assert seen == []

@@ -1,8 +1,8 @@
 """The windows of each pair: the connection is cut at the very frame, another program goes on; never a loss.
 
 A pair whose broker has transactions is atomic in each of them. Where ACKs follow the COMMIT, or dead letters are
-copies without a transaction, the message comes again: an output or a dead letter may be there twice, unless the broker
-knows the copy again.
+copies without a transaction, the message is redelivered: an output or a dead letter may be there twice, unless the
+broker knows the copy again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Bench:
         assert self.proxy.happened.wait(SOON)
 
     def give_up_again(self, mode: AckMode, within: float = SOON) -> bool:
-        """Another program: whether the message came again; it is given up there."""
+        """Another program: whether the message was redelivered; it is given up there."""
         if self._give_up(mode, within):
             return True
         if not self._hides:
@@ -120,15 +120,15 @@ class Bench:
         return again
 
     def on_source(self, at_least: int = 0) -> list[str]:
-        return self._look(self.stage.queue, at_least)
+        return self._read_queues(self.stage.queue, at_least)
 
     def on_target(self, at_least: int = 0) -> list[str]:
-        return self._look(self.target, at_least)
+        return self._read_queues(self.target, at_least)
 
     def dead_letters(self, at_least: int) -> int:
         return len(self.stage.dead_letters(DEAD_LETTERS, at_least))
 
-    def _look(self, queue: str, at_least: int) -> list[str]:
+    def _read_queues(self, queue: str, at_least: int) -> list[str]:
         found = self.stage.left(queue, at_least)
         if len(found) < at_least and self._hides:
             self._start_again()
@@ -175,7 +175,7 @@ def test_a_commit_that_never_arrives_changes_nothing(bench: Bench, record: Recor
         session.commit()
     assert bench.on_source(1) == ["in"]
     assert bench.on_target() == []
-    record("before the commit", "nothing sent, the message comes again")
+    record("before the commit", "nothing sent, the message is redelivered")
 
 
 @pairs(ATOMIC)
@@ -201,7 +201,7 @@ def test_between_commit_and_acks_the_message_comes_again(bench: Bench, record: R
     assert bench.on_target(1) == ["out"]
     assert bench.on_source(1) == ["in"]
     cut = "before the answer to the commit" if where == "answer" else "between the commit's answer and the ACK"
-    record(cut, "`InDoubtError`; sent, and the message comes again: a second output, no loss")
+    record(cut, "`InDoubtError`; sent, and the message is redelivered: a second output, no loss")
 
 
 @pairs(WITHOUT)
@@ -215,7 +215,7 @@ def test_between_a_confirmed_send_and_the_acknowledgement_the_message_comes_agai
     assert bench.proxy.happened.wait(SOON)
     assert bench.on_target(1) == ["out"]
     assert bench.on_source(1) == ["in"]
-    record("between a confirmed send and the acknowledgement", "the message comes again: a second output, no loss")
+    record("between a confirmed send and the acknowledgement", "the message is redelivered: a second output, no loss")
 
 
 def _mode(kind: Kind) -> AckMode:
@@ -228,7 +228,7 @@ def test_a_copy_that_never_arrives_is_no_dead_letter(bench: Bench, kind: Kind, r
     assert bench.give_up_again(_mode(kind))
     assert bench.dead_letters(1) == 1
     assert bench.on_source() == []
-    record("before the copy for the dead-letter queue", "the message comes again; one dead letter in the end")
+    record("before the copy for the dead-letter queue", "the message is redelivered; one dead letter in the end")
 
 
 @pairs([kind for kind in COPIES if kind not in ATOMIC])
@@ -243,7 +243,7 @@ def test_between_the_copy_and_its_ack_there_may_be_two_dead_letters(
     assert bench.on_source() == []
     cut = "before the copy's confirmation" if where == "answer" else "between the copy's confirmation and the ACK"
     again = "the broker knows the second copy again: one dead letter" if expected == 1 else "two dead letters, no loss"
-    record(cut, f"the message comes again; {again}")
+    record(cut, f"the message is redelivered; {again}")
 
 
 @pairs([kind for kind in COPIES if kind in ATOMIC])

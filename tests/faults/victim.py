@@ -2,7 +2,7 @@
 
 ``python victim.py URL SOURCE TARGET MODE SEED``. In a transacted session it sends while it receives, and commits a
 batch, or rolls it back. Without transactions it receives a batch, sends what belongs to it, each send confirmed, and
-acknowledges after that, or has the batch come again before it has sent anything. Batches change their size. When the
+acknowledges after that, or has the batch redelivered before it has sent anything. Batches change their size. When the
 connection is lost it connects anew.
 
 It ends when nothing comes any more and its standard input is at its end. On its standard output it says what it does,

@@ -1,4 +1,4 @@
-"""What a dead letter says of itself, whoever made it: properties and headers as they were seen on real brokers."""
+"""What a dead letter says of itself, whichever client made it: as seen on real brokers."""
 
 from __future__ import annotations
 

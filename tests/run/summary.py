@@ -23,8 +23,8 @@ def skipped(reports: Iterable[object]) -> list[str]:
 
 
 def _reason(report: object) -> str:
-    told = getattr(report, "longrepr", None)
-    text = told[2] if isinstance(told, tuple) else str(told)
+    reported = getattr(report, "longrepr", None)
+    text = reported[2] if isinstance(reported, tuple) else str(reported)
     return text.removeprefix("Skipped: ").replace("\n", " ")
 
 

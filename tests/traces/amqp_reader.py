@@ -26,7 +26,7 @@ def drain(url: str, names: Sequence[str], prefix: str) -> list[list[dict[str, An
 
 
 def empty(url: str, name: str) -> None:
-    """Take away all that is there; our own client would give back what has expired.
+    """Take away all that is there; our own client would release what has expired.
 
     For a queue of which several take at once: `drain` waits for a message of its own, which another may have taken.
     """

@@ -150,7 +150,7 @@ ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "counts",
-        "its count charges what nobody saw, and so is a flag, which counts as 2, but for what this process gave back",
+        "its count charges what nobody saw, and so is a flag, which counts as 2, but for what this process released",
         ("amqp-activemq",),
         "kill-no-predispatch kill-client qpid-max-1-prefetched-unseen",
     ),

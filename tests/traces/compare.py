@@ -180,9 +180,9 @@ def _left(message: Mapping[str, Any], sight: Sight) -> dict[str, object]:
     if not sight.causes and "redelivery policy limit" in message.get(CAUSE, ""):
         hidden.add(CAUSE)
     seen = {name: _value(name, value) for name, value in message.items() if name not in hidden}
-    told = re.match(r"Delivery\[(\d+)\]", str(seen.get(CAUSE)))
-    if OURS in message and told and str(message[OURS]) != told[1]:
-        seen[OURS] = f"{message[OURS]}, but the cause says {told[1]}"
+    reported = re.match(r"Delivery\[(\d+)\]", str(seen.get(CAUSE)))
+    if OURS in message and reported and str(message[OURS]) != reported[1]:
+        seen[OURS] = f"{message[OURS]}, but the cause says {reported[1]}"
     return seen
 
 

@@ -1,4 +1,4 @@
-"""Events as one line of text each, to write them in tables and to read them in reports.
+"""Events, a line each, to write them in tables and to read them in reports.
 
 4 receive m1 #1 @0            step 4 received m1, its first delivery, at once
 8 receive m1 #2 @100          its second (JMSRedelivered set), after 100 ms

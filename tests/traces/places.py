@@ -43,7 +43,7 @@ class Place(ABC):
         return ",".join(f"{self.ref}.{each}" for each in name.split(","))
 
     def logical(self, text: str) -> str:
-        """A text with the physical names in it replaced by the logical ones."""
+        """A str with the physical names in it replaced by the logical ones."""
         return text.replace(f"{self.ref}.", "")
 
     def selector(self, text: str) -> str | None:

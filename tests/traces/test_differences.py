@@ -64,14 +64,14 @@ def test_what_scenarios_are_left_out_for_does_not_exist_yet() -> None:
     assert not hasattr(Session, "durable_consumer")
 
 
-def test_an_outcome_may_have_several_reasons_and_each_is_told() -> None:
+def test_an_outcome_may_have_several_reasons_and_each_is_reported() -> None:
     scenario, target = scenarios()["individual-listener-throw"], "stomp-artemis"
     reasons = [(each.why, each.instead) for each in differences(scenario, target)]
     assert [why for why, _ in reasons] == ["rule", "counts"]
     written = files(stated_cells())
     rows = list(csv.DictReader(io.StringIO(written[FOLDER / "traces.csv"])))
-    told = [row for row in rows if (row["scenario"], row["target"]) == (scenario.id, target)]
-    assert [(row["reason"], row["what happens instead"]) for row in told] == reasons
+    reported = [row for row in rows if (row["scenario"], row["target"]) == (scenario.id, target)]
+    assert [(row["reason"], row["what happens instead"]) for row in reported] == reasons
     page = written[FOLDER / "traces" / "artemis.md"]
     assert page.count(f"`{scenario.id}`") == 2
 

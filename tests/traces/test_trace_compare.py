@@ -156,7 +156,7 @@ def test_a_cause_differs_by_its_number_and_is_ignored_only_where_it_cannot_be_se
     assert compare(POISONED, with_end(replayed(POISONED), "ActiveMQ.DLQ", [silent]), Sight(causes=False)) == []
 
 
-def test_an_expiry_is_told_apart_from_poison_even_where_causes_of_poison_cannot_be_seen() -> None:
+def test_an_expiry_is_distinguished_from_poison_even_where_causes_of_poison_cannot_be_seen() -> None:
     trace = scenarios()["expired-on-queue"].traces[0]
     silent = [{name: value for name, value in trace.end["ActiveMQ.DLQ"][0].items() if name != CAUSE}]
 
@@ -187,7 +187,7 @@ def test_an_exception_listener_that_heard_too_much_differs() -> None:
     assert [each.kind for each in compare(POISONED, replace(replayed(POISONED), heard=1), Sight())] == ["heard"]
 
 
-def test_any_variant_is_right_and_the_closest_is_told_otherwise() -> None:
+def test_any_variant_is_right_and_the_closest_is_shown_otherwise() -> None:
     variants = scenarios()["policy-put-prefixes"].traces
     bounded = [replace(each, events=tuple({**e, "ms": e.get("ms_max", 0)} for e in each.events)) for each in variants]
 

@@ -128,7 +128,7 @@ def decode(raw: bytes) -> tuple[Any, int]:
 
 
 def _own(value: Any) -> Any:
-    """The same without views of proton's memory, which is given back."""
+    """The same without views of proton's memory, which is released."""
     if isinstance(value, memoryview):
         return bytes(value)
     if isinstance(value, Described):

@@ -144,9 +144,9 @@ class PeerEnd:
         self.sasl(*mechanisms)
         self.header()
         frame = self.take("open")
-        told = {symbol("product"): product, symbol("version"): version} if product else {}
+        reported = {symbol("product"): product, symbol("version"): version} if product else {}
         fields.setdefault("offered_capabilities", [symbol(each) for each in offered] or None)
-        self.send("open", container_id="peer", properties=told, **fields)
+        self.send("open", container_id="peer", properties=reported, **fields)
         return frame
 
     # sessions and links
@@ -166,12 +166,12 @@ class PeerEnd:
     def attached(self, credit: int = 1000) -> Frame:
         """Take an attach and agree; a sender gets credit."""
         frame = self.take("attach")
-        self.agree(frame)
+        self.confirm(frame)
         if not frame["role"]:
             self.give(frame, credit)
         return frame
 
-    def agree(self, frame: Frame, **changed: Any) -> None:
+    def confirm(self, frame: Frame, **changed: Any) -> None:
         mirrored = ("name", "handle", "snd_settle_mode", "rcv_settle_mode", "source", "target")
         fields = {each: frame[each] for each in mirrored}
         if frame["role"]:
@@ -207,12 +207,12 @@ class PeerEnd:
 
     def refuse(self, frame: Frame, condition: str, description: str = "") -> None:
         """Refuse an attach as the standard says: without a terminus, then detached."""
-        self.agree(frame, **{"source" if frame["role"] else "target": None})
+        self.confirm(frame, **{"source" if frame["role"] else "target": None})
         self.detach(frame, condition, description)
 
     def detach(self, link: Frame, condition: str | None = None, description: str = "", closed: bool = True) -> None:
-        told = None if condition is None else error(condition, description)
-        self.send("detach", link.channel, handle=link["handle"], closed=closed, error=told)
+        reported = None if condition is None else error(condition, description)
+        self.send("detach", link.channel, handle=link["handle"], closed=closed, error=reported)
 
     def end_session(self, channel: int, condition: str, description: str = "") -> None:
         self.send("end", channel, error=error(condition, description))

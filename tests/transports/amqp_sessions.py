@@ -20,7 +20,7 @@ from redelivery.transports.wire.clock import monotonic
 
 
 class Session(scripted.Session):
-    """A session's side of the seam, without a ledger; what it was told of ended links is kept."""
+    """A session's side of the seam, without a ledger; what it was notified of ended links is kept."""
 
     def __init__(self, client: Client, mode: AckMode) -> None:
         self.ended: deque[tuple[Link, JMSError]] = deque()

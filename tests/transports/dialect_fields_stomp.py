@@ -86,7 +86,7 @@ def _artemis_family(name: str) -> dict[str, Fact]:
         "ack_key": _family(b"\nack:", "test_a_producers_own_ack_and_flag_mean_nothing", name),
         "receipt_in_transaction": _settled(False, "test_a_send_in_a_transaction_is_answered_before_the_commit", name),
         "releases_as_new": _settled(
-            False, "test_what_a_session_has_shown_and_given_back_is_flagged_when_it_comes_again", name
+            False, "test_what_a_session_has_shown_and_released_is_flagged_when_it_is_redelivered", name
         ),
         # and for as long as its 65 s take: test_stomp_artemis_family.py::test_a_silent_client_is_not_thrown_out
         "silence_limit": _settled(
@@ -155,12 +155,12 @@ STOMP: Final[Facts] = {
     },
     "hornetq": {
         **_artemis_family("hornetq"),
-        "prefetch_unit": _own(1, "test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_told", "hornetq"),
+        "prefetch_unit": _own(1, "test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_notified", "hornetq"),
         "max_body": _own(0, "test_a_body_that_it_would_confirm_and_lose_is_refused", "hornetq"),
-        "tells_persistent": _own(True, "test_what_is_not_persistent_is_told_by_a_property_of_ours", "hornetq"),
+        "tells_persistent": _own(True, "test_what_is_not_persistent_is_marked_by_a_property_of_ours", "hornetq"),
         "delay_is_time": _family(False, "test_a_delayed_message_comes_later", "hornetq"),
-        "fixed_window": _own(0, "test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_told", "hornetq"),
-        "default_prefetch": _settled(100, "test_lazy_acknowledgements_leave_before_the_window_is_full", ""),
+        "fixed_window": _own(0, "test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_notified", "hornetq"),
+        "default_prefetch": _settled(100, "test_batched_acknowledgements_leave_before_the_window_is_full", ""),
         "selector_names": _own((), "test_a_selector_compares_texts_and_knows_jms_names", "hornetq"),
         "error_names_receipt": _settled(False, "test_an_error_that_answers_nobody_fails_no_call", "hornetq"),
     },
@@ -194,7 +194,7 @@ STOMP: Final[Facts] = {
         "prefetch_header": _own("x-window", "test_a_small_window_is_kept_and_does_not_stall", "rabbitmq"),
         "needs_extra_subscription": _parks("rabbitmq"),
         "unsubscribe_keeps": _own(
-            None, "test_a_closed_consumer_gives_back_what_it_has_though_unsubscribe_keeps_it", "rabbitmq"
+            None, "test_a_closed_consumer_releases_what_it_has_though_unsubscribe_keeps_it", "rabbitmq"
         ),
         "nack_is_poison": _own(
             False, "test_poison_is_a_nack_that_does_not_requeue_where_the_broker_is_set_up_for_it", "rabbitmq"

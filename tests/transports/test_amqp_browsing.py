@@ -43,7 +43,7 @@ class Shelf:
             while True:
                 frame = end.take("attach", "flow", "detach", "end", "close", "begin")
                 if frame.name == "attach":
-                    end.agree(frame)
+                    end.confirm(frame)
                     self._links[frame["handle"]] = (frame, [0])
                 elif frame.name == "flow" and frame["drain"]:
                     self._answer(end, frame)

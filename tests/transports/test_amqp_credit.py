@@ -33,7 +33,7 @@ class Feeder:
         self.number = number
         self.product = product
         self.sent = 0
-        self.most = 0  # that was sent and not handed out
+        self.most = 0  # that was sent and not dispatched
         self.dispatched = 0
 
     def __call__(self, end: PeerEnd) -> None:
@@ -76,7 +76,7 @@ def test_five_thousand_messages_are_held_in_one_batch() -> None:
             session.channel.dispatched(session.receive())
 
 
-def test_what_is_not_handed_out_gets_no_more_than_the_window() -> None:
+def test_what_is_not_dispatched_gets_no_more_than_the_window() -> None:
     with ScriptedPeer(with_messages(10, done)) as peer, Client(peer.port) as client:
         session = client.session()
         session.attach(prefetch=10)
@@ -107,7 +107,7 @@ def test_an_acknowledgement_makes_room_as_handing_out_does() -> None:
 
 
 @pytest.mark.parametrize("copy", [False, True])
-def test_a_dead_letter_that_was_never_handed_out_makes_room_too(copy: bool) -> None:
+def test_a_dead_letter_that_was_never_dispatched_makes_room_too(copy: bool) -> None:
     """Otherwise a window's worth of poison would starve the consumer."""
     number = 20
 
@@ -135,7 +135,7 @@ class Poisoned(Feeder):
             if frame.name == "flow":
                 limit = max(limit, granted(frame))
             elif frame.name == "attach":
-                end.agree(frame)
+                end.confirm(frame)
                 end.give(frame, 1000)
             elif frame.name == "transfer":
                 self.answer(end, frame)
@@ -212,7 +212,7 @@ def test_asking_again_and_again_does_not_widen_the_window() -> None:
     with ScriptedPeer(with_messages(3, done, ARTEMIS)) as peer, Client(peer.port) as client:
         session = client.session()
         link = session.attach(prefetch=3)
-        session.receive_many(3)  # they came; none is handed out
+        session.receive_many(3)  # they came; none is dispatched
         for _ in range(5):
             session.do(session.channel.fetch(link))
         session.receive(0.1)

@@ -22,7 +22,7 @@ ARTEMIS = "apache-activemq-artemis"
 
 
 @pytest.mark.parametrize("product", [ARTEMIS, "Apache Qpid Broker-J Core", "RabbitMQ", "some other"])
-def test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been(product: str) -> None:
+def test_a_detach_releases_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been(product: str) -> None:
     given: list[str] = []
 
     def then(end: PeerEnd) -> None:
@@ -83,12 +83,12 @@ def test_rabbitmqs_session_is_ended_when_the_broker_has_written_all_of_it() -> N
 
 @pytest.mark.parametrize("product", [ARTEMIS, "RabbitMQ", "ActiveMQ"])
 def test_a_detach_that_is_not_answered_is_bounded(product: str) -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: PeerEnd) -> None:
         end.log_in(product)
         end.attached()
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
         end.goodbye()
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
@@ -97,7 +97,7 @@ def test_a_detach_that_is_not_answered_is_bounded(product: str) -> None:
         with pytest.raises(RequestTimeoutError):
             session.do(session.channel.detach(link), timeout=0.2)
         session.do(session.channel.detach(link))
-        over.set()
+        ended.set()
 
 
 def test_a_connection_that_goes_while_a_detach_is_awaited_is_lost() -> None:
@@ -114,7 +114,7 @@ def test_a_connection_that_goes_while_a_detach_is_awaited_is_lost() -> None:
         assert client.errors == []
 
 
-def test_what_is_given_back_cannot_come_to_the_same_link_again() -> None:
+def test_what_is_released_cannot_come_to_the_same_link_again() -> None:
     """Neither before the detach, by what the session releases, nor with it: the credit is taken back first."""
     names: list[str] = []
 
@@ -149,16 +149,16 @@ def test_an_end_that_the_broker_does_not_answer_is_waited_for_briefly_where_it_l
                 end.agree_to_end(frame)
             elif frame.name == "flow" and frame["drain"]:
                 end.drained(end.taken[-2], 100)
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
-    over = threading.Event()
+    ended = threading.Event()
     with ScriptedPeer(with_messages(0, then, product)) as peer, Client(peer.port) as client:
         session = client.session(AckMode.CLIENT)
         link = session.attach()
         began = monotonic()
         session.do(session.channel.close() if way == "session" else session.channel.detach(link), timeout=2.5)
         took = monotonic() - began
-        over.set()
+        ended.set()
         if product == "RabbitMQ":
             assert 0.9 < took < 2
             assert client.errors == []

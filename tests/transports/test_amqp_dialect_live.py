@@ -78,7 +78,7 @@ def test_rabbitmq_rejects_poison_where_it_is_set_up_for_it(rabbitmq: RealBroker)
     assert errors == []
 
 
-def test_rabbitmq_is_never_told_modified() -> None:
+def test_rabbitmq_is_never_sent_modified() -> None:
     """It would end the session."""
     outcomes: list[str] = []
     ended = threading.Event()

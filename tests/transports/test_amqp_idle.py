@@ -66,12 +66,12 @@ def test_an_application_that_is_busy_keeps_its_connection() -> None:
 
 
 def test_a_peer_that_is_silent_is_lost() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: PeerEnd) -> None:
         frame = end.log_in()
         assert frame["idle_time_out"] == 150  # half of what is waited for
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(script) as peer:
         client = Client(peer.port, heartbeat=0.15)
@@ -79,7 +79,7 @@ def test_a_peer_that_is_silent_is_lost() -> None:
         assert client.lost_event.wait(TIMEOUT)
         assert time.monotonic() - began > 0.25
         assert re.search(r"was silent for 0\.\d+ s; the idle time-out is 0\.3 s", str(client.lost[0]))
-        over.set()
+        ended.set()
 
 
 @pytest.mark.parametrize("request_of", ["send", "attach", "drain"])
@@ -91,7 +91,7 @@ def test_a_peer_that_is_silent_while_it_works_on_a_request_is_not_lost(request_o
         if request_of == "attach":
             frame = end.take("attach")
             time.sleep(1.2)
-            end.agree(frame)
+            end.confirm(frame)
         elif request_of == "send":
             end.attached()
             frame = end.take("transfer")
@@ -117,13 +117,13 @@ def test_a_peer_that_is_silent_while_it_works_on_a_request_is_not_lost(request_o
 
 
 def test_a_peer_that_is_dead_is_lost_though_an_answer_is_awaited() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: PeerEnd) -> None:
         end.log_in()
         end.attached()
         end.take("transfer")
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(script) as peer:
         client = Client(peer.port, heartbeat=0.15, request_timeout=0.5)
@@ -133,23 +133,23 @@ def test_a_peer_that_is_dead_is_lost_though_an_answer_is_awaited() -> None:
         assert client.lost_event.wait(TIMEOUT)
         assert 0.7 < time.monotonic() - began < 2.5  # the idle time-out of 0.3 s, and the time of a request
         assert isinstance(answer.error, ConnectionLostError)
-        over.set()
+        ended.set()
 
 
 def test_a_peer_that_is_silent_after_its_answer_has_the_idle_time_out_again() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: PeerEnd) -> None:
         end.log_in()
         end.attached()
         end.settle(end.take("transfer"))
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(script) as peer:
         client = Client(peer.port, heartbeat=0.15, request_timeout=30)
         assert client.session().send(text()) is None
         assert client.lost_event.wait(1.5)
-        over.set()
+        ended.set()
 
 
 def test_messages_that_nobody_takes_are_signs_of_life() -> None:

@@ -48,7 +48,7 @@ def test_an_attach_says_what_is_wanted_and_credit_follows_the_agreement() -> Non
         first = end.take("attach")
         end.nothing()
         assert end.flows == []  # no credit for what is not agreed upon
-        end.agree(first)
+        end.confirm(first)
         end.take("flow")
         for _ in range(3):
             end.attached()
@@ -129,7 +129,7 @@ def test_a_refusal_without_a_reason_says_so() -> None:
     def script(end: PeerEnd) -> None:
         end.log_in(ARTEMIS)
         frame = end.take("attach")
-        end.agree(frame, source=None)
+        end.confirm(frame, source=None)
         end.detach(frame)
         end.goodbye()
 
@@ -141,11 +141,11 @@ def test_a_refusal_without_a_reason_says_so() -> None:
         client.session().attach()
 
 
-def test_a_consumer_that_is_agreed_to_and_ended_at_once_is_told() -> None:
+def test_a_consumer_that_is_agreed_to_and_ended_at_once_is_reported() -> None:
     def script(end: PeerEnd) -> None:
         end.log_in(ARTEMIS)
         frame = end.take("attach")
-        end.agree(frame)
+        end.confirm(frame)
         end.detach(frame, "amqp:unauthorized-access", "ann may not read")
         end.take("detach")
         end.goodbye()
@@ -182,7 +182,7 @@ def test_where_a_refusal_ends_the_whole_session_the_others_live_on(product: str)
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_consumer_that_the_broker_ends_is_told_and_the_others_live_on(closed: bool) -> None:
+def test_a_consumer_that_the_broker_ends_is_reported_and_the_others_live_on(closed: bool) -> None:
     def script(end: PeerEnd) -> None:
         end.log_in(ARTEMIS)
         first, second = end.attached(), end.attached()
@@ -260,7 +260,7 @@ def test_an_attach_without_an_answer_is_given_up_and_closed(answer: str) -> None
         frame = end.take("attach")
         end.take("detach")
         if answer == "agreement":
-            end.agree(frame)
+            end.confirm(frame)
             end.message(frame, 1)  # sent before it knew
         elif answer == "refusal":
             end.refuse(frame, "amqp:not-found", "no")
@@ -268,7 +268,7 @@ def test_an_attach_without_an_answer_is_given_up_and_closed(answer: str) -> None
         if answer == "agreement":
             outcomes.append(end.take("disposition").outcome)
             end.detach(frame)
-        end.agree(again)
+        end.confirm(again)
         end.message(again, 2)
         end.goodbye()
 

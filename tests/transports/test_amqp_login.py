@@ -38,11 +38,15 @@ def greet(end: PeerEnd) -> None:
 
 def test_the_peer_is_named_and_the_login_sent() -> None:
     with ScriptedPeer(greet) as peer, Client(peer.port, client_id="c1", **LOGIN) as client:
-        told = client.transport.peer
+        reported = client.transport.peer
         init, frame = peer.peers[0].taken
-        assert (told.provider_name, told.provider_version, told.protocol) == ("ActiveMQ", "5.18.3", "AMQP 1.0")
-        assert told.dialect == "activemq"
-        assert told.capabilities.native_poison
+        assert (reported.provider_name, reported.provider_version, reported.protocol) == (
+            "ActiveMQ",
+            "5.18.3",
+            "AMQP 1.0",
+        )
+        assert reported.dialect == "activemq"
+        assert reported.capabilities.native_poison
         assert (init["mechanism"], init["response"]) == ("PLAIN", b"\0ann\0s3cr3tpw")
         assert (frame["container_id"], frame["hostname"]) == ("c1", "127.0.0.1")
         assert frame["max_frame_size"] == 1 << 20

@@ -53,7 +53,7 @@ def test_the_header_counts_failed_deliveries(count: int, expected: int) -> None:
         ("d0 0000000a 00000004 41 40 40 42 5203", activemq.AMQP, 1),  # of a wrong length
         ("a1 00", activemq.AMQP, 1),  # no list
         (listed("40 40 40 40 54ff"), activemq.AMQP, 1),
-        (listed("40 40 40 40 41"), activemq.AMQP, 1),  # a count that is no number
+        (listed("40 40 40 40 41"), activemq.AMQP, 1),  # a count that is not a number
     ],
 )
 def test_redelivered_by_first_acquirer(header: str | bytes, dialect: AmqpDialect, count: int) -> None:

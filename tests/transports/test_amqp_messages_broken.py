@@ -100,9 +100,9 @@ def look_at_all(raw: bytes) -> None:
     one = delivery(raw)
     assert one.wire_count() >= 1
     assert one.expires_at() >= 0
-    for look in (one.body, one.properties, *(lambda name=name: one.header(name) for name in HEADERS)):
+    for read_all in (one.body, one.properties, *(lambda name=name: one.header(name) for name in HEADERS)):
         with suppress(MessageFormatError):
-            look()
+            read_all()
 
 
 @pytest.mark.parametrize("raw", [FULL, TEXT, DATA, STREAM])

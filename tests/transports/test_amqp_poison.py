@@ -37,12 +37,12 @@ def reason(frame: Frame) -> tuple[str, str]:
     ],
 )
 def test_a_rejection_has_its_cause_as_far_as_it_fits_into_a_frame(
-    cause: str, told: str, frame_size: int | None
+    cause: str, reported: str, frame_size: int | None
 ) -> None:
     def then(end: PeerEnd) -> None:
         frame = end.take("disposition")
         assert (frame["first"], frame["settled"], frame.outcome) == (0, True, "rejected")
-        assert reason(frame) == ("redelivery:poison", told)
+        assert reason(frame) == ("redelivery:poison", reported)
         assert end.take("disposition").outcome == "accepted"
 
     script = with_messages(2, then, max_frame_size=frame_size)
@@ -64,7 +64,7 @@ def test_a_copy_and_the_acknowledgement_are_one() -> None:
         while len(seen) < 5:
             frame = end.take("attach", "transfer", "disposition")
             if frame.name == "attach":
-                end.agree(frame)
+                end.confirm(frame)
                 end.give(frame, 100)
             elif frame.name == "disposition":
                 seen.append(f"{frame.outcome} {bool(frame['settled'])}")
@@ -95,7 +95,7 @@ def dead_letter_link(end: PeerEnd, transaction: bytes = b"t") -> Frame:
     while copy is None:
         frame = end.take("attach", "transfer")
         if frame.name == "attach":
-            end.agree(frame)
+            end.confirm(frame)
             end.give(frame, 100)
         elif frame["state"] is not None:
             copy = frame
@@ -123,7 +123,7 @@ def test_a_refused_copy_leaves_the_delivery_ours() -> None:
 
 @pytest.mark.parametrize("afterwards", ["accepted", "released", "modified failed", "rejected"])
 def test_a_refused_discharge_leaves_the_delivery_ours(afterwards: str) -> None:
-    """What is told of it next must not name the transaction, which is unknown to the broker by now."""
+    """What is notified of it next must not name the transaction, which is unknown to the broker by now."""
     outcomes: list[str] = []
 
     def then(end: PeerEnd) -> None:
@@ -158,14 +158,14 @@ def test_a_refused_discharge_leaves_the_delivery_ours(afterwards: str) -> None:
 
 @pytest.mark.parametrize("way", ["silence", "hang up"])
 def test_a_dead_letter_whose_answer_does_not_come_is_in_doubt(way: str) -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def then(end: PeerEnd) -> None:
         end.settle(dead_letter_link(end), transactional(b"t"))
         end.take("disposition"), end.take("transfer")
         if way == "hang up":
             raise ConnectionError
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(with_messages(1, then, QPID)) as peer, Client(peer.port) as client:
         session = client.session()
@@ -175,7 +175,7 @@ def test_a_dead_letter_whose_answer_does_not_come_is_in_doubt(way: str) -> None:
                 session.channel.poison(session.receive(), "why", text("copy", "DLQ")),
                 timeout=0.3 if way == "silence" else TIMEOUT,
             )
-        over.set()
+        ended.set()
 
 
 def test_a_dead_letter_keeps_out_of_the_session_s_own_transaction() -> None:

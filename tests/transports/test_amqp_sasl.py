@@ -67,7 +67,7 @@ def test_one_mechanism_needs_no_array() -> None:
         (("GSSAPI", "X" * 5000), LOGIN, "GSSAPI"),
     ],
 )
-def test_nothing_in_common_is_told_with_both_lists(
+def test_nothing_in_common_is_reported_with_both_lists(
     offered: tuple[str, ...], options: dict[str, Any], named: str
 ) -> None:
     def script(end: PeerEnd) -> None:

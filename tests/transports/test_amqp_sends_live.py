@@ -56,7 +56,7 @@ def test_many_destinations_share_the_relay_where_there_is_one(relay: bool) -> No
         for _ in range(number):
             frame = end.take("attach", "transfer")
             if frame.name == "attach":
-                end.agree(frame)
+                end.confirm(frame)
                 end.give(frame, 100)
                 addresses.append(frame.address)
                 frame = end.take("transfer")

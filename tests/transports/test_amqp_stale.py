@@ -179,7 +179,7 @@ def endless(end: PeerEnd) -> None:
         while True:
             frame = end.take()
             if frame.name == "attach":
-                end.agree(frame)
+                end.confirm(frame)
                 if not frame["role"]:
                     end.give(frame, 1 << 20)
                 else:
@@ -302,7 +302,7 @@ def serve_links(end: PeerEnd) -> None:
     while True:
         frame = end.take()
         if frame.name == "attach":
-            end.agree(frame)
+            end.confirm(frame)
             end.give(frame, 10) if not frame["role"] else None
         elif frame.name == "transfer":
             end.settle(frame)

@@ -27,7 +27,7 @@ def serve(end: PeerEnd) -> None:
         while True:
             frame = end.take()
             if frame.name == "attach":
-                end.agree(frame)
+                end.confirm(frame)
                 if not frame["role"]:
                     end.give(frame, 1 << 30)
             elif frame.name == "transfer":

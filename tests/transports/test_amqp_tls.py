@@ -131,15 +131,15 @@ def test_tls_to_a_plain_port_says_so() -> None:
 
 
 def test_tls_to_a_silent_port_costs_the_connect_timeout() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(_: PeerEnd) -> None:
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(script) as peer:
         with pytest.raises(ConnectError, match=r"within connect_timeout=0\.3 s|timed out"):
             Client(peer.port, scheme="amqps", connect_timeout=0.3)
-        over.set()
+        ended.set()
 
 
 def test_tls_carries_messages_both_ways_at_the_same_time(
@@ -157,7 +157,7 @@ def test_tls_carries_messages_both_ways_at_the_same_time(
         while settled < number or sent < number:
             frame = end.take("attach", "transfer", "disposition")
             if frame.name == "attach":
-                end.agree(frame)
+                end.confirm(frame)
                 end.give(frame, 10_000)
             elif frame.name == "transfer":
                 end.settle(frame)

@@ -20,7 +20,7 @@ from redelivery.model.modes import AckMode
 
 @pytest.mark.parametrize("way", ["silence", "hang up", "close", "end"])
 def test_a_commit_whose_answer_does_not_come_is_in_doubt(way: str) -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def then(end: PeerEnd) -> None:
         link = end.coordinated(b"t1")
@@ -30,7 +30,7 @@ def test_a_commit_whose_answer_does_not_come_is_in_doubt(way: str) -> None:
         elif way == "end":
             end.end_session(link.channel, "amqp:internal-error", "oops")
         elif way == "silence":
-            over.wait(TIMEOUT)
+            ended.wait(TIMEOUT)
         else:
             raise ConnectionError
 
@@ -38,7 +38,7 @@ def test_a_commit_whose_answer_does_not_come_is_in_doubt(way: str) -> None:
         session, deliveries = transacted(client, 1)
         with pytest.raises(InDoubtError) as caught:
             session.do(session.channel.commit(deliveries), timeout=0.3 if way == "silence" else TIMEOUT)
-        over.set()
+        ended.set()
         assert caught.value.transaction_id == b"t1".hex()
         causes = {"silence": RequestTimeoutError, "hang up": ConnectionLostError, "close": ConnectionLostError}
         assert isinstance(caught.value.__cause__, causes.get(way, Exception))

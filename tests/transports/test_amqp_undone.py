@@ -176,7 +176,7 @@ def test_a_link_that_ends_while_sends_wait_fails_them_and_the_transaction(way: s
 @pytest.mark.parametrize("way", ["rollback", "refused commit", "time-out", "close"])
 def test_a_message_that_is_half_written_leaves_before_the_discharge(way: str) -> None:
     """The peer's session takes two frames, and later more."""
-    half, told, done = threading.Event(), threading.Event(), threading.Event()
+    half, reported, done = threading.Event(), threading.Event(), threading.Event()
     came: list[Frame] = []
 
     def script(end: PeerEnd) -> None:
@@ -187,7 +187,7 @@ def test_a_message_that_is_half_written_leaves_before_the_discharge(way: str) ->
         entered(end, b"t1")
         came.extend((end.take("transfer"), end.take("transfer")))
         half.set()
-        assert told.wait(TIMEOUT)
+        assert reported.wait(TIMEOUT)
         if way == "refused commit":
             end.settle(came[0], transactional(b"t1", rejected("amqp:internal-error", "no")))
         end.nothing()
@@ -213,7 +213,7 @@ def test_a_message_that_is_half_written_leaves_before_the_discharge(way: str) ->
                 session.do(session.channel.commit([]), timeout=0.1)
         elif way == "rollback":
             session.do(session.channel.rollback())
-        told.set()
+        reported.set()
         if way == "refused commit":
             with pytest.raises(TransactionRolledBackError, match="internal-error"):
                 session.do(session.channel.commit([]))

@@ -29,13 +29,13 @@ def greet(end: PeerEnd) -> None:
 
 @pytest.mark.parametrize("phase", ["close", "nothing"])
 def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(phase: str) -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: PeerEnd) -> None:
         end.log_in()
         if phase == "close":
             end.take("close")
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(script) as peer:
         client = Client(peer.port, close_timeout=0.2)
@@ -44,7 +44,7 @@ def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(phase: str)
         client.close()
         client.transport.abort()
         assert 0.15 < time.monotonic() - began < TIMEOUT
-        over.set()
+        ended.set()
         assert client.lost == []
         with pytest.raises(ConnectionLostError, match="was closed"):
             client.transport.wait(client.transport.new_waiter(), 1)
@@ -78,12 +78,12 @@ def say_why(end: PeerEnd, _: Frame) -> None:
     end.take("close")
 
 
-def talk_nonsense(end: PeerEnd, _: Frame) -> None:
+def send_nonsense(end: PeerEnd, _: Frame) -> None:
     end.write(b"\x00\x00\x00\x0c\x01\x00\x00\x00\x00\x53\x99\x45")
     end.goodbye()
 
 
-def talk_of_a_link_that_is_not_there(end: PeerEnd, frame: Frame) -> None:
+def name_a_link_that_is_not_there(end: PeerEnd, frame: Frame) -> None:
     end.send("transfer", frame.channel, b"x", handle=77, delivery_id=0, delivery_tag=b"t")
     end.goodbye()
 
@@ -113,18 +113,20 @@ def test_a_frame_for_a_channel_that_is_not_there_breaks_the_protocol() -> None:
     [
         (hang_up, "closed the connection"),
         (say_why, "the broker closed the connection: .*connection:forced: shutting down"),
-        (talk_nonsense, "breaks the rules of AMQP 1.0|framing-error"),
-        (talk_of_a_link_that_is_not_there, "no such handle|breaks the rules of AMQP 1.0"),
+        (send_nonsense, "breaks the rules of AMQP 1.0|framing-error"),
+        (name_a_link_that_is_not_there, "no such handle|breaks the rules of AMQP 1.0"),
     ],
 )
-def test_a_loss_in_any_phase_is_told_once_and_why(phase: str, way: Callable[[PeerEnd, Frame], None], why: str) -> None:
+def test_a_loss_in_any_phase_is_reported_once_and_why(
+    phase: str, way: Callable[[PeerEnd, Frame], None], why: str
+) -> None:
     def script(end: PeerEnd) -> None:
         end.log_in(ARTEMIS)
         frame = end.take("attach")
         if phase == "attach":
             way(end, frame)
             return
-        end.agree(frame)
+        end.confirm(frame)
         end.give(frame, 10) if not frame["role"] else end.message(frame, 1)
         if phase == "receive":
             end.take("flow")
@@ -166,8 +168,8 @@ def go_on_until(phase: str, session: Session) -> None:
         session.receive()
 
 
-def test_a_loss_is_told_after_every_answer_has_failed() -> None:
-    told: list[str] = []
+def test_a_loss_is_reported_after_every_answer_has_failed() -> None:
+    reported: list[str] = []
 
     def script(end: PeerEnd) -> None:
         end.log_in()
@@ -176,29 +178,29 @@ def test_a_loss_is_told_after_every_answer_has_failed() -> None:
 
     class Watched(Client):
         def on_lost(self, error: JMSError) -> None:
-            told.append("lost")
+            reported.append("lost")
             super().on_lost(error)
 
     with ScriptedPeer(script) as peer:
         client = Watched(peer.port)
         session = client.session()
         for _ in range(2):
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: told.append("failed")))
+            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")))
         assert client.lost_event.wait(TIMEOUT)
         with pytest.raises(ConnectionLostError):
             session.send(text())
         client.close()
-    assert told == ["failed", "failed", "lost"]
+    assert reported == ["failed", "failed", "lost"]
 
 
 def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: PeerEnd) -> None:
         end.log_in()
         end.attached()
         end.settle(end.take("transfer"))
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedPeer(script) as peer:
         client = Client(peer.port, request_timeout=0.3)
@@ -211,7 +213,7 @@ def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
         assert time.monotonic() - began < 15
         assert isinstance(pending.error, ConnectionLostError)
         assert len(client.lost) == 1
-        over.set()
+        ended.set()
 
 
 def test_two_full_pipes_do_not_wait_for_each_other() -> None:

@@ -93,7 +93,9 @@ def test_a_password_that_stays_on_this_machine_is_no_warning(caplog: pytest.LogC
         ("/run/broker.sock", False),
     ],
 )
-def test_loopback_is_told_by_the_address(caplog: pytest.LogCaptureFixture, address: str | None, warned: bool) -> None:
+def test_loopback_is_detected_by_the_address(
+    caplog: pytest.LogCaptureFixture, address: str | None, warned: bool
+) -> None:
     warn_of_cleartext("broker.example", address, "SASL PLAIN", "amqps://")
     assert len(warnings(caplog)) == warned
 

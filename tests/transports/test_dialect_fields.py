@@ -26,9 +26,8 @@ _ANY_WORDS = f"{_FACTS}test_any_words_of_a_topic"
 _TERMINUS = "transports/test_amqp_names.py::test_capabilities_are_the_dialects"
 _ADDRESSES = "transports/test_amqp_names.py::test_addresses_both_ways"
 _NOT_ASKED = f"{_FACTS}test_rabbitmq_is_not_asked_for_what_it_cannot_make"
-_GIVEN_BACK = (
-    "transports/test_amqp_detach.py::"
-    "test_a_detach_gives_back_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been"
+_RELEASED = (
+    "transports/test_amqp_detach.py::test_a_detach_releases_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been"
 )
 _LINKS = "transports/test_amqp_links.py::"
 _DEPTH = "spark/test_amqp_depth_live.py::test_on_"
@@ -70,7 +69,7 @@ AMQP: Rows = {
         "rabbitmq",
         "rejected_is_poison",
     ): f"{_FACTS}test_rabbitmq_rejects_poison_where_it_is_set_up_for_it",
-    ("rabbitmq", "modified"): f"{_FACTS}test_rabbitmq_is_never_told_modified",
+    ("rabbitmq", "modified"): f"{_FACTS}test_rabbitmq_is_never_sent_modified",
     ("rabbitmq", "drain"): "transports/test_amqp_credit.py::test_where_a_drain_is_not_understood_none_is_sent",
     ("rabbitmq", "redelivered_by_first_acquirer"): "conformance/test_counts.py::test_counts_after_a_close",
     (
@@ -91,11 +90,11 @@ AMQP: Rows = {
     ("embedded", "rejected_is_poison"): _BROKERS_OWN,
     ("embedded", "delay_annotation"): _DELAYED,
     ("hornetq", "unsupported"): (
-        "conformance/test_refused.py::test_hornetq_over_amqp_is_refused_and_told_from_all_others"
+        "conformance/test_refused.py::test_hornetq_over_amqp_is_refused_and_distinguished_from_all_others"
     ),
-    ("unknown", "drain"): _GIVEN_BACK,
-    ("unknown", "modified"): _GIVEN_BACK,
-    ("unknown", "session_per_link"): _GIVEN_BACK,
+    ("unknown", "drain"): _RELEASED,
+    ("unknown", "modified"): _RELEASED,
+    ("unknown", "session_per_link"): _RELEASED,
 }
 
 

@@ -152,7 +152,7 @@ def test_a_pattern_of_topics_takes_from_all_and_one_of_queues_is_refused(place: 
         session.attach(f"{place.queue}.>")
 
 
-def test_a_rollback_leaves_what_no_transaction_could_give_back(place: Place) -> None:
+def test_a_rollback_leaves_what_no_transaction_could_release(place: Place) -> None:
     """An ACK in a transaction counts at once there: nothing of the batch may have been acknowledged."""
     client = place.client()
     count = {"artemis": 150, "hornetq": 20}[client.transport.peer.dialect]  # HornetQ may hold back more than 10 KiB

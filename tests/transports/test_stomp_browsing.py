@@ -197,8 +197,8 @@ def test_a_lost_connection_is_no_end() -> None:
 
 def test_a_look_at_a_queue_that_is_deleted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """While it waits, and at every later look: the broker has ended the subscription."""
-    told: list[str] = []
-    monkeypatch.setattr(Session, "on_link_closed", lambda _, __, error: told.append(str(error)))
+    reported: list[str] = []
+    monkeypatch.setattr(Session, "on_link_closed", lambda _, __, error: reported.append(str(error)))
 
     def script(end: BrokerEnd) -> None:
         end.log_in()
@@ -212,4 +212,4 @@ def test_a_look_at_a_queue_that_is_deleted_says_so(monkeypatch: pytest.MonkeyPat
         for _ in range(2):
             with pytest.raises(JMSError, match="Server cancelled subscription"):
                 session.do(session.channel.browse_more(link))
-        assert len(told) == 1
+        assert len(reported) == 1

@@ -107,7 +107,7 @@ def test_a_batch_larger_than_the_window_does_not_stall(
     first = held(session, number)
     assert bodies(first) == [str(at) for at in range(number)]
     session.do(session.channel.rollback())
-    for delivery in first:  # they are still ours: handed out again, and committed
+    for delivery in first:  # they are still ours: dispatched again, and committed
         session.channel.dispatched(delivery)
     session.do(session.channel.commit(first))
     session.do(session.channel.close())
@@ -232,7 +232,7 @@ def test_parked_messages_are_the_broker_s_again_when_the_session_ends(connect: C
     assert bodies(left(connect, queue, at_least=3)) == ["0", "1", "2"]
 
 
-def test_lazy_acknowledgements_leave_by_themselves(connect: Connect, queue: str) -> None:
+def test_batched_acknowledgements_leave_by_themselves(connect: Connect, queue: str) -> None:
     client = connect()
     fill(client, queue, 5)
     session = client.session(AckMode.INDIVIDUAL)

@@ -61,7 +61,7 @@ def test_a_commit_without_sends_is_one_write() -> None:
     ]
 
 
-def test_what_is_handed_out_enters_the_transaction_before_the_window_is_full() -> None:
+def test_what_is_dispatched_enters_the_transaction_before_the_window_is_full() -> None:
     frames: list[list[str]] = []
 
     def then(end: BrokerEnd) -> None:
@@ -150,13 +150,13 @@ def test_sends_are_confirmed_before_the_commit_leaves() -> None:
         session = client.session(AckMode.TRANSACTED)
         session.attach()
         delivery = session.receive()
-        told: list[bool] = []
+        reported: list[bool] = []
         session.channel.send(
-            text("1"), transacted=True, pending=Pending(on_done=lambda pending: told.append(pending.done))
+            text("1"), transacted=True, pending=Pending(on_done=lambda pending: reported.append(pending.done))
         )
         session.channel.send(text("2"), transacted=True, pending=None)
         session.do(session.channel.commit([delivery]))
-        assert told == [True]
+        assert reported == [True]
     assert frames == ["ACK"]
 
 

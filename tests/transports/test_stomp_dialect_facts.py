@@ -306,7 +306,7 @@ def test_who_is_thrown_out_for_silence_beats_though_no_heart_beats_are_wanted(se
         assert due == (None if server == "ActiveMQ/5.18.3" else pytest.approx(10.0))
 
 
-def test_lazy_acknowledgements_leave_before_the_window_is_full() -> None:
+def test_batched_acknowledgements_leave_before_the_window_is_full() -> None:
     """HornetQ's is 10 KiB whatever the application asks for: half of it is five messages of 1 KiB."""
     with ScriptedBroker(with_messages(5, lambda _: None, HORNETQ)) as broker, Client(broker.port) as client:
         session: Any = client.session()
@@ -317,7 +317,7 @@ def test_lazy_acknowledgements_leave_before_the_window_is_full() -> None:
 
 
 @on("activemq", "embedded", "artemis", "hornetq", "rabbitmq")
-def test_what_a_session_has_shown_and_given_back_is_flagged_when_it_comes_again(place: Place) -> None:
+def test_what_a_session_has_shown_and_released_is_flagged_when_it_is_redelivered(place: Place) -> None:
     """Artemis and HornetQ deliver it as new; JMS requires the flag of what the same session has delivered before."""
     place.fill("shown", "shown too", "unseen")
     with place.connect() as connection, connection.session("transacted") as session:

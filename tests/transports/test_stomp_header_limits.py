@@ -78,11 +78,11 @@ def test_the_connection_stays(activemq: RealBroker) -> None:
 @pytest.mark.parametrize("properties", [TOO_LONG, {**TOO_MANY, "q": "x", "r": "x"}])
 def test_the_limits_are_the_brokers_own(activemq: RealBroker, properties: dict[str, str]) -> None:
     """What `max_header` and `max_headers` of the dialect keep from it would end the connection."""
-    told: list[str] = []
+    reported: list[str] = []
     ended = threading.Event()
 
     def listener(error: JMSError) -> None:
-        told.append(str(error))
+        reported.append(str(error))
         if isinstance(error, ConnectionLostError):
             ended.set()
 
@@ -93,4 +93,4 @@ def test_the_limits_are_the_brokers_own(activemq: RealBroker, properties: dict[s
         with pytest.raises(JMSError):  # of the loss, or of what it takes the rest of the frame for
             producer.send("beyond", properties=properties)
         assert ended.wait(10)
-    assert any("maximum" in each for each in told)
+    assert any("maximum" in each for each in reported)

@@ -45,7 +45,7 @@ def test_the_window_is_the_brokers_own(place: Place) -> None:
     assert len(taken) == 9
 
 
-def test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_told(place: Place) -> None:
+def test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_notified(place: Place) -> None:
     topic = Topic(place.queue)
     client = place.client()
     session = client.session(AckMode.TRANSACTED)
@@ -106,7 +106,7 @@ def test_a_body_that_it_would_confirm_and_lose_is_refused(place: Place, body: st
     assert bodies(place.left(at_least=1)) == [body[:-1]]
 
 
-def test_what_is_not_persistent_is_told_by_a_property_of_ours(place: Place) -> None:
+def test_what_is_not_persistent_is_marked_by_a_property_of_ours(place: Place) -> None:
     """The broker does not say: what is not known to be otherwise is dead-lettered, and not dropped."""
     place.fill("kept")
     place.fill("not kept", persistent=False)

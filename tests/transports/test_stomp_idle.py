@@ -37,11 +37,11 @@ def test_heart_beats_keep_a_connection_alive_that_nobody_uses() -> None:
 
 
 def test_a_peer_that_promised_heart_beats_and_is_silent_is_lost() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: BrokerEnd) -> None:
         end.log_in(heart_beat="100,0")
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedBroker(script) as broker:
         client = Client(broker.port, heartbeat=0.1)
@@ -49,7 +49,7 @@ def test_a_peer_that_promised_heart_beats_and_is_silent_is_lost() -> None:
         assert client.lost_event.wait(TIMEOUT)
         assert time.monotonic() - began > 0.15
         assert "a heart-beat was promised every 0.1 s" in str(client.lost[0])
-        over.set()
+        ended.set()
 
 
 def test_messages_that_nobody_takes_are_signs_of_life() -> None:

@@ -24,7 +24,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 def commit_after_a_rollback(session: Session, deliveries: list[Any]) -> None:
-    """They are still ours then: handed out again, and committed; and the session is closed."""
+    """They are still ours then: dispatched again, and committed; and the session is closed."""
     session.do(session.channel.rollback())
     for delivery in deliveries:
         session.channel.dispatched(delivery)

@@ -65,7 +65,7 @@ def test_a_refused_consumer_of_a_pattern_is_refused_though_the_answer_names_nobo
         client.session().attach("orders.>")
 
 
-def test_a_commit_puts_what_is_parked_aside_or_classic_would_forget_it() -> None:
+def test_a_commit_supersedes_what_is_parked_or_classic_would_forget_it() -> None:
     frames: list[list[str]] = []
 
     def then(end: BrokerEnd) -> None:

@@ -192,7 +192,7 @@ def test_a_crash_between_the_copy_and_the_ack_is_a_duplicate_never_a_loss(place:
     assert (bodies(place.left(target, at_least=1)), bodies(place.left(at_least=1))) == (["bad"], ["bad"])
 
 
-def test_a_closed_consumer_gives_back_what_it_has_though_unsubscribe_keeps_it(place: Place) -> None:
+def test_a_closed_consumer_releases_what_it_has_though_unsubscribe_keeps_it(place: Place) -> None:
     place.fill(*numbers(30))
     session = place.client().session(AckMode.TRANSACTED)
     link = session.attach(place.queue, prefetch=10)
@@ -202,7 +202,7 @@ def test_a_closed_consumer_gives_back_what_it_has_though_unsubscribe_keeps_it(pl
     assert sorted(bodies(place.left(at_least=27)), key=int) == numbers(30)[3:]  # while the connection lives
 
 
-def test_a_closed_session_gives_back_a_batch_larger_than_the_window(place: Place) -> None:
+def test_a_closed_session_releases_a_batch_larger_than_the_window(place: Place) -> None:
     place.fill(*numbers(300))
     session = place.client().session(AckMode.TRANSACTED)
     session.attach(place.queue, prefetch=10)

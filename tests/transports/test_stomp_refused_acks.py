@@ -1,4 +1,4 @@
-"""An ACK that the broker refuses is told to whoever commits, not to the exception listener alone."""
+"""An ACK that the broker refuses is raised where somebody commits, not to the exception listener alone."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def test_one_of_those_that_follow_the_commit_leaves_it_in_doubt(server: str) -> 
             session.do(session.channel.commit(session.receive_many(2)))
 
 
-def test_one_of_a_dead_letter_is_told_and_no_second_copy_is_made() -> None:
+def test_one_of_a_dead_letter_is_reported_and_no_second_copy_is_made() -> None:
     frames: list[list[str]] = []
-    told: list[JMSError] = []
+    reported: list[JMSError] = []
     both = threading.Event()
 
     def then(end: BrokerEnd) -> None:
@@ -105,8 +105,8 @@ def test_one_of_a_dead_letter_is_told_and_no_second_copy_is_made() -> None:
         frames.append([end.take("UNSUBSCRIBE").command])
 
     def listen(error: JMSError) -> None:
-        told.append(error)
-        if len(told) == 2:
+        reported.append(error)
+        if len(reported) == 2:
             both.set()
 
     with (
@@ -127,5 +127,5 @@ def test_one_of_a_dead_letter_is_told_and_no_second_copy_is_made() -> None:
         assert consumer.receive(1.3) is None  # a dead letter that could not be written is tried again after a second
         assert both.wait(TIMEOUT)
     assert [frame[0] for frame in frames] == ["BEGIN", "SEND", "ACK", "UNSUBSCRIBE"]
-    assert isinstance(told[1], InDoubtError)
-    assert "refused an acknowledgement" in str(told[1])
+    assert isinstance(reported[1], InDoubtError)
+    assert "refused an acknowledgement" in str(reported[1])

@@ -76,30 +76,30 @@ def test_messages_and_answers_keep_their_order() -> None:
 
 
 def test_an_answer_to_somebody_who_gave_up_is_no_error() -> None:
-    told: list[JMSError] = []
-    router = Router(activemq.STOMP, "1.2", told.append)
+    reported: list[JMSError] = []
+    router = Router(activemq.STOMP, "1.2", reported.append)
     receipt = router.expect(Pending())
     router.forget(receipt)
     router.route(frames(("RECEIPT", {"receipt-id": receipt.decode()})))
-    assert told == []
+    assert reported == []
     router.route(frames(("ERROR", {"receipt-id": receipt.decode(), "message": "late"})))
-    assert "late" in str(told[0])
+    assert "late" in str(reported[0])
 
 
 def test_an_error_that_names_a_subscription_is_that_ones_end() -> None:
     """RabbitMQ, when a queue is deleted: its consumer is told, and nobody else; its messages are dropped."""
-    told: list[tuple[Link, str]] = []
+    reported: list[tuple[Link, str]] = []
 
-    class Told(Events):
+    class Reported(Events):
         def on_link_closed(self, link: Link, error: JMSError) -> None:
-            told.append((link, str(error)))
+            reported.append((link, str(error)))
 
-    events, router = Told(), Router(activemq.STOMP, "1.2", lambda error: pytest.fail(str(error)))
+    events, router = Reported(), Router(activemq.STOMP, "1.2", lambda error: pytest.fail(str(error)))
     ours, other = subscription("1", events), subscription("2", Events())
     router.add(ours)
     router.add(other)
     router.route(frames(("ERROR", {"subscription": "1", "message": "Server cancelled subscription"})))
     router.route(frames(("MESSAGE", {"subscription": "1", "ack": "a"})))
-    assert [(link, "Server cancelled subscription" in text) for link, text in told] == [(ours.link, True)]
+    assert [(link, "Server cancelled subscription" in text) for link, text in reported] == [(ours.link, True)]
     assert not events.inbox
     assert (router.cancelled(ours), router.cancelled(other)) == (True, False)

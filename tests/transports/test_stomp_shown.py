@@ -1,4 +1,4 @@
-"""The record of what a session has shown and given back, where the broker delivers it as new."""
+"""The record of what a session has shown and released, where the broker delivers it as new."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from redelivery.transports.stomp.connection.shown import MOST, Shown
 
 
-def test_the_record_of_what_was_given_back_is_bounded() -> None:
+def test_the_record_of_what_was_released_is_bounded() -> None:
     class Seen:
         def __init__(self, number: int, subscription: object) -> None:
             self.subscription = subscription

@@ -119,15 +119,15 @@ def test_tls_to_a_port_that_hangs_up_says_so() -> None:
 
 
 def test_tls_to_a_silent_port_costs_the_connect_timeout() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(_: BrokerEnd) -> None:
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedBroker(script) as broker:
         with pytest.raises(ConnectError, match=r"not answer in TLS within connect_timeout=0\.3 s: is it a TLS port\?"):
             Client(broker.port, scheme="stomp+ssl", connect_timeout=0.3)
-        over.set()
+        ended.set()
 
 
 def test_each_wire_of_a_connection_is_encrypted_and_verified(

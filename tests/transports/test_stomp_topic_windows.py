@@ -30,7 +30,7 @@ def script_of(server: str, destination: dict[str, str]) -> Script:
         (AckMode.TRANSACTED, Topic("q"), "-1"),  # a second subscription would get everything twice
     ],
 )
-def test_only_a_topics_consumer_that_withholds_acks_has_no_window(
+def test_only_a_topics_consumer_that_defers_acks_has_no_window(
     mode: AckMode, target: Queue | Topic, expected: str
 ) -> None:
     headers: dict[str, str] = {}

@@ -14,11 +14,11 @@ from redelivery import InDoubtError
 
 @pytest.mark.parametrize("mode", ["auto", "transacted"])
 def test_they_are_in_doubt_when_the_session_is_closed(mode: str) -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: BrokerEnd) -> None:
         end.log_in()
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedBroker(script) as broker:
         connection = redelivery.connect(f"stomp://127.0.0.1:{broker.port}", close_timeout=0.3, request_timeout=0.3)
@@ -33,5 +33,5 @@ def test_they_are_in_doubt_when_the_session_is_closed(mode: str) -> None:
                 InDoubtError, match=r"may or may not have been delivered: .*before the broker's answer came"
             ):
                 future.result(0)
-        over.set()
+        ended.set()
         connection.close()

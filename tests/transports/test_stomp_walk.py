@@ -103,7 +103,7 @@ class Walk:
         body = str(message.body)
         self.log.append(f"  {body}")
         assert body in self.there, f"{body} was never committed"
-        assert body not in self.settled, f"{body} was acknowledged, and came again"
+        assert body not in self.settled, f"{body} was acknowledged, and was redelivered"
         assert all(body not in each.held for each in self.actors), f"{body} came while it is held"
         actor.held[body] = (message, consumer)
 

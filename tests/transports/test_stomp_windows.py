@@ -65,7 +65,7 @@ def test_a_further_subscription_is_needed_when_the_messages_are_used_up() -> Non
     assert [window.take(each) for each in deliveries(first, 4)] == [0, 0, 0, 4]
 
 
-def test_what_is_handed_out_again_counts_once() -> None:
+def test_what_is_dispatched_again_counts_once() -> None:
     first = subscription()
     window = Window(rabbitmq.STOMP, 10, first)
     few = deliveries(first, 4)
@@ -161,9 +161,9 @@ def test_the_wire_of_a_batch_where_unsubscribe_keeps() -> None:
         identifier = first.headers["id"]
         serve(end, identifier, range(1, 5))
         assert end.take("UNSUBSCRIBE").headers["id"] == identifier
-        aside, second = end.take("SUBSCRIBE"), end.take("SUBSCRIBE")
-        assert aside.headers["id"] == identifier
-        assert aside.headers["destination"] == f"/topic/redelivery.given-back.{identifier}"
+        superseded, second = end.take("SUBSCRIBE"), end.take("SUBSCRIBE")
+        assert superseded.headers["id"] == identifier
+        assert superseded.headers["destination"] == f"/topic/redelivery.given-back.{identifier}"
         assert "receipt" not in second.headers
         assert second.headers["destination"] == first.headers["destination"] == "/queue/orders"
         assert (first.headers["prefetch-count"], second.headers["prefetch-count"]) == ("4", "4")
@@ -179,7 +179,7 @@ def test_the_wire_of_a_batch_where_unsubscribe_keeps() -> None:
     assert ["receipt" in frame.headers for frame in acks] == [False] * 4 + [True]
 
 
-def test_the_wire_of_a_batch_where_unsubscribe_gives_back() -> None:
+def test_the_wire_of_a_batch_where_unsubscribe_releases() -> None:
     """The further subscription stands beside the first, and ends when nothing is left."""
 
     def script(end: BrokerEnd) -> None:
@@ -200,8 +200,8 @@ def test_the_wire_of_a_batch_where_unsubscribe_gives_back() -> None:
         hold_and_commit(client, 5)
 
 
-def test_what_is_on_its_way_to_a_further_subscription_that_ends_is_not_handed_out() -> None:
-    """UNSUBSCRIBE gives it back, so it comes again to the first."""
+def test_what_is_on_its_way_to_a_further_subscription_that_ends_is_not_dispatched() -> None:
+    """UNSUBSCRIBE gives it back, so it is redelivered to the first."""
 
     def script(end: BrokerEnd) -> None:
         end.log_in(server=ARTEMIS)
@@ -312,7 +312,7 @@ def test_a_closed_consumer_nacks_under_its_own_id_where_unsubscribe_keeps() -> N
     assert [frame.headers["id"] for frame in frames[2:5]] == ["a:4", "a:3", "a:2"]
 
 
-def test_what_an_acknowledge_in_doubt_was_about_is_not_given_back() -> None:
+def test_what_an_acknowledge_in_doubt_was_about_is_not_released() -> None:
     """It may be acknowledged: RabbitMQ answers a NACK of it with "unknown delivery tag", and hangs up."""
     frames: list[Frame] = []
 

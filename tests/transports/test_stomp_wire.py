@@ -24,12 +24,12 @@ def greet(end: BrokerEnd) -> None:
 
 
 def test_closing_is_bounded_against_a_silent_broker_and_harmless_twice() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: BrokerEnd) -> None:
         end.log_in()
         end.take("DISCONNECT")
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedBroker(script) as broker:
         client = Client(broker.port, close_timeout=0.2)
@@ -38,7 +38,7 @@ def test_closing_is_bounded_against_a_silent_broker_and_harmless_twice() -> None
         client.close()
         client.transport.abort()
         assert 0.15 < time.monotonic() - began < TIMEOUT
-        over.set()
+        ended.set()
         assert client.lost == []
         with pytest.raises(ConnectionLostError, match="was closed"):
             client.transport.wait(client.transport.new_waiter(), 1)
@@ -63,8 +63,8 @@ def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
             assert isinstance(each.exception(TIMEOUT), ConnectionLostError)
 
 
-def test_a_loss_is_told_once_and_after_every_answer_has_failed() -> None:
-    told: list[str] = []
+def test_a_loss_is_reported_once_and_after_every_answer_has_failed() -> None:
+    reported: list[str] = []
 
     def script(end: BrokerEnd) -> None:
         end.log_in()
@@ -73,19 +73,19 @@ def test_a_loss_is_told_once_and_after_every_answer_has_failed() -> None:
 
     class Watched(Client):
         def on_lost(self, error: JMSError) -> None:
-            told.append("lost")
+            reported.append("lost")
             super().on_lost(error)
 
     with ScriptedBroker(script) as broker:
         client = Watched(broker.port)
         session = client.session()
         for _ in range(2):
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: told.append("failed")))
+            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")))
         assert client.lost_event.wait(TIMEOUT)
         with pytest.raises(ConnectionLostError):
             session.send(text())
         client.close()
-    assert told == ["failed", "failed", "lost"]
+    assert reported == ["failed", "failed", "lost"]
     assert "the last that it said was: the broker says: shutting down" in str(client.lost[0])
 
 
@@ -141,11 +141,11 @@ def test_a_body_beyond_the_limit_of_the_url_ends_the_connection() -> None:
 
 
 def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def script(end: BrokerEnd) -> None:
         end.log_in()
-        over.wait(TIMEOUT)
+        ended.wait(TIMEOUT)
 
     with ScriptedBroker(script) as broker:
         client = Client(broker.port, request_timeout=0.3)
@@ -155,7 +155,7 @@ def test_a_peer_that_stops_reading_costs_a_sender_the_request_timeout() -> None:
             session.channel.send(text(b"x" * (64 << 20)), transacted=False, pending=None)
         assert time.monotonic() - began < 15
         assert len(client.lost) == 1
-        over.set()
+        ended.set()
 
 
 def test_two_full_pipes_do_not_wait_for_each_other() -> None:

@@ -168,8 +168,8 @@ def test_a_wire_that_is_refused_is_an_error_of_that_session_alone(
     connect: Connect, words: str, error: type[JMSError]
 ) -> None:
     wires = Wires()
-    told: list[JMSError] = []
-    connection, _ = connect(wires, exception_listener=told.append)
+    reported: list[JMSError] = []
+    connection, _ = connect(wires, exception_listener=reported.append)
     first = connection.session()
     wires.refuse_login = words
     before = descriptors()
@@ -177,7 +177,7 @@ def test_a_wire_that_is_refused_is_an_error_of_that_session_alone(
         connection.session()
     assert descriptors() <= before + 1
     first.producer("q").send("x")
-    assert (connection.connected, told) == (True, [])
+    assert (connection.connected, reported) == (True, [])
     wires.refuse_login = None
     connection.session().producer("q").send("x")
 
@@ -195,13 +195,13 @@ def test_a_broker_that_does_not_answer_the_login_of_a_wire_is_waited_for_within_
     wires.wait_gone(1)
 
 
-def test_the_loss_of_one_wire_is_the_loss_of_the_connection_told_once(connect: Connect) -> None:
+def test_the_loss_of_one_wire_is_the_loss_of_the_connection_reported_once(connect: Connect) -> None:
     wires = Wires()
-    told: list[JMSError] = []
+    reported: list[JMSError] = []
     heard = threading.Event()
 
     def listen(error: JMSError) -> None:
-        told.append(error)
+        reported.append(error)
         heard.set()
 
     connection, broker = connect(wires, exception_listener=listen)
@@ -216,7 +216,7 @@ def test_the_loss_of_one_wire_is_the_loss_of_the_connection_told_once(connect: C
     with pytest.raises(ConnectionLostError):
         connection.session()
     connection.close()
-    assert [type(each) for each in told] == [ConnectionLostError]
+    assert [type(each) for each in reported] == [ConnectionLostError]
 
 
 def test_a_session_that_waits_hears_of_the_loss_of_another_ones_wire(connect: Connect) -> None:

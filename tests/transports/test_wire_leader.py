@@ -1,4 +1,4 @@
-"""Leader and followers: whoever waits is woken, whoever leads leaves, and while anybody waits somebody reads."""
+"""Leader and followers: a thread that waits is woken, one that leads leaves, and while anybody waits somebody reads."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_the_end_of_the_connection_ends_every_wait(line: Line, threads: ThreadPo
         line.wait(0)
 
 
-def test_a_stand_in_reads_only_when_nobody_does(line: Line, threads: ThreadPoolExecutor) -> None:
+def test_another_thread_reads_only_when_nobody_does(line: Line, threads: ThreadPoolExecutor) -> None:
     line.peer.send(b"\x00")
     until(lambda: line.stream.wait_readable(0))
     assert line.leader.read_now()
@@ -233,10 +233,10 @@ def test_a_callback_on_the_reading_thread_cannot_wait(line: Line) -> None:
 
 
 def test_others_messages_do_not_hold_a_wait_beyond_its_time(line: Line, threads: ThreadPoolExecutor) -> None:
-    over = threading.Event()
+    ended = threading.Event()
 
     def flood() -> None:
-        while not over.is_set():
+        while not ended.is_set():
             line.peer.send(b"\x01")
 
     flooding = threads.submit(flood)
@@ -245,7 +245,7 @@ def test_others_messages_do_not_hold_a_wait_beyond_its_time(line: Line, threads:
         line.wait(0, 0.1)
         assert time.monotonic() - began < TIMEOUT
     finally:
-        over.set()
+        ended.set()
         flooding.result(TIMEOUT)
 
 

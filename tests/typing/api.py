@@ -20,7 +20,7 @@ def connections() -> None:
         assert_type(other.client_id, str | None)
         assert_type(other.metadata.provider_name, str)
     redelivery.connect("vm://x", redelivery_policies={"orders.>": RedeliveryPolicy()})
-    redelivery.connect(7)  # type: ignore[arg-type]  # a URL is a text
+    redelivery.connect(7)  # type: ignore[arg-type]  # a URL is a str
     redelivery.connect("vm://x", retries=3)  # type: ignore[call-arg]  # there is no such option
 
 

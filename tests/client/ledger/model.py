@@ -41,7 +41,7 @@ class Limits:
                 ms = int(ms + ms * (0.15 * CHANCE))
         return ms / 1000
 
-    def over(self, count: int) -> bool:
+    def ended(self, count: int) -> bool:
         return self.maximum != -1 and count > self.maximum
 
     def policy(self) -> RedeliveryPolicy:
@@ -165,7 +165,7 @@ class Model:
                 self.held.remove(letter)
                 letter.failures += 1
                 letter.reason = reason or letter.reason
-                if lane.limits.over(letter.count):
+                if lane.limits.ended(letter.count):
                     text = f"Delivery[{letter.count}] exceeds redelivery policy limit:{lane.limits.policy()}"
                     self._condemn(letter, f"{text}, cause:{letter.reason}", expired=False)
                 else:
@@ -227,7 +227,7 @@ class Model:
         lane = letter.lane
         if letter.expires and letter.expires < self.wall:
             return f"Message Expired. Expiration:{letter.expires}", True
-        if lane.check and not letter.failures and lane.limits.over(letter.wire - 1):
+        if lane.check and not letter.failures and lane.limits.ended(letter.wire - 1):
             return (
                 f"Dispatch[{letter.count}] to {lane.name} exceeds redelivery policy limit:{lane.limits.policy()}",
                 False,
@@ -261,7 +261,7 @@ class Model:
             self.waits.remove(wait)
             self._place(wait.letters, Place.BROKER)
             self.effects.unparked += [each.name for each in wait.letters]
-        # given back as never seen; what was seen or condemned goes back with the detach
+        # released as never seen; what was seen or condemned goes back with the detach
         self.effects.released += [each.name for each in lane.ready if not each.failures and not each.verdict]
         self._place(lane.ready, Place.BROKER)
         lane.ready = []

@@ -181,7 +181,7 @@ def test_first_delivery_is_counted_one_and_a_redelivery_two(mode: AckMode) -> No
     assert rig.redeliveries("m1") == [1]
 
 
-def test_a_commit_covers_each_message_in_the_order_in_which_it_was_handed_out() -> None:
+def test_a_commit_covers_each_message_in_the_order_in_which_it_was_dispatched() -> None:
     """Classic refuses ranges out of dispatch order; the seam is told the true order."""
     rig = Rig()
     qa, qb = rig.consumer(AT_ONCE, queue="qa"), rig.consumer(AT_ONCE, queue="qb")
@@ -192,7 +192,7 @@ def test_a_commit_covers_each_message_in_the_order_in_which_it_was_handed_out() 
 
 
 def test_a_commit_refused_by_the_broker_is_a_rollback() -> None:
-    """features R7: TransactionRolledBackError, and the deliveries come again by the policy."""
+    """features R7: TransactionRolledBackError, and the deliveries are redelivered by the policy."""
     rig = Rig()
     orders = rig.consumer(policy(delay=1))
     rig.deliver(orders, "m1")

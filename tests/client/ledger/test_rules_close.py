@@ -127,7 +127,7 @@ class TestConsumer:
         assert rig.released == ["unseen"], "what was seen goes back with the detach, not as never seen"
 
     @LATE
-    def test_a_deferred_close_gives_back_as_unseen_only_what_was_not_seen(self, mode: AckMode) -> None:
+    def test_a_deferred_close_releases_as_unseen_only_what_was_not_seen(self, mode: AckMode) -> None:
         rig = Rig(mode, non_blocking=True)
         orders = rig.consumer(policy(delay=1))
         rig.deliver(orders, "m1", "m2", "m3")

@@ -123,7 +123,7 @@ def test_a_wildcard_consumer_uses_the_policy_of_each_messages_real_queue() -> No
 
 
 def test_poison_during_a_rollback_leaves_no_delay_behind() -> None:
-    """Nothing comes again, so nothing waits: the next message follows at once."""
+    """Nothing is redelivered, so nothing waits: the next message follows at once."""
     rig = Rig()
     orders = rig.consumer(policy(0, delay=60))
     rig.deliver(orders, "bad", "good")

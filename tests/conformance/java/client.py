@@ -102,7 +102,7 @@ class JavaClients:
         return [_message(each) for each in self._ask("rollback", url, destination, str(times))]
 
     def request(self, url: str, destination: str) -> None:
-        """Send a text whose reply-to is a temporary queue."""
+        """Send a TextMessage whose reply-to is a temporary queue."""
         self._ask("request", url, destination)
 
     def reply(self, url: str, destination: str) -> JavaMessage:

@@ -51,7 +51,7 @@ class Meeting:
         with self.connection.session(AckMode.AUTO) as session:
             return session.producer(self.queue).send(message, **options)
 
-    def aside(self) -> Meeting:
+    def separate(self) -> Meeting:
         """The same with another queue, and another connection of ours: for what may end it."""
         return Meeting(self.side, self._url, self.java, self.java_url, self._opened)
 

@@ -116,9 +116,9 @@ _OPENWIRE_STOMP: Final = _all_of(
         "sent body emoji", Lack("Classic hands UTF-8 on as it is, Java has its own form", java_fails="UTFDataFormat")
     ),
     _each("sent body map of every type", Lack("a map is JSON", raises=MessageFormatError, text="bytes in a map")),
-    _each("sent body none", Lack("a STOMP frame without a body is a text", "", "text")),
+    _each("sent body none", Lack("a STOMP frame without a body is a str", "", "text")),
     _each("got body stream, got body stream of every type", Lack("Classic has no STOMP form for it", "")),
-    _each("got body none", Lack("a STOMP frame without a body is a text", "")),
+    _each("got body none", Lack("a STOMP frame without a body is a str", "")),
     _each(
         "got body object",
         Lack(
@@ -130,7 +130,7 @@ _OPENWIRE_STOMP: Final = _all_of(
     _each("got body map of every type", Lack("JSON has one kind of whole number", _plain_longs)),
     _each("got header correlation bytes", Lack(_STRINGS, _replaced)),
     _each("got header group, got header group sequence", Lack("Classic writes neither on a STOMP message", None)),
-    _each("got temporary", Lack("Classic names it /remote-temp-queue/, which is no destination of ours", None)),
+    _each("got temporary", Lack("Classic names it /remote-temp-queue/, which is not a destination of ours", None)),
 )
 _OPAQUE: Final = "Artemis hands the bytes of its own form on to STOMP"
 _ARTEMIS_STOMP: Final = _all_of(
@@ -139,7 +139,7 @@ _ARTEMIS_STOMP: Final = _all_of(
         "sent body map, sent body map of every type",
         Lack("Artemis has no STOMP form for it", raises=MessageFormatError, text="map"),
     ),
-    _each("sent body none", Lack("a STOMP frame without a body is a text", "", "text")),
+    _each("sent body none", Lack("a STOMP frame without a body is a str", "", "text")),
     _each("got body map, got body map of every type, got body stream, got body object", Lack(_OPAQUE, ...)),
     _each(
         "got body stream of every type",
@@ -147,7 +147,7 @@ _ARTEMIS_STOMP: Final = _all_of(
     ),
     _each("got header correlation bytes", Lack("Artemis writes the name of the Java object", ...)),
     _each("sent id", Lack("Artemis gives a message of STOMP no id over AMQP", None)),
-    _each("sent redelivered", Lack("what a closed STOMP consumer gives back comes as a new message", False)),
+    _each("sent redelivered", Lack("what a closed STOMP consumer releases comes as a new message", False)),
 )
 _NATIVE: Final = "Classic gives OpenWire the AMQP message as it is, unless its connector says transport.transformer=jms"
 _OPENWIRE_AMQP: Final = _all_of(
@@ -160,7 +160,7 @@ _OPENWIRE_AMQP: Final = _all_of(
     ),
     _each(
         "got header correlation uuid, got header correlation ulong",
-        Lack("an OpenWire text that looks like an AMQP id stays a text", "ID:AMQP_STRING:{}".format),
+        Lack("an OpenWire text that looks like an AMQP id stays a str", "ID:AMQP_STRING:{}".format),
     ),
     _each("got header correlation bytes", Lack("OpenWire has texts only", _replaced)),
 )

@@ -32,14 +32,14 @@ def parse_queue(name: str) -> tuple[int, int, str]:
     return int(count), int(size), kind
 
 
-class Door(ABC):
+class Server(ABC):
     """One connection. A protocol fills `out` in `take` and `refill`, and sets `over` when the client said goodbye."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.out: deque[memoryview] = deque()
         self.rest = b""
-        self.over = False
+        self.finished = False
 
     @abstractmethod
     def take(self, data: bytes) -> None:
@@ -62,7 +62,7 @@ class Door(ABC):
         interest = select.POLLIN
         with self.socket:
             try:
-                while not self.over or self.out:
+                while not self.finished or self.out:
                     wanted = select.POLLIN | (select.POLLOUT if self.out or self.refill() else 0)
                     if wanted != interest:
                         poll.modify(self.socket, wanted)
@@ -99,7 +99,7 @@ class Door(ABC):
         return True
 
 
-def listen(door: type[Door], what: str) -> None:
+def listen(kind: type[Server], what: str) -> None:
     """Serve every connection until killed; the first line written is the port."""
     parser = argparse.ArgumentParser(description=f"a peer of {what} that out-runs any Python client")
     parser.add_argument("--port", type=int, default=0, help="0 (the default): any free one; it is printed")
@@ -107,4 +107,4 @@ def listen(door: type[Door], what: str) -> None:
         print(server.getsockname()[1], flush=True)
         while True:
             connection, _ = server.accept()
-            threading.Thread(target=door(connection).serve, daemon=True).start()
+            threading.Thread(target=kind(connection).serve, daemon=True).start()
