@@ -71,7 +71,7 @@ def test_an_interrupt_while_a_dead_letter_is_written_takes_nothing_with_it(
     """Ctrl-C between an expired message and the good one behind it: the good one is not held, acknowledged or lost."""
     poison = VmChannel.poison
 
-    def interrupted(*_: object) -> Flow[None]:
+    def interrupted(*_: object, **__: object) -> Flow[None]:
         monkeypatch.setattr(VmChannel, "poison", poison)
         raise KeyboardInterrupt
 
@@ -95,7 +95,7 @@ def test_in_a_commit_it_leaves_a_session_that_goes_on(bench: Bench, monkeypatch:
     """Nobody knows whether it was committed: the deliveries are forgotten, a new transaction begins."""
     commit = VmChannel.commit
 
-    def interrupted(*_: object) -> Flow[None]:
+    def interrupted(*_: object, **__: object) -> Flow[None]:
         monkeypatch.setattr(VmChannel, "commit", commit)
         raise KeyboardInterrupt
 

@@ -25,7 +25,7 @@ def reason(frame: Frame) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("cause", "told", "frame_size"),
+    ("cause", "reported", "frame_size"),
     [
         ("ValueError: no such order", "ValueError: no such order", None),
         ("", "", None),
