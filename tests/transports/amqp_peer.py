@@ -55,6 +55,7 @@ class PeerEnd:
         self._data = bytearray()
         self._ids: Counter[int] = Counter()  # of the next delivery, by channel
         self._attached: dict[tuple[int, int], Frame] = {}
+        self._ended: set[tuple[int, int | None]] = set()  # a link's channel and handle, or a session's channel
 
     # reading
 
@@ -161,6 +162,7 @@ class PeerEnd:
             outgoing_window=_NO_END,
         )
         self._ids[frame.channel] = 0
+        self._ended = {ended for ended in self._ended if ended[0] != frame.channel}
         return frame
 
     def attached(self, credit: int = 1000) -> Frame:
@@ -177,6 +179,7 @@ class PeerEnd:
         if frame["role"]:
             fields["initial_delivery_count"] = 0
         self._attached[frame.channel, int(frame["handle"])] = frame
+        self._ended.discard((frame.channel, int(frame["handle"])))
         self.send("attach", frame.channel, role=not frame["role"], **{**fields, **changed})
 
     def give(self, link: Frame, credit: int, delivery_count: int = 0) -> None:
@@ -212,9 +215,11 @@ class PeerEnd:
 
     def detach(self, link: Frame, condition: str | None = None, description: str = "", closed: bool = True) -> None:
         reported = None if condition is None else error(condition, description)
+        self._ended.add((link.channel, int(link["handle"])))
         self.send("detach", link.channel, handle=link["handle"], closed=closed, error=reported)
 
     def end_session(self, channel: int, condition: str, description: str = "") -> None:
+        self._ended.add((channel, None))
         self.send("end", channel, error=error(condition, description))
 
     # messages
@@ -292,7 +297,12 @@ class PeerEnd:
             return
 
     def agree_to_end(self, frame: Frame) -> None:
-        if frame.name == "detach":
+        """Answer, unless it answers an end of ours: a second one would break the standard's rules."""
+        if frame.name == "detach" and (ended := (frame.channel, int(frame["handle"]))) in self._ended:
+            self._ended.remove(ended)
+        elif frame.name == "end" and (frame.channel, None) in self._ended:
+            self._ended.remove((frame.channel, None))
+        elif frame.name == "detach":
             self.send("detach", frame.channel, handle=frame["handle"], closed=frame["closed"])
         elif frame.name in ("end", "close"):
             self.send(frame.name, frame.channel)
