@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run import again, forms, scopes, summary
+from tests.run import again, forms, hangs, scopes, summary
 
 from redelivery.testing.brokers.real import RealBroker, missing, required
 from redelivery.testing.brokers.specs import SPECS
@@ -81,6 +81,24 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    with hangs.bounded(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    with hangs.bounded(item, call=True):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    with hangs.bounded(item):
+        return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
@@ -96,6 +114,8 @@ class _Counting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         summary.counted(self._config).update(again.count(report))
+        if not hasattr(self._config, "workerinput"):
+            hangs.tell(self._config, report)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -131,6 +131,38 @@ def test_what_a_broker_hid_is_played_again_and_counted(run: Run) -> None:
     run("-k", "test_hidden", hidden=3).assert_outcomes(failed=1)
 
 
+HANGS = """
+import pytest, time
+
+@pytest.fixture
+def slow():
+    yield
+    time.sleep(3600)
+
+@pytest.mark.timeout(0.5)
+def test_hangs(slow): time.sleep(3600)
+
+def test_other(): pass
+"""
+
+
+@pytest.mark.parametrize("processes", [pytest.param("0", marks=pytest.mark.long_form), "2"])
+def test_what_hangs_after_its_time_out_is_ended_and_shown(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    monkeypatch.setenv("REDELIVERY_TEST_HANGS_AFTER", "2")
+    pytester.makepyfile(test_hangs=HANGS)
+    result = run("-n", processes, "test_hangs.py")
+    assert result.ret != 0
+    assert "failed after 0 s: test_hangs.py::test_hangs: Failed: Timeout (>0.5s) from pytest-timeout" in said(
+        result
+    )
+    assert re.search(r'File ".*test_hangs.py", line \d+ in slow', result.stderr.str())
+    if processes != "0":
+        assert "crashed while running 'test_hangs.py::test_hangs'" in said(result)
+        assert "1 passed" in said(result)
+
+
 @pytest.mark.long_form
 def test_what_belongs_together_runs_in_one_process(run: Run, pytester: pytest.Pytester) -> None:
     run("-n", "3", "--junit-xml=run.xml").assert_outcomes(passed=10, skipped=3)
