@@ -115,7 +115,7 @@ class _Counting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         summary.counted(self._config).update(again.count(report))
         if not hasattr(self._config, "workerinput"):
-            hangs.tell(self._config, report)
+            hangs.show_failure(self._config, report)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""What hangs where no time-out reaches it ends its process, and says where; what failed is told at once.
+"""What hangs where no time-out reaches it ends its process, and says where; what failed is shown at once.
 
 pytest-timeout interrupts the call of a test. A fixture that starts a broker or Spark is not bounded by it, nor is what
 follows a time-out: a test that was interrupted may hang once more while it gives up what it holds. pytest-xdist reports
@@ -36,7 +36,7 @@ def _timeout(item: pytest.Item) -> float:
     return float(mark.args[0] if mark is not None and mark.args else item.config.getini("timeout"))
 
 
-def tell(config: pytest.Config, report: pytest.TestReport) -> None:
+def show_failure(config: pytest.Config, report: pytest.TestReport) -> None:
     """A line for a failure as soon as it is known: a run that is stopped comes to no summary."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if report.failed and terminal is not None:

@@ -90,7 +90,7 @@ def scheduler(config: pytest.Config, log: Any, path: Path) -> Any:
             """As the original, which would run the test again that ended the process, and so the next one."""
             units = [unit for unit in self.assigned_work.get(node, {}).values() if not all(unit.values())]
             if units:
-                lost = next(nodeid for nodeid, done in units[0].items() if not done)
+                lost: str = next(nodeid for nodeid, done in units[0].items() if not done)
                 units[0][lost] = True
                 super().remove_node(node)
                 return lost

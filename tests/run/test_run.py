@@ -154,9 +154,7 @@ def test_what_hangs_after_its_time_out_is_ended_and_shown(
     pytester.makepyfile(test_hangs=HANGS)
     result = run("-n", processes, "test_hangs.py")
     assert result.ret != 0
-    assert "failed after 0 s: test_hangs.py::test_hangs: Failed: Timeout (>0.5s) from pytest-timeout" in said(
-        result
-    )
+    assert re.search(r"failed after \d+ s: test_hangs.py::test_hangs: Failed: Timeout \(>0.5s\)", said(result))
     assert re.search(r'File ".*test_hangs.py", line \d+ in slow', result.stderr.str())
     if processes != "0":
         assert "crashed while running 'test_hangs.py::test_hangs'" in said(result)
