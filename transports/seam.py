@@ -42,6 +42,7 @@ from redelivery.transports.flows import (
     Wish,
     Writable,
 )
+from redelivery.transports.runtime import Runtime
 
 __all__ = [
     "NO_ANSWER",
@@ -58,6 +59,7 @@ __all__ = [
     "Peer",
     "Pending",
     "Readable",
+    "Runtime",
     "SessionEvents",
     "T",
     "Transport",
@@ -239,9 +241,10 @@ class Transport(ABC):
 
     peer: Peer
 
-    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
+    def __init__(self, options: TransportOptions, events: ConnectionEvents, runtime: Runtime | None = None) -> None:
         self.options = options
         self.events = events
+        self.runtime = runtime  # None: threads
 
     @abstractmethod
     def open(self) -> Flow[None]:
@@ -269,6 +272,12 @@ class Transport(ABC):
 
         What is read is what brings its session's answers and messages. A ``timeout`` of 0 takes in what has come there,
         whether woken or not; with a waiter of no session, what has come anywhere.
+
+        Raises ConnectionLostError when the connection is gone.
+        """
+
+    def flush(self, waiter: Waiter) -> None:  # noqa: B027  # of those that let something wait
+        """What waits to leave together with more leaves now; a task does so before it waits.
 
         Raises ConnectionLostError when the connection is gone.
         """

@@ -34,6 +34,7 @@ from redelivery.transports.seam import (
     ConnectionEvents,
     Flow,
     Peer,
+    Runtime,
     SessionEvents,
     Transport,
     TransportOptions,
@@ -66,8 +67,8 @@ class VmTransport(Transport):
     The URL's query may say ``create=false``: then the broker must be there already.
     """
 
-    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
-        super().__init__(options, events)
+    def __init__(self, options: TransportOptions, events: ConnectionEvents, runtime: Runtime | None = None) -> None:
+        super().__init__(options, events, runtime)
         for name, value in options.params.items():
             if name != "create":
                 raise ConfigError(unknown_option(name, ("create",), of=f"vm://{options.host}"))
@@ -169,14 +170,18 @@ class VmTransport(Transport):
         return error
 
     def new_waiter(self, beside: SeamWaiter | None = None) -> SeamWaiter:  # noqa: ARG002 - one kind serves all
-        """What a thread waits on."""
-        return Waiter()
+        """What a thread, or task, waits on."""
+        return Waiter() if self.runtime is None else self.runtime.new_waiter()
 
     def wait(self, waiter: SeamWaiter, timeout: float | None) -> None:
         """Park; there is nothing to read meanwhile."""
         self._check_lost()
-        assert isinstance(waiter, Waiter), "made by new_waiter"
-        waiter.wait(timeout)
+        if isinstance(waiter, Waiter):  # a task's is for `flush` and `await`
+            waiter.wait(timeout)
+            self._check_lost()
+
+    def flush(self, waiter: SeamWaiter) -> None:  # noqa: ARG002 - nothing waits to leave
+        """See `Transport.flush`."""
         self._check_lost()
 
     def close(self, waiter: SeamWaiter) -> Flow[None]:  # noqa: ARG002 - nothing is to wait for

@@ -28,7 +28,7 @@ class Bytes:
         self.flush = self.outbox.flush_quietly
         self.flush_now = self.outbox.flush
         self.dispose = self.outbox.close
-        self.awaits = False
+        self.awaits = self.blocked = False
 
     def receive(self, data: bytes) -> None: ...
 

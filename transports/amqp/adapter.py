@@ -18,11 +18,13 @@ from redelivery.transports.seam import (
     ConnectionEvents,
     Flow,
     Peer,
+    Runtime,
     SessionEvents,
     Transport,
     TransportOptions,
     Waiter,
 )
+from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"amqp": 5672, "amqps": 5671}
@@ -37,8 +39,9 @@ class AmqpTransport(Transport):
     ``amqp.saslMechanisms``, separated by commas. Another one raises ConfigError.
     """
 
-    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
-        super().__init__(options, events)
+    def __init__(self, options: TransportOptions, events: ConnectionEvents, runtime: Runtime | None = None) -> None:
+        super().__init__(options, events, runtime)
+        self._runtime = runtime or THREADS
         if options.scheme not in _PORTS:
             raise ConfigError(
                 f"{options.scheme}:// is not AMQP; that is {' or '.join(f'{each}://' for each in _PORTS)}"
@@ -53,7 +56,7 @@ class AmqpTransport(Transport):
         """See `Transport.open`."""
         options = self.options
         stream, engine = yield from log_in(options, options.port or _PORTS[options.scheme])
-        connection = amqp_connection(stream, engine, options, self.events)
+        connection = amqp_connection(stream, engine, options, self.events, self._runtime)
         try:
             properties = {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
             offered = engine.connection.remote_offered_capabilities or ()
@@ -84,11 +87,15 @@ class AmqpTransport(Transport):
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:  # noqa: ARG002 - one place serves all
         """See `Transport.new_waiter`."""
-        return ParkedWaiter()
+        return self._runtime.new_waiter()
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
         self._opened().wait(cast(ParkedWaiter, waiter), timeout)
+
+    def flush(self, waiter: Waiter) -> None:  # noqa: ARG002 - one place serves all
+        """See `Transport.flush`."""
+        self._opened().flush()
 
     def close(self, waiter: Waiter) -> Flow[None]:
         """See `Transport.close`."""

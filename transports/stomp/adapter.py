@@ -17,6 +17,7 @@ from redelivery.transports.seam import (
     ConnectionEvents,
     Flow,
     Peer,
+    Runtime,
     SessionEvents,
     Transport,
     TransportOptions,
@@ -31,6 +32,7 @@ from redelivery.transports.stomp.connection.login import log_in
 from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
 from redelivery.transports.stomp.wires import Place, Wires
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # ActiveMQ's
@@ -48,8 +50,9 @@ class StompTransport(Transport):
     other names, its default one). Another one raises ConfigError.
     """
 
-    def __init__(self, options: TransportOptions, events: ConnectionEvents) -> None:
-        super().__init__(options, events)
+    def __init__(self, options: TransportOptions, events: ConnectionEvents, runtime: Runtime | None = None) -> None:
+        super().__init__(options, events, runtime)
+        self._runtime = runtime or THREADS
         if options.scheme not in _PORTS:
             raise ConfigError(
                 f"{options.scheme}:// is not STOMP; that is {' or '.join(f'{each}://' for each in _PORTS)}"
@@ -103,7 +106,7 @@ class StompTransport(Transport):
         assert dialect is not None, "set before"
         engine.never_silent_for(dialect.silence_limit)
         try:
-            return stomp_wire(stream, engine, frames, dialect, self.options, self._wires)
+            return stomp_wire(stream, engine, frames, dialect, self.options, self._wires, self._runtime)
         except JMSError:
             stream.close()
             raise
@@ -139,12 +142,13 @@ class StompTransport(Transport):
             control=protocol.control(),
             encoder=SendEncoder(protocol.version, dialect, self._token),
             token=self._token,
+            whole=self._runtime.whole,
         )
         return StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:
         """See `Transport.new_waiter`."""
-        waiter = ParkedWaiter()
+        waiter = cast(ParkedWaiter, self._runtime.new_waiter())
         waiter.place = None if beside is None else cast(ParkedWaiter, beside).place
         return waiter
 
@@ -156,6 +160,11 @@ class StompTransport(Transport):
             wire = self._opened()
             self._wires.poll_once()
         wire.wait(parked, timeout)
+
+    def flush(self, waiter: Waiter) -> None:
+        """See `Transport.flush`."""
+        wire: StompWire = cast(ParkedWaiter, waiter).place or self._opened()
+        wire.flush()
 
     def close(self, waiter: Waiter) -> Flow[None]:
         """See `Transport.close`."""

@@ -1,6 +1,7 @@
-"""An established connection under threads: it owns the socket, the timers and the loss, whatever the protocol.
+"""An established connection: it owns the socket, the timers and the loss, whatever the protocol.
 
-1. Threads that wait read for each other (`threads.leader`); where nobody waits, the housekeeping thread reads.
+1. Threads that wait read for each other (`threads.leader`); where nobody waits, the housekeeping thread reads. An event
+   loop reads whatever comes, and nothing waits here.
 2. What is to leave together leaves after 3 ms at the latest.
 3. The connection is lost once, for whatever reason, and everybody is notified without a lock held.
 """
@@ -12,12 +13,13 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.transports.seam import ConnectionEvents
+from redelivery.transports.runtime import Runtime
+from redelivery.transports.seam import ConnectionEvents, Pending
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.protocol import WireOwner, WireProtocol
 from redelivery.transports.wire.sockets import Stream
-from redelivery.transports.wire.threads.housekeeping import housekeeper
 from redelivery.transports.wire.threads.leader import Leader
+from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter
 
 P = TypeVar("P", bound=WireProtocol)
@@ -33,12 +35,22 @@ class WireConnection(Generic[P]):
         make: the protocol, given its owner.
         events: are notified of the loss.
         timeout: seconds that the peer may take no byte of what is to leave.
+        runtime: under what it runs.
     """
 
     def __init__(
-        self, stream: Stream, make: Callable[[WireOwner], P], events: ConnectionEvents, timeout: float
+        self,
+        stream: Stream,
+        make: Callable[[WireOwner], P],
+        events: ConnectionEvents,
+        timeout: float,
+        runtime: Runtime = THREADS,
     ) -> None:
         self._stream = stream
+        self._runtime = runtime
+        stream.whole = runtime.whole
+        self._undrained: list[Pending] = []  # under an event loop: who wait until what is written has left
+        self._left = 0.0  # when the peer last took something of it
         self._events = events
         self._mutex = threading.Lock()
         self._draining = threading.Lock()  # held by the thread that waits for the peer to take something
@@ -49,7 +61,7 @@ class WireConnection(Generic[P]):
         self.lost: JMSError | None = None
         self.protocol = protocol = make(self)
         self._flush_now = protocol.flush_now
-        self.leader = Leader(stream, protocol, self)
+        self.leader = Leader(stream, protocol, self, runtime)
 
     @property
     def address(self) -> str | None:
@@ -59,14 +71,22 @@ class WireConnection(Generic[P]):
     def start(self) -> None:
         """Begin. Raises JMSError where the connection cannot be kept."""
         due = self.protocol.next_deadline(monotonic())
-        housekeeper().enter(self)
+        self._runtime.enter(self)
         if due is not None:
-            housekeeper().at(due, self._tick)
+            self._runtime.at(due, self._tick)
+        if not self._runtime.blocks:
+            self._runtime.watch(self._stream.fileno(), self._read)
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
         self._flush_now()
         self.leader.wait(waiter, timeout)
+
+    def flush(self) -> None:
+        """See `Transport.flush`."""
+        if self.lost is not None:
+            raise ConnectionLostError(str(self.lost)) from self.lost
+        self._flush_now()
 
     def lose(self, error: JMSError) -> None:
         """See `WireOwner.lose`."""
@@ -75,27 +95,78 @@ class WireConnection(Generic[P]):
                 return
             self.lost = error
         self.lost = error = self.protocol.fail(error)
+        self._runtime.unwatch(self._stream.fileno())
         self.leader.stop(error)
-        housekeeper().leave(self, self._flush, self._tick, self._read_on_behalf, watch=self._poll_once)
+        self._runtime.leave(self, self._flush, self._tick, self._read_on_behalf, self._stalled, watch=self._poll_once)
+        self._drained()
         if not self.closing:
             self._events.on_lost(error)
 
     def flush_soon(self) -> None:
         """See `WireOwner.flush_soon`."""
-        housekeeper().at(monotonic() + _TOGETHER_FOR, self._flush)
+        self._runtime.at(monotonic() + _TOGETHER_FOR, self._flush)
 
     def read_on_behalf(self) -> None:
-        """See `WireOwner.read_on_behalf`: the housekeeping thread does."""
-        if not self._reads_on_behalf:
+        """See `WireOwner.read_on_behalf`: the housekeeping thread does; an event loop reads anyway."""
+        if not self._reads_on_behalf and self._runtime.blocks:
             self._reads_on_behalf = True
-            housekeeper().at(monotonic() + _READ_ON_BEHALF_AFTER, self._read_on_behalf)
+            self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._read_on_behalf)
 
-    def drain(self) -> None:
+    def drain(self) -> bool:
         """See `WireOwner.drain`."""
+        if not self._runtime.blocks:
+            self._left = monotonic()
+            self._runtime.when_writable(self._stream.fileno(), self._push)
+            self._runtime.at(self._left + self.timeout, self._stalled)
+            return False
         error = self._drain()
         if error is not None:
             self.lose(error)
             raise ConnectionLostError(str(error)) from error
+        return True
+
+    def when_drained(self, pending: Pending) -> None:
+        """See `WireOwner.when_drained`."""
+        self._undrained.append(pending)
+
+    # called by the event loop
+
+    def _read(self) -> bool:
+        """Read what is there; whether to go on."""
+        self.leader.read_now()
+        return self.lost is None
+
+    def _push(self) -> bool:
+        """The system takes more; whether something is left then."""
+        try:
+            left = self.protocol.flush()
+        except JMSError as error:
+            self.lose(error)
+            return False
+        self._left = monotonic()
+        if not left:
+            self._drained()
+        return left and self.lost is None
+
+    def _stalled(self, now: float) -> float | None:
+        """Whether the peer has taken nothing for too long; when to look again."""
+        if not self.protocol.blocked or self.lost is not None:
+            return None
+        if now < self._left + self.timeout:
+            return self._left + self.timeout
+        self.lose(self._took_nothing())
+        return None
+
+    def _drained(self) -> None:
+        undrained, self._undrained = self._undrained, []
+        for pending in undrained:
+            if self.lost is None:
+                pending.complete()
+            else:
+                pending.fail(ConnectionLostError(str(self.lost)))
+
+    def _took_nothing(self) -> ConnectionLostError:
+        return ConnectionLostError(f"{self._stream.name} took no byte for {self.timeout:g} s")
 
     # called by the leader
 
@@ -133,7 +204,7 @@ class WireConnection(Generic[P]):
                 while self.protocol.flush():
                     self._watch()  # somebody must read, or two full pipes wait for each other
                     if not self._stream.wait_writable(self.timeout):
-                        return ConnectionLostError(f"{self._stream.name} took no byte for {self.timeout:g} s")
+                        return self._took_nothing()
             except JMSError as error:
                 return self.lost or error
             finally:
@@ -141,7 +212,7 @@ class WireConnection(Generic[P]):
             return self.lost
 
     def _watch(self) -> None:
-        housekeeper().watch(self._stream.fileno(), self._poll_once)
+        self._runtime.watch(self._stream.fileno(), self._poll_once)
 
     def _flush(self, now: float) -> float | None:
         try:

@@ -41,6 +41,8 @@ class Outbox:
         self._expected = False  # `flush_soon` was called, `flush_quietly` will be
         self.refusal: JMSError | None = None  # why nothing can be written any more
         self.blocked = False  # the system did not take all
+        self.congested = False  # nor did the writer wait until it had: an event loop
+        self.when_drained = owner.when_drained
         self.wrote = False  # a sign of life went out since this was last set to False
 
     def check(self) -> None:
@@ -70,7 +72,7 @@ class Outbox:
                 if taken and taken[0]:
                     self._lock.release()
             if left:
-                self._owner.drain()
+                self.congested = not self._owner.drain()
         except ConnectionLostError as error:
             self._owner.lose(error)  # a frame may be torn: nothing can follow it
             raise
@@ -193,7 +195,7 @@ class Outbox:
             if leaving is None:
                 if not self._waiting:
                     self._size = 0
-                    self.blocked = False
+                    self.blocked = self.congested = False
                     return False
                 leaving = self._next()
             self._stream.send_noting(leaving, sent)

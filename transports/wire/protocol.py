@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from redelivery.model.errors import JMSError
+from redelivery.transports.flows import Pending
 
 
 class WireProtocol(Protocol):
@@ -33,6 +34,10 @@ class WireProtocol(Protocol):
         """Whether nothing was heard that `tick` would count: then what is there is read before."""
 
     @property
+    def blocked(self) -> bool:
+        """Whether the system has not taken all that was written."""
+
+    @property
     def awaits(self) -> bool:
         """Whether somebody waits for what the peer is to send or to take."""
 
@@ -58,9 +63,14 @@ class WireOwner(Protocol):
     def read_on_behalf(self) -> None:
         """An answer is awaited by nobody who reads: soon another thread is to read."""
 
-    def drain(self) -> None:
+    def drain(self) -> bool:
         """Wait in this thread until the system has taken all that is written. To be called without a lock held.
+
+        False under an event loop, where it leaves when the system takes it: see `when_drained`.
 
         Raises:
             ConnectionLostError: the peer took no byte for the request's time-out, or is gone.
         """
+
+    def when_drained(self, pending: Pending) -> None:
+        """Complete it as soon as the system has taken all that is written; fail it where the connection is lost."""

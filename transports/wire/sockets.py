@@ -8,7 +8,7 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -33,6 +33,7 @@ class Stream:
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self.name = name
+        self.whole: Callable[[Callable[[], None]], None] = sheltered  # its runtime's
         sock.setblocking(False)
         self._sock = sock
         self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
@@ -97,7 +98,7 @@ class Stream:
     def send_noting(self, data: bytes | memoryview, sent: list[int]) -> None:
         """`send`, which notes how many bytes that were, if any, in the same step: no interrupt comes in between."""
         if self._tls is not None:
-            sheltered(lambda: self._note(data, sent))
+            self.whole(lambda: self._note(data, sent))
             return
         try:
             sent.extend(map(self._sock.send, (data,)))

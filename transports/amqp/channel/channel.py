@@ -216,8 +216,8 @@ class AmqpChannel(Channel):
                 protocol.write()
             if len(sender.queued) > _MOST_BLOCKED:
                 self._full, self.congested = sender, True
-        if protocol.blocked:
-            protocol.drain()
+        if protocol.blocked and not protocol.drain():
+            self.congested = True
         if protocol.table.notifications:
             protocol.notify()
         if not awaited:
@@ -318,9 +318,11 @@ class AmqpChannel(Channel):
             raise UnsupportedError("this broker has no no_local over AMQP")
 
     def room(self) -> Flow[None]:
-        """Until the broker has given credit for half of what may wait."""
+        """Until the broker has given credit for half of what may wait, and the system has taken what is written."""
         sender = self._full
         self._full, self.congested = None, False
+        if self._protocol.blocked:
+            yield from self._context.drained()
         if sender is None:
             return
         deadline = monotonic() + self._timeout

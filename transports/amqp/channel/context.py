@@ -56,6 +56,12 @@ class ChannelContext:
         """A pending for the end of a session."""
         return End(self.events.waiter) if self.dialect.end_drops_answers else self.ask()
 
+    def drained(self) -> Flow[None]:
+        """Wait until all that is written has left. Raises RequestTimeoutError, ConnectionLostError."""
+        pending = self.ask()
+        self.protocol.when_drained(pending)
+        yield from self.answer(pending)
+
     def answer(self, pending: Pending) -> Flow[None]:
         """Wait for the answer.
 

@@ -17,12 +17,13 @@ from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event
 from redelivery.transports.amqp.links.endpoints import LinkTable
+from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending, TransportOptions, Waiter
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
-from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.runtime import THREADS
 
 _NEVER: Final = float("inf")
 
@@ -43,6 +44,7 @@ class AmqpProtocol:
         self.written = 0  # bytes that the system took
         self.read_on_behalf = owner.read_on_behalf
         self.drain = owner.drain
+        self.when_drained = owner.when_drained
         self._stream = stream
         self._events = events
         self._owner = owner
@@ -97,7 +99,7 @@ class AmqpProtocol:
     def flush_now(self) -> None:
         """See `WireProtocol.flush_now`."""
         if self.unwritten:
-            sheltered(self._flush_all)
+            self._stream.whole(self._flush_all)
 
     def _flush_all(self) -> None:
         with self.lock:
@@ -240,11 +242,19 @@ AmqpConnection: TypeAlias = WireConnection[AmqpProtocol]
 
 
 def amqp_connection(
-    stream: Stream, engine: Engine, options: TransportOptions, events: ConnectionEvents
+    stream: Stream,
+    engine: Engine,
+    options: TransportOptions,
+    events: ConnectionEvents,
+    runtime: Runtime = THREADS,
 ) -> AmqpConnection:
     """A connection after the peer's open."""
     return WireConnection(
-        stream, lambda owner: AmqpProtocol(engine, stream, options, events, owner), events, options.request_timeout
+        stream,
+        lambda owner: AmqpProtocol(engine, stream, options, events, owner),
+        events,
+        options.request_timeout,
+        runtime,
     )
 
 

@@ -20,7 +20,6 @@ from redelivery.transports.stomp.channel.windows import Window, retired, window_
 from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
-from redelivery.transports.wire.threads.shelter import sheltered
 
 _identifiers: Final = count(1)  # never the same twice in a process: a subscription belongs to one connection
 _LARGE: Final = 64 << 10  # bytes from which a body is not copied into its frame
@@ -110,7 +109,7 @@ class StompChannel(Channel):
             held = subscription.held
             held.append(ours)
             if len(held) >= subscription.ack_threshold:
-                sheltered(lambda: self._enlist(subscription))
+                self._context.whole(lambda: self._enlist(subscription))
         elif self._acks_deferred:
             self._take((delivery,))
         if self._shown is not None:
@@ -188,6 +187,15 @@ class StompChannel(Channel):
                 self._context.router.forget(receipt)
         if alone:
             self._owner.read_on_behalf()
+
+    @property
+    def congested(self) -> bool:  # type: ignore[override]  # which is the outbox's
+        """See `Channel`; under threads the writer has waited already."""
+        return self._outbox.congested
+
+    def room(self) -> Flow[None]:
+        """Until the system has taken what is written."""
+        return self._context.drained()
 
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """COMMIT, with the ACKs that are still missing."""
@@ -288,12 +296,8 @@ class StompChannel(Channel):
         """A further subscription of that size; nobody waits for the answer."""
         if isinstance(link.destination, Topic):
             window.unlimited()
-            self._report(
-                UnsupportedError(
-                    f"{link.destination}: the broker sends no more until some of what this consumer holds is "
-                    "acknowledged; commit smaller batches"
-                )
-            )
+            stuck = "the broker sends no more until some of what this consumer holds is acknowledged"
+            self._report(UnsupportedError(f"{link.destination}: {stuck}; commit smaller batches"))
             return
         identifier = str(next(_identifiers))
         subscription = Subscription(link, self._context.events, self._dialect, self._context.version, identifier)

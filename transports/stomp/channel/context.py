@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +41,7 @@ class ChannelContext:
     control: ControlFrames
     encoder: SendEncoder
     token: str
+    whole: Callable[[Callable[[], None]], None]  # see `redelivery.transports.runtime.Runtime`
 
     def ask(self) -> tuple[Pending, bytes]:
         """A pending and the receipt to ask for. Raises ConnectionLostError where there is no connection any more."""
@@ -58,6 +60,16 @@ class ChannelContext:
                 yield pending
         finally:
             self.router.forget(receipt)
+        if pending.error is not None:
+            raise pending.error
+
+    def drained(self) -> Flow[None]:
+        """Wait until all that is written has left. Raises RequestTimeoutError, ConnectionLostError."""
+        if not self.outbox.congested:
+            return
+        pending = Pending(self.events.waiter)
+        self.outbox.when_drained(pending)
+        yield pending
         if pending.error is not None:
             raise pending.error
 

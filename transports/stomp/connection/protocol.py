@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import ConnectionEvents, TransportOptions
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.reader import RawFrame
@@ -16,6 +17,7 @@ from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.outbox import Outbox
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.runtime import THREADS
 
 
 class StompProtocol:
@@ -66,6 +68,11 @@ class StompProtocol:
         return self._engine.next_deadline(monotonic())
 
     @property
+    def blocked(self) -> bool:
+        """See `WireProtocol.blocked`."""
+        return self.outbox.blocked
+
+    @property
     def awaits(self) -> bool:
         """See `WireProtocol.awaits`."""
         return bool(self.router.receipts or self.outbox.blocked)
@@ -101,11 +108,12 @@ def stomp_wire(
     dialect: StompDialect,
     options: TransportOptions,
     events: ConnectionEvents,
+    runtime: Runtime = THREADS,
 ) -> StompWire:
     """A connection that begins with the frames that came right after CONNECTED. Raises as `Router.route`."""
     router = Router(dialect, engine.version, events.on_error)
     wire = WireConnection(
-        stream, lambda owner: StompProtocol(engine, router, stream, owner), events, options.request_timeout
+        stream, lambda owner: StompProtocol(engine, router, stream, owner), events, options.request_timeout, runtime
     )
     if frames:
         router.route(frames)

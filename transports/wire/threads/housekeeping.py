@@ -11,24 +11,14 @@ import os
 import select
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import Final
 
+from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.clock import monotonic
 
-Task: TypeAlias = Callable[[float], float | None]  # is given the time; says when it wants to be called again
-Watch: TypeAlias = Callable[[], bool]  # is called when there is input; says whether to go on watching
-
 _NEVER: Final = float("inf")
-
-
-class Owner(Protocol):
-    """Who has need of the thread: an open connection."""
-
-    def orphan(self) -> None:
-        """This process is a child after fork(): the connection is the parent's."""
 
 
 class Housekeeper:

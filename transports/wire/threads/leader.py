@@ -13,9 +13,10 @@ import threading
 from typing import Final, Protocol
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.transports.runtime import Runtime
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream
-from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter
 
 _READS_AFTER_DEADLINE: Final = 4  # what is there counts as in time; others' messages must not hold us
@@ -45,8 +46,9 @@ class StreamOwner(Protocol):
 class Leader:
     """Who reads one stream."""
 
-    def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner) -> None:
+    def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner, runtime: Runtime = THREADS) -> None:
         self._stream = stream
+        self._whole = runtime.whole
         self._receive = receiver.receive
         self._owner = owner
         self._mutex = threading.Lock()
@@ -169,7 +171,7 @@ class Leader:
 
     def _read(self) -> bool:
         """One read and all that it brings; False when nothing came."""
-        return sheltered(self._read_whole)
+        return self._whole(self._read_whole)
 
     def _read_whole(self) -> bool:
         if self.lost is not None:

@@ -1,0 +1,53 @@
+"""Under what a connection runs, threads or an event loop: who waits, who keeps the time, and who reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from redelivery.transports.flows import T, Waiter
+
+Task: TypeAlias = Callable[[float], float | None]  # is given the time; says when it wants to be called again
+Watch: TypeAlias = Callable[[], bool]  # is called when there is input, or room; says whether to go on watching
+
+
+class Owner(Protocol):
+    """An open connection."""
+
+    def orphan(self) -> None:
+        """This process is a child after fork(): the connection is the parent's."""
+
+
+class Runtime(Protocol):
+    """See above. What it calls must not wait.
+
+    Attributes:
+        blocks: whether a call may hold the thread that makes it. Under an event loop none does: what the system does
+            not take leaves when it does, and what comes is read as soon as it is there.
+    """
+
+    blocks: bool
+
+    def new_waiter(self) -> Waiter:
+        """A place to wait; see `redelivery.transports.seam.Transport.new_waiter`."""
+
+    def whole(self, work: Callable[[], T]) -> T:
+        """Do it so that no interrupt ends it halfway, where interrupts come between any two calls."""
+
+    def enter(self, owner: Owner) -> None:
+        """From now on it may be needed."""
+
+    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:
+        """It is not any more; its tasks and its watch are forgotten."""
+
+    def at(self, due: float, task: Task) -> None:
+        """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""
+
+    def watch(self, descriptor: int, watch: Watch) -> None:
+        """Call ``watch`` while the descriptor has input, until it says False."""
+
+    def when_writable(self, descriptor: int, watch: Watch) -> None:
+        """Call ``watch`` when the descriptor takes output, until it says False. Only where nothing blocks."""
+
+    def unwatch(self, descriptor: int) -> None:
+        """The descriptor will be closed. Only where nothing blocks."""

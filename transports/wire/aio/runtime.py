@@ -1,0 +1,80 @@
+"""What a connection needs of an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+from redelivery.transports.flows import T
+from redelivery.transports.runtime import Owner, Task, Watch
+from redelivery.transports.wire.aio.waiter import LoopWaiter
+from redelivery.transports.wire.clock import monotonic
+
+
+class LoopRuntime:
+    """`redelivery.transports.runtime.Runtime` of one loop. On the loop's thread, but for the waiters' wakes."""
+
+    blocks = False
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.thread = threading.get_ident()
+        self._timers: dict[Task, tuple[float, asyncio.TimerHandle]] = {}
+
+    def new_waiter(self) -> LoopWaiter:
+        """See `Runtime.new_waiter`."""
+        return LoopWaiter(self.loop, self.thread)
+
+    def whole(self, work: Callable[[], T]) -> T:
+        """See `Runtime.whole`: asyncio ends a task where it waits, and nowhere else."""
+        return work()
+
+    def enter(self, owner: Owner) -> None:
+        """See `Runtime.enter`."""
+
+    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:  # noqa: ARG002  # as `Runtime` says
+        """See `Runtime.leave`."""
+        for task in tasks:
+            _, timer = self._timers.pop(task, (0.0, None))
+            if timer is not None:
+                timer.cancel()
+
+    def at(self, due: float, task: Task) -> None:
+        """See `Runtime.at`."""
+        known = self._timers.get(task)
+        if known is not None:
+            if known[0] <= due:
+                return
+            known[1].cancel()
+        self._timers[task] = due, self.loop.call_later(max(0.0, due - monotonic()), self._call, task)
+
+    def watch(self, descriptor: int, watch: Watch) -> None:
+        """See `Runtime.watch`."""
+        if descriptor >= 0 and not self.loop.is_closed():
+            self.loop.add_reader(descriptor, self._readable, descriptor, watch)
+
+    def when_writable(self, descriptor: int, watch: Watch) -> None:
+        """See `Runtime.when_writable`."""
+        if descriptor >= 0 and not self.loop.is_closed():
+            self.loop.add_writer(descriptor, self._writable, descriptor, watch)
+
+    def unwatch(self, descriptor: int) -> None:
+        """See `Runtime.unwatch`."""
+        if descriptor >= 0 and not self.loop.is_closed():
+            self.loop.remove_reader(descriptor)
+            self.loop.remove_writer(descriptor)
+
+    def _call(self, task: Task) -> None:
+        self._timers.pop(task, None)
+        again = task(monotonic())
+        if again is not None:
+            self.at(again, task)
+
+    def _readable(self, descriptor: int, watch: Watch) -> None:
+        if not watch():
+            self.loop.remove_reader(descriptor)
+
+    def _writable(self, descriptor: int, watch: Watch) -> None:
+        if not watch():
+            self.loop.remove_writer(descriptor)

@@ -1,0 +1,52 @@
+"""What a connection needs of threads: the housekeeping thread's lists, and a shelter from signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from redelivery.transports.flows import T
+from redelivery.transports.runtime import Owner, Task, Watch
+from redelivery.transports.wire.threads.housekeeping import housekeeper
+from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.waiter import Waiter
+
+
+class ThreadRuntime:
+    """`redelivery.transports.runtime.Runtime` of this process's threads."""
+
+    blocks = True
+
+    def new_waiter(self) -> Waiter:
+        """See `Runtime.new_waiter`."""
+        return Waiter()
+
+    def whole(self, work: Callable[[], T]) -> T:
+        """See `Runtime.whole`."""
+        return sheltered(work)
+
+    def enter(self, owner: Owner) -> None:
+        """See `Runtime.enter`."""
+        housekeeper().enter(owner)
+
+    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:
+        """See `Runtime.leave`."""
+        housekeeper().leave(owner, *tasks, watch=watch)
+
+    def at(self, due: float, task: Task) -> None:
+        """See `Runtime.at`."""
+        housekeeper().at(due, task)
+
+    def watch(self, descriptor: int, watch: Watch) -> None:
+        """See `Runtime.watch`."""
+        housekeeper().watch(descriptor, watch)
+
+    def when_writable(self, descriptor: int, watch: Watch) -> None:
+        """See `Runtime.when_writable`: a thread waits for that itself."""
+        raise AssertionError(f"a thread waits until {descriptor} takes output, and calls {watch} then")
+
+    def unwatch(self, descriptor: int) -> None:
+        """See `Runtime.unwatch`: who polls a closed descriptor is told so."""
+
+
+THREADS: Final = ThreadRuntime()
