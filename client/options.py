@@ -8,7 +8,7 @@ from datetime import timedelta
 from ssl import SSLContext
 from typing import Final, TypedDict, Unpack
 
-from redelivery.client.durations import seconds
+from redelivery.client.arguments import seconds
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
@@ -20,7 +20,7 @@ from redelivery.transports.seam import TransportOptions
 
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}  # scheme -> the same over TLS
 
-ExceptionListener = Callable[[JMSError], None]
+ExceptionListener = Callable[[JMSError], object]  # for asyncio it may be an `async def`
 
 
 class ConnectionKeywords(TypedDict, total=False):
@@ -66,6 +66,21 @@ CONNECTION_DEFAULTS: Final[ConnectionKeywords] = {
     "close_timeout": 15.0,
     "heartbeat": 10.0,
 }
+CONNECTION_SYNONYMS: Final = {
+    "user": "username",
+    "login": "username",
+    "passwd": "password",
+    "passcode": "password",
+    "ssl": "tls",
+    "ssl_context": "tls",
+    "timeout": "connect_timeout",
+    "heartbeats": "heartbeat",
+    "policy": "redelivery_policy",
+    "policies": "redelivery_policies",
+    "dlq": "dead_letter_strategy",
+    "on_error": "exception_listener",
+}
+"""What other clients call an option -> its name here."""
 
 
 @dataclass(frozen=True, slots=True)

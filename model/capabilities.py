@@ -34,3 +34,14 @@ class Capabilities:
     queue_patterns: bool = False
     message_ids: bool = False
     body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionMetaData:
+    """Who is at the other end, and what it can do."""
+
+    provider_name: str
+    provider_version: str
+    protocol: str
+    capabilities: Capabilities
+    jmsx_property_names: tuple[str, ...] = ("JMSXDeliveryCount", "JMSXGroupID", "JMSXGroupSeq")

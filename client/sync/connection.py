@@ -9,13 +9,12 @@ import threading
 import warnings
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from queue import SimpleQueue
 from typing import Final
 
+from redelivery.client.arguments import seconds
 from redelivery.client.dead_letters import DeadLetters
-from redelivery.client.durations import seconds
 from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.options import ConnectionOptions, ExceptionListener
 from redelivery.client.sync.closing import Closing
@@ -25,7 +24,7 @@ from redelivery.client.sync.listeners import ListenerExit
 from redelivery.client.sync.publisher import Publisher
 from redelivery.client.sync.session import Session
 from redelivery.client.unowned import UnownedConnection, notify_all
-from redelivery.model.capabilities import Capabilities
+from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.transports.registry import transport_class
@@ -37,17 +36,6 @@ log = logging.getLogger(__name__)
 # not call the handler.
 _LOOK: Final = 0.5
 _CLOSED: Final = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionMetaData:
-    """Who is at the other end, and what it can do."""
-
-    provider_name: str
-    provider_version: str
-    protocol: str
-    capabilities: Capabilities
-    jmsx_property_names: tuple[str, ...] = ("JMSXDeliveryCount", "JMSXGroupID", "JMSXGroupSeq")
 
 
 class Connection(Closing):

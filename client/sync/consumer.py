@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from redelivery.client.durations import optional_seconds, seconds
+from redelivery.client.arguments import optional_seconds, seconds
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.log_lines import name_of
 from redelivery.client.operations.acknowledge import accept, hand_out

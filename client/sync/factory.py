@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Unpack
+from typing import Unpack
 
-from redelivery.client.options import CONNECTION_DEFAULTS, ConnectionKeywords, merge_options
+from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
 from redelivery.client.sync.connection import Connection
 from redelivery.model.suggestions import suggesting
-
-SYNONYMS: Final = {
-    "user": "username",
-    "login": "username",
-    "passwd": "password",
-    "passcode": "password",
-    "ssl": "tls",
-    "ssl_context": "tls",
-    "timeout": "connect_timeout",
-    "heartbeats": "heartbeat",
-    "policy": "redelivery_policy",
-    "policies": "redelivery_policies",
-    "dlq": "dead_letter_strategy",
-    "on_error": "exception_listener",
-}
-"""What other clients call an option -> its name here."""
 
 
 class ConnectionFactory:
@@ -36,7 +20,7 @@ class ConnectionFactory:
         ConfigError: an option is unknown, malformed or contradicts another; the text names it.
     """
 
-    @suggesting(SYNONYMS, CONNECTION_DEFAULTS)
+    @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
     def __init__(
         self,
         url: str,
@@ -62,7 +46,7 @@ class ConnectionFactory:
         return f"<ConnectionFactory {self._options.url.masked}>"
 
 
-@suggesting(SYNONYMS, CONNECTION_DEFAULTS)
+@suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
 def connect(
     url: str,
     *,

@@ -14,15 +14,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from redelivery import aio as aio
+
     __version__: str
     from redelivery.client.sync.browser import QueueBrowser
-    from redelivery.client.sync.connection import Connection, ConnectionMetaData
+    from redelivery.client.sync.connection import Connection
     from redelivery.client.sync.consumer import Consumer
     from redelivery.client.sync.factory import ConnectionFactory, connect
     from redelivery.client.sync.producer import Producer
     from redelivery.client.sync.publisher import Publisher
     from redelivery.client.sync.session import Session
-    from redelivery.model.capabilities import Capabilities
+    from redelivery.model.capabilities import Capabilities, ConnectionMetaData
     from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
     from redelivery.model.errors import (
         ConfigError,
@@ -112,13 +114,13 @@ __all__ = [
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
     "redelivery.client.sync.browser": ("QueueBrowser",),
-    "redelivery.client.sync.connection": ("Connection", "ConnectionMetaData"),
+    "redelivery.client.sync.connection": ("Connection",),
     "redelivery.client.sync.consumer": ("Consumer",),
     "redelivery.client.sync.factory": ("ConnectionFactory", "connect"),
     "redelivery.client.sync.producer": ("Producer",),
     "redelivery.client.sync.publisher": ("Publisher",),
     "redelivery.client.sync.session": ("Session",),
-    "redelivery.model.capabilities": ("Capabilities",),
+    "redelivery.model.capabilities": ("Capabilities", "ConnectionMetaData"),
     "redelivery.model.destinations": ("Destination", "Queue", "TemporaryQueue", "TemporaryTopic", "Topic"),
     "redelivery.model.errors": (
         "ConfigError",
@@ -160,6 +162,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("redelivery.model.version").version()
+    if name == "aio":
+        return import_module("redelivery.aio")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redelivery.client.durations import optional_seconds, seconds
+from redelivery.client.arguments import optional_seconds, seconds
 from redelivery.model.errors import ConfigError
 
 

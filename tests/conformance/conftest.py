@@ -82,8 +82,14 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest, pair: Pair) -> Iterator[Stage]:
+def stage_class() -> type[Stage]:
+    """How connections are opened: test_asyncio.py has its own way."""
+    return Stage
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, pair: Pair, stage_class: type[Stage]) -> Iterator[Stage]:
     """Connections to the pair, a queue of the test's own, and the eyes on what is left there."""
     name = re.sub(r"\W+", "-", request.node.originalname.removeprefix("test_"))[:40]
     with ExitStack() as opened:
-        yield Stage(pair, f"conformance.{name}.{uuid.uuid4().hex[:8]}", opened)
+        yield stage_class(pair, f"conformance.{name}.{uuid.uuid4().hex[:8]}", opened)

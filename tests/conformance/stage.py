@@ -39,7 +39,10 @@ class Stage:
         """A connection with a quick redelivery policy, unless another is given."""
         if "redelivery_policies" not in options:
             options.setdefault("redelivery_policy", QUICK)
-        return self._opened.enter_context(redelivery.connect(self.pair.url, start=start, **options))
+        return self._opened.enter_context(self._open(start=start, **options))
+
+    def _open(self, **options: Any) -> Connection:
+        return redelivery.connect(self.pair.url, **options)
 
     def session(self, mode: AckMode, **options: Any) -> Session:
         """A session on a connection of its own."""

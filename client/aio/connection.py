@@ -1,0 +1,329 @@
+"""Connections: one transport under an event loop, its sessions, and whom it notifies of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import warnings
+from collections import deque
+from contextlib import suppress
+from datetime import timedelta
+from inspect import isawaitable
+
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.driver import close_transport, open_transport
+from redelivery.client.aio.made import Closing, Made
+from redelivery.client.aio.publisher import Publisher
+from redelivery.client.aio.session import Session
+from redelivery.client.arguments import seconds
+from redelivery.client.dead_letters import DeadLetters
+from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
+from redelivery.client.options import ConnectionOptions, ExceptionListener
+from redelivery.client.unowned import UnownedConnection
+from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.model.errors import (
+    ConnectionLostError,
+    IllegalStateError,
+    JMSError,
+    RequestTimeoutError,
+    UnsupportedError,
+)
+from redelivery.model.modes import AckMode
+from redelivery.transports.registry import transport_class
+from redelivery.transports.seam import Transport
+from redelivery.transports.wire.aio.runtime import LoopRuntime
+from redelivery.transports.wire.clock import monotonic, utc_now
+
+log = logging.getLogger(__name__)
+_CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
+
+
+class Connection(Closing):
+    """A connection to one broker, of the event loop in which it was made; the same as `redelivery.Connection`.
+
+    Made by `connect`, already started by default. Leaving its ``async with`` block closes it and everything made from
+    it.
+    """
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self._options = options
+        self._runtime = LoopRuntime(asyncio.get_running_loop())
+        self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
+        self._sessions: dict[Session, SessionCore] = {}
+        self._dead_letters = DeadLetters(options.dead_letter_strategy)
+        self._exception_listener = options.exception_listener
+        self._troubles: deque[JMSError] = deque()
+        self._notifier: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()  # closed or lost
+        self._transport: Transport = transport_class(options.transport.scheme)(
+            options.transport, UnownedConnection(self), self._runtime
+        )
+        self._process = os.getpid()
+
+    async def open(self) -> None:
+        """For `connect`. Raises as that; a cancelled one closes its socket."""
+        await open_transport(self._transport, self._runtime.new_waiter())
+        self._life.step("open")
+        peer = self._transport.peer
+        log.info(
+            "%s: connected to %s %s over %s (dialect %s)",
+            self.url,
+            peer.provider_name,
+            peer.provider_version,
+            peer.protocol,
+            peer.dialect,
+        )
+
+    @property
+    def client_id(self) -> str | None:
+        """The JMS client id, if one was given."""
+        return self._options.transport.client_id
+
+    @property
+    def metadata(self) -> ConnectionMetaData:
+        """Who is at the other end, and what it can do."""
+        peer = self._transport.peer
+        return ConnectionMetaData(peer.provider_name, peer.provider_version, peer.protocol, peer.capabilities)
+
+    @property
+    def dialect(self) -> str:
+        """Whose meaning of the protocol is spoken."""
+        return self._transport.peer.dialect
+
+    @property
+    def url(self) -> str:
+        """The URL that it was made with, the password masked."""
+        return self._options.url.masked
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._life.stage in _CLOSED
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is there: neither closed nor lost."""
+        return not self._life.ended
+
+    @property
+    def dropped_count(self) -> int:
+        """How many messages a DiscardingDeadLetterStrategy has dropped."""
+        return self._dead_letters.dropped
+
+    @property
+    def exception_listener(self) -> ExceptionListener | None:
+        """Called with a JMSError that no call waits for; one at a time, in the loop. It may be an ``async def``."""
+        return self._exception_listener
+
+    @exception_listener.setter
+    def exception_listener(self, listener: ExceptionListener | None) -> None:
+        self._exception_listener = listener
+
+    def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Made[Session]:
+        """A new session: ``await`` it, or ``async with``; see `redelivery.Connection.session`.
+
+        Raises, when awaited:
+            ConfigError: there is no such mode.
+            UnsupportedError: the broker has no transactions, and the mode is TRANSACTED.
+            IllegalStateError: the connection is closed, or of another event loop.
+            ConnectionLostError: the connection was lost.
+            ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
+                one could not be opened within connect_timeout; the other sessions go on.
+        """
+        return Made(self._session(ack_mode))
+
+    def publisher(self) -> Made[Publisher]:
+        """What sends from any task: ``await publisher.send(body, destination, …)``. ``await`` it, or ``async with``.
+
+        Raises, when awaited:
+            IllegalStateError: the connection is closed.
+            ConnectionLostError: the connection was lost.
+        """
+
+        async def make() -> Publisher:
+            self.check_open("publisher")
+            return Publisher(self.session, self.check_open, self.url)
+
+        return Made(make())
+
+    async def start(self) -> None:
+        """Deliver messages (again). A wait for a redelivery is not shortened by it."""
+        self._check_loop("start")
+        self._life.step("start")
+        for core in self._sessions.values():
+            core.running = True
+            core.waiter.wake()
+
+    async def stop(self) -> None:
+        """Hold deliveries back until `start`; returns when running listeners have returned, within close_timeout.
+
+        Sends go on, and the time-out of a `receive` runs on.
+
+        Raises:
+            RequestTimeoutError: a listener did not return in time; deliveries are held back all the same.
+        """
+        self._check_loop("stop")
+        self._life.step("stop")
+        for core in self._sessions.values():
+            core.running = False
+        timeout = self._options.close_timeout
+        if not all([await session.wait_until_idle(timeout) for session in list(self._sessions)]):
+            raise RequestTimeoutError(f"stop: a listener did not return within close_timeout={timeout:g} s")
+
+    async def close(self) -> None:
+        """Close all sessions within close_timeout, then the connection within another. Twice is harmless.
+
+        Called from a listener it takes effect when the callback has returned. A close that is cancelled goes on.
+        """
+        self._check_loop("close")
+        if self._closing is None:
+            with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, and told, not our close
+                self._transport.wait(self._runtime.new_waiter(), 0)
+            for session in list(self._sessions):
+                if session.close_after_callback(self.close):
+                    return
+            self._life.step("close", "closed by close()")
+            self._ended.set()
+            self._closing = self._runtime.loop.create_task(self._close(), name="redelivery-close")
+        await asyncio.shield(self._closing)
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost; the text says when and why."""
+        if self._life.ended:
+            raise self._life.problem(action)
+
+    async def wait(self, timeout: float | timedelta | None = None) -> bool:
+        """Wait while the connection is there: what a program does whose listeners do the work.
+
+        Args:
+            timeout: seconds; None waits as long as it takes.
+
+        Returns:
+            True when the connection was closed, False when the time is over.
+
+        Raises:
+            ConnectionLostError: the connection was lost, before or meanwhile.
+        """
+        self._check_loop("wait")
+        try:
+            async with asyncio.timeout(None if timeout is None else seconds("timeout", timeout)):
+                await self._ended.wait()
+        except TimeoutError:
+            return False
+        if self._life.stage in _CLOSED:
+            return True
+        raise self._life.problem("wait")
+
+    def on_lost(self, error: JMSError) -> None:
+        """See ConnectionEvents: every session raises ConnectionLostError from now on."""
+        if threading.get_ident() != self._runtime.thread:  # the embedded broker's, which was closed by another
+            with suppress(RuntimeError):  # the loop is closed
+                self._runtime.loop.call_soon_threadsafe(self.on_lost, error)
+            return
+        at = utc_now()  # every session tells the same
+        self._life.step("lose", "the connection was lost", error, at)
+        cores = list(self._sessions.values())
+        log.warning("%s: the connection was lost: %s", self.url, error)
+        for core in cores:
+            core.on_lost(error, at)
+        self._notify(error, deadly=any(core.listener is not None for core in cores))
+        self._ended.set()
+
+    def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
+        """See ConnectionEvents: told to the exception listener, and to the log where there is none.
+
+        ``deadly``: a listener is called no more because of it.
+        """
+        if not self._notify(error, deadly=deadly) and not deadly:
+            log.error("%s: %s", self.url, error)
+
+    async def _session(self, ack_mode: AckMode | int | str) -> Session:
+        self._check_loop("session")
+        mode = AckMode.parse(ack_mode)
+        peer = self._transport.peer
+        if mode == AckMode.TRANSACTED and not peer.capabilities.transactions:
+            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no transactions")
+        self.check_open("session")
+        core = SessionCore(
+            self._transport,
+            self._options,
+            mode,
+            self._dead_letters,
+            self.on_error,
+            connection=self._life,
+            runtime=self._runtime,
+        )
+        try:
+            await core.do(core.open_channel())
+        except ConnectionLostError:
+            self.check_open("session")  # it says since when, and why
+            raise
+        self.check_open("session")  # what was opened meanwhile has ended with the connection
+        session = Session(core, self._forget)
+        core.running = self._life.stage is ConnectionStage.RUNNING
+        self._sessions[session] = core
+        log.debug("%s: a session, %s", self.url, mode.name)
+        return session
+
+    async def _close(self) -> None:
+        until = monotonic() + self._options.close_timeout
+        try:
+            for session in list(self._sessions):
+                await session.close_until(until)
+            await close_transport(self._transport, self._runtime.new_waiter())
+        finally:
+            self._transport.abort()  # harmless after the goodbye; the loop may end with it
+            log.info("%s: closed", self.url)
+            self._life.step("end")
+
+    def _notify(self, error: JMSError, *, deadly: bool) -> bool:
+        """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
+        closed = self._life.stage is ConnectionStage.CLOSED
+        if self._exception_listener is None or closed:
+            if deadly and not closed:
+                log.critical(
+                    "%s: a listener is called no more, and there is no exception_listener: %s", self.url, error
+                )
+            return False
+        self._troubles.append(error)
+        if self._notifier is None:
+            self._notifier = self._runtime.loop.create_task(self._notify_listener(), name="redelivery-exceptions")
+        return True
+
+    async def _notify_listener(self) -> None:
+        while self._troubles:
+            listener, error = self._exception_listener, self._troubles.popleft()
+            try:
+                result: object = None if listener is None else listener(error)
+                if isawaitable(result):
+                    await result
+            except Exception:  # a guard of application code: its failure must not end the telling
+                log.exception("the exception listener raised")
+        self._notifier = None
+
+    def _forget(self, session: Session) -> None:
+        self._sessions.pop(session, None)
+
+    def _check_loop(self, action: str) -> None:
+        if threading.get_ident() != self._runtime.thread:
+            raise IllegalStateError(
+                f"{action}: the connection belongs to the event loop of another thread; use "
+                "asyncio.run_coroutine_threadsafe(…, loop), or a connection of this loop"
+            )
+
+    def __del__(self) -> None:
+        """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""
+        if getattr(self, "_process", None) != os.getpid() or self._life.ended or not hasattr(self._transport, "peer"):
+            return
+        loop = self._runtime.loop
+        if loop.is_closed():
+            self._transport.abort()
+        else:
+            loop.call_soon_threadsafe(self._transport.abort)
+        warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.url} {self._life.stage.value}>"

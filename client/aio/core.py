@@ -1,0 +1,262 @@
+"""A session that tasks use: who may come in, and how the holder waits.
+
+1. It is one task's `turn` at a time. Every public call takes it without waiting, so that a second task gets an error
+   that says so instead of a race; only `close`, `listen` and the listener's task wait for it.
+2. It is never held while application code runs.
+3. Cancellation ends a wait and nothing else; what a call has taken by then is put back by `release`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, cast
+
+from redelivery.client.aio.driver import run
+from redelivery.client.dead_letters import DeadLetters
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.lifecycle import ConnectionStage, Lifecycle
+from redelivery.client.news import Report
+from redelivery.client.operations.close import await_answers, close_channels, close_ledger
+from redelivery.client.operations.orders import carry_out_first
+from redelivery.client.operations.receive import fetch, next_ready, receive
+from redelivery.client.options import ConnectionOptions
+from redelivery.client.state import NEVER, SessionState
+from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.model.modes import AckMode
+from redelivery.transports.seam import Delivery, Flow, T, Transport
+from redelivery.transports.wire.aio.runtime import LoopRuntime
+from redelivery.transports.wire.aio.waiter import LoopWaiter
+
+
+class Turn:
+    """Whose turn it is: taken at once or not at all, or after a while; those who wait get it in their order."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._taken = False
+        self._waiting: deque[asyncio.Future[bool]] = deque()
+
+    def take(self) -> bool:
+        """At once; False where another task has it."""
+        if self._taken:
+            return False
+        self._taken = True
+        return True
+
+    async def take_within(self, timeout: float | None) -> bool:
+        """Within ``timeout`` seconds; None waits as long as it takes."""
+        if self.take():
+            return True
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self._waiting.append(future)
+        timer = None if timeout is None else self._loop.call_later(max(0.0, timeout), _expire, future)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if not future.cancelled() and future.result():
+                self.release()  # it came in the same moment
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def release(self) -> None:
+        """Give it to the next who waits."""
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(True)
+                return
+        self._taken = False
+
+
+def _expire(future: asyncio.Future[bool]) -> None:
+    if not future.done():
+        future.set_result(False)
+
+
+class SessionCore(SessionState):
+    """What Session, Consumer, Producer and the listener's task of one session share."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: ConnectionOptions,
+        mode: AckMode,
+        dead_letters: DeadLetters,
+        report: Report,
+        *,
+        connection: Lifecycle[ConnectionStage],
+        runtime: LoopRuntime,
+    ) -> None:
+        super().__init__(transport, options, mode, dead_letters, report, connection=connection)
+        self.runtime = runtime
+        self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
+        self.listener: asyncio.Task[None] | None = None  # of a session that listens
+        self.turn = Turn(runtime.loop)
+        self.visitors = 0  # tasks that are in, or wait to come in, for a moment only: see `inside_patiently`
+        self._finishing: set[asyncio.Task[Any]] = set()
+
+    @property
+    def listens(self) -> bool:
+        """Whether the caller is one of its listeners."""
+        return self.listener is not None and self.listener is asyncio.current_task()
+
+    # who may come in
+
+    async def enter(self, action: str) -> None:
+        """Take the turn for a public call; the caller releases it in a ``finally``.
+
+        Raises:
+            IllegalStateError: another task is inside, a listener has the session, or the session is closed; or the
+                caller runs in another event loop.
+            ConnectionLostError: the connection is gone.
+        """
+        self.check_loop(action)
+        if not self.turn.take() and not (
+            (self.visitors or self.listens) and await self.turn.take_within(self.options.close_timeout)
+        ):
+            raise self._busy(action)
+        if self.irregular:
+            problem = self.ended(action) or self._listened(action)
+            if problem is not None:
+                self.turn.release()
+                raise problem
+
+    def check_loop(self, action: str) -> None:
+        """Raise IllegalStateError where the caller's thread is not the loop's."""
+        if threading.get_ident() != self.runtime.thread:
+            raise IllegalStateError(
+                f"{action}: the connection belongs to the event loop of another thread; use "
+                "asyncio.run_coroutine_threadsafe(…, loop), or a connection of this loop"
+            )
+
+    async def inside(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
+        """`enter`, ``step``, and out again."""
+        await self.enter(action)
+        try:
+            return await step()
+        finally:
+            self.turn.release()
+
+    async def inside_patiently(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
+        """The same whatever the state of the session: waits, bounded, for the one whose turn it is."""
+        self.check_loop(action)
+        self.visitors += 1
+        self.waiter.wake()
+        try:
+            if not await self.turn.take_within(self.options.close_timeout):
+                raise RequestTimeoutError(
+                    f"{action}: a task did not leave the session within close_timeout={self.options.close_timeout:g} s"
+                )
+            try:
+                return await step()
+            finally:
+                self.turn.release()
+        finally:
+            self.visitors -= 1
+
+    async def to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await it; when the caller is cancelled it goes on without him."""
+        task = self.runtime.loop.create_task(work)
+        self._finishing.add(task)
+        task.add_done_callback(self._finishing.discard)
+        return await asyncio.shield(task)
+
+    def _busy(self, action: str) -> JMSError:
+        return self._listened(action) or IllegalStateError(
+            f"{action}: another task is using this session; a JMS session serves one task at a time, "
+            "so give each task a session of its own; to send from any task there is connection.publisher()"
+        )
+
+    def _listened(self, action: str) -> JMSError | None:
+        if self.listener is None or self.listens:
+            return None
+        return IllegalStateError(
+            f"{action}: a message listener is set, so only its callbacks may use this session; "
+            "use another session, connection.publisher() to send, or remove the listener with listen(None)"
+        )
+
+    def raise_ended(self, action: str) -> None:
+        """Raise where the session is closed or lost; a listener may be set. For the one whose turn it is."""
+        problem = self.ended(action)
+        if problem is not None:
+            raise problem
+
+    def ended(self, action: str) -> JMSError | None:
+        """The error of a call that comes too late; a callback goes on while the session is being closed."""
+        if self.news:
+            self.take_in()  # it may be lost
+        if not self.life.ended or (self.closing and self.listens):
+            return None
+        return self.life.problem(action)
+
+    # how its holder waits
+
+    async def do(self, flow: Flow[T]) -> T:
+        """Drive a flow, each answer within `request_timeout`."""
+        waiter = cast(LoopWaiter, self.waiter)
+        return await run(flow, self.transport, waiter, self.options.request_timeout, self.until)
+
+    async def perform(self, flow: Flow[T]) -> T:
+        """Drive an operation, and carry out what the ledger has ordered because of it."""
+        try:
+            result = await self.do(flow)
+        except JMSError:
+            if self.lost is None:
+                await self.carry_out()
+            raise
+        await self.carry_out()
+        return result
+
+    async def carry_out(self) -> None:
+        """Carry out the ledger's orders."""
+        while self.ledger.orders:
+            await self.do(carry_out_first(self))
+
+    async def receive(
+        self,
+        consumer: ConsumerState,
+        timeout: float | None,
+        hand: list[Delivery],
+        delivery: Delivery | None,
+        *,
+        hold: bool,
+    ) -> Delivery | None:
+        """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
+
+        ``hand``: what the caller has taken; it is put there, and released (`release`) if the caller fails.
+        ``delivery``: what it has found already, and orders are to carry out.
+
+        Raises:
+            ConnectionLostError: the connection is gone.
+            JMSError: the broker has ended the consumer.
+        """
+        delivery, deadline = delivery or next_ready(self, consumer, hand, hold), None
+        if delivery is None:
+            if timeout == 0:
+                await self.do(fetch(self, consumer))
+            deadline = None if timeout is None else self.now() + timeout
+            delivery = await self.do(receive(self, consumer, deadline, hand, hold=hold))
+        while self.ledger.orders:
+            await self.carry_out()
+            if delivery is None:
+                delivery = await self.do(receive(self, consumer, deadline, hand, hold=hold))
+        return delivery
+
+    async def relieve(self) -> None:
+        """Wait until the peer has taken what is written, where too much of it waits."""
+        if self.channel.congested:
+            await self.do(self.channel.room())
+
+    async def end_work(self, until: float) -> None:
+        """For the close: roll back, wait for what is still unanswered, end the channels."""
+        try:
+            await self.do(close_ledger(self))
+            await self.carry_out()
+            await run(await_answers(self), self.transport, cast(LoopWaiter, self.waiter), NEVER, until)
+        finally:
+            await self.do(close_channels(self))

@@ -1,0 +1,109 @@
+"""How a task drives a flow: it awaits what the flow wishes, bounded; meanwhile the loop reads the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.transports.seam import Arrival, Flow, Pending, T, Transport, Wish
+from redelivery.transports.wire.aio.opening import fulfil
+from redelivery.transports.wire.aio.waiter import LoopWaiter
+from redelivery.transports.wire.clock import monotonic
+
+log = logging.getLogger(__name__)
+NEVER = float("inf")
+
+
+async def run(flow: Flow[T], transport: Transport, waiter: LoopWaiter, timeout: float, until: float = NEVER) -> T:
+    """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
+
+    A cancellation is told to the flow as a time-out, so that its `finally` puts everything right, and then goes on. Its
+    ``__cause__`` is what the flow made of it: the InDoubtError of a commit or send whose answer may still come, the
+    TransactionRolledBackError of a commit that had not left.
+    """
+    error: JMSError | None = None
+    try:
+        while True:
+            try:
+                wish = next(flow) if error is None else flow.throw(error)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            error = await _fulfil(wish, transport, waiter, timeout, until)
+    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit) as ended:
+        outcome = _give_up(flow)
+        if outcome is None:
+            raise
+        log.warning("a task was cancelled: %s", outcome)
+        raise ended from outcome
+
+
+async def open_transport(transport: Transport, waiter: LoopWaiter) -> None:
+    """See `Transport.open`."""
+    await run(transport.open(), transport, waiter, NEVER)
+
+
+async def close_transport(transport: Transport, waiter: LoopWaiter) -> None:
+    """See `Transport.close`; returns within `close_timeout`."""
+    await run(transport.close(waiter), transport, waiter, NEVER, monotonic() + transport.options.close_timeout)
+
+
+async def _fulfil(
+    wish: Wish, transport: Transport, waiter: LoopWaiter, timeout: float, until: float
+) -> JMSError | None:
+    """Wait for it; the error is to be thrown into the flow."""
+    if isinstance(wish, Pending):
+        return await wait_for(wish, transport, waiter, timeout if until == NEVER else min(timeout, until - monotonic()))
+    if not isinstance(wish, Arrival):
+        await fulfil(wish)
+        return None
+    remaining = 0.0 if wish.poll else None if wish.deadline is None else wish.deadline - monotonic()
+    try:
+        if remaining is not None and remaining <= 0:
+            transport.wait(waiter, 0)
+            if not wish.poll:
+                await asyncio.sleep(0)  # who asks for what is there again and again must not stop the loop
+        else:
+            transport.flush(waiter)
+            await waiter.wait(remaining)
+    except ConnectionLostError as error:
+        return error
+    return None
+
+
+async def wait_for(pending: Pending, transport: Transport, waiter: LoopWaiter, timeout: float) -> JMSError | None:
+    """Wait until the broker has answered; the error is that no answer came (its own refusal is in the pending)."""
+    if pending.done:
+        return None
+    now = monotonic()
+    deadline = now + timeout
+    patience = pending.patience
+    again = NEVER if patience is None else now + patience
+    while now < deadline:
+        try:
+            if now >= again and patience is not None:
+                again = now + patience
+                pending.ask_again()
+            transport.flush(waiter)
+        except ConnectionLostError as error:
+            return None if pending.done else error
+        if not pending.done:
+            end = min(deadline, again)
+            await waiter.wait(None if end == NEVER else end - now)
+        if pending.done:
+            return None
+        now = monotonic()
+    return RequestTimeoutError(f"the broker did not answer within {max(0.0, timeout):.3g} s")
+
+
+def _give_up(flow: Flow[T]) -> JMSError | None:
+    cancelled = RequestTimeoutError("the task was cancelled while it waited for the broker")
+    try:
+        flow.throw(cancelled)
+    except JMSError as outcome:
+        return None if outcome is cancelled else outcome
+    except StopIteration:
+        return None
+    flow.close()
+    return None

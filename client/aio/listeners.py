@@ -1,0 +1,294 @@
+"""Asynchronous delivery: a task per session with a listener, which waits as `receive` does and awaits the callback."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
+from typing import Any, TypeAlias, cast
+
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.message import Message
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.stages import OPEN
+from redelivery.client.lifecycle import SessionStage
+from redelivery.client.log_lines import failing, redelivered
+from redelivery.client.news import CloseAsked, ended
+from redelivery.client.operations.attach import attach_late
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.messages import Receipt
+from redelivery.model.modes import AckMode
+from redelivery.transports.seam import Delivery
+from redelivery.transports.wire.aio.waiter import LoopWaiter
+from redelivery.transports.wire.clock import monotonic
+
+log = logging.getLogger(__name__)
+MessageListener: TypeAlias = Callable[[Message], Awaitable[object]]
+
+
+class ListenerLoop:
+    """The listeners of one session, served in turn. The task is there while a listener is."""
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._listeners: dict[ConsumerState, tuple[MessageListener, Receipt]] = {}
+        self._next_served = 0
+        self._task: asyncio.Task[None] | None = None
+        self._idle = asyncio.Event()  # no callback is running
+        self._idle.set()
+        self._ending = False  # it was cancelled by us
+        self.after_callback: list[Callable[[], Awaitable[None]]] = []  # closes that a callback asked for
+
+    async def set_listener(self, consumer: ConsumerState, callback: MessageListener | None, receipt: Receipt) -> None:
+        """Set, change or (None) remove the listener of one consumer."""
+        core = self._core
+
+        async def change() -> None:
+            core.raise_ended("listen")
+            if callback is None:
+                self._listeners.pop(consumer, None)
+            else:
+                core.take_in()
+                if consumer.error is not None:
+                    raise ended(consumer, "listen")
+                if not consumer.attached:
+                    await core.do(attach_late(core, consumer))
+                self._listeners[consumer] = (callback, receipt)
+            consumer.listening = callback is not None
+            self._serve()
+
+        if core.listener is None:
+            await core.inside("listen", change)
+        else:
+            await core.inside_patiently("listen", change)
+        if callback is None and not self._listeners:
+            await self._end_task()
+
+    async def close_consumer(self, consumer: ConsumerState) -> None:
+        """Close one consumer from any task; deferred by the ledger where it holds something."""
+        core = self._core
+        core.notify(CloseAsked(consumer))  # the one whose turn it is sees it at once, if it waits
+        if core.life.stage in (SessionStage.CLOSED, SessionStage.LOST) or core.lost is not None:
+            return
+        in_callback = core.listens
+
+        async def close() -> None:
+            self._listeners.pop(consumer, None)
+            core.take_in()
+            await core.carry_out()
+
+        await core.inside_patiently("close", close)
+        if not self._listeners and not in_callback:
+            await self._end_task()
+
+    async def wait_until_idle(self, timeout: float) -> bool:
+        """Wait for a running callback; True where none is running any more. True at once inside a callback."""
+        if self._core.listens or self._idle.is_set():
+            return True
+        try:
+            async with asyncio.timeout(timeout):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def end(self, timeout: float) -> bool:
+        """End the task; True where its callback returned in time. One that did not is cancelled."""
+        self._listeners.clear()
+        self._core.waiter.wake()
+        task = self._task
+        if task is None or task is asyncio.current_task():
+            return True
+        if await _done(task, timeout):
+            return True
+        self._ending = True
+        task.cancel()
+        await _done(task, 1.0)
+        return False
+
+    def _serve(self) -> None:
+        core = self._core
+        if self._listeners and self._task is None:
+            core.step("listen")
+            self._task = core.listener = core.runtime.loop.create_task(self._run(), name="redelivery-listener")
+        core.waiter.wake()
+
+    async def _end_task(self) -> None:
+        task = self._task
+        if task is None or self._core.listens:
+            return  # the task sees for itself that no listener is left
+        self._core.waiter.wake()
+        if not await _done(task, self._core.options.close_timeout):
+            raise RequestTimeoutError("listen(None): the running callback did not return within close_timeout")
+
+    async def _run(self) -> None:
+        core = self._core
+        lost = False
+        try:
+            while not core.life.ended and self._listeners and not lost:
+                try:
+                    delivery = await self._next()
+                    if delivery is not None:
+                        await self._call(delivery)
+                except ConnectionLostError:
+                    lost = True  # the connection has told its exception listener
+                except JMSError as error:  # of an order of the ledger: the session goes on
+                    core.report(error)
+        finally:
+            core.listener = None
+            self._task = None
+            core.step("unlisten")
+            if self._listeners and not core.life.ended and not lost and not self._ending:
+                self._serve()  # set again while this task was on its way out
+            self._idle.set()
+            await self._after_callback()
+
+    async def _next(self) -> Delivery | None:
+        """The next delivery for any listener, now held; None after a wait."""
+        core = self._core
+        await core.turn.take_within(None)
+        try:
+            if core.lost is not None:
+                core.ledger.transport_lost()
+                raise ConnectionLostError(str(core.lost)) from core.lost
+            core.take_in()
+            for consumer in [each for each in self._listeners if each.stage is not OPEN]:  # ended by the broker
+                del self._listeners[consumer]
+                consumer.listening = False
+            if not self._listeners:
+                return None
+            remaining: float | None = None
+            self._idle.clear()
+            if core.running:
+                now = monotonic()
+                if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
+                    core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
+                    core.take_in()
+                core.ledger.tick(now)
+                delivery = self._dispatch(now)
+                try:
+                    await core.carry_out()
+                except BaseException:  # of what stands before the delivery, which was not delivered
+                    if delivery is not None:
+                        core.ledger.put_back(delivery)
+                    raise
+                if delivery is not None:
+                    return delivery
+                until = core.ledger.next_deadline()
+                remaining = None if until == float("inf") else max(0.0, until - now)
+            self._idle.set()
+        finally:
+            core.turn.release()
+        core.transport.flush(core.waiter)
+        await cast(LoopWaiter, core.waiter).wait(remaining)
+        return None
+
+    def _dispatch(self, now: float) -> Delivery | None:
+        consumers = list(self._listeners)
+        for at in range(len(consumers)):
+            consumer = consumers[(self._next_served + at) % len(consumers)]
+            delivery = self._core.ledger.dispatch(consumer, now)
+            if delivery is not None:
+                self._next_served = (self._next_served + at + 1) % len(consumers)
+                return delivery
+        return None
+
+    async def _call(self, delivery: Delivery) -> None:
+        core = self._core
+        consumer: ConsumerState = delivery.link.consumer
+        entry = self._listeners.get(consumer)
+        if entry is None:  # removed between dispatch and here
+            core.ledger.put_back(delivery)
+            self._idle.set()
+            return
+        callback, receipt = entry
+        try:
+            core.channel.dispatched(delivery)
+        except BaseException:
+            core.ledger.put_back(delivery)
+            raise
+        error: BaseException | None = None
+        try:
+            result: object = callback(cast(Message, Message.received(delivery, delivery.redeliveries, receipt)))
+            if not isawaitable(result):
+                raise TypeError(f"{_name(callback)} returned a {type(result).__name__}, which cannot be awaited")
+            await result
+        except (asyncio.CancelledError, SystemExit, KeyboardInterrupt, GeneratorExit) as raised:
+            if self._ending or not isinstance(raised, asyncio.CancelledError):
+                core.ledger.put_back(delivery)  # the session or the application ends, and the message is not the reason
+                raise
+            error = raised
+        except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
+            error = raised
+        await core.turn.take_within(None)
+        try:
+            self._after(delivery, consumer, error)
+            await core.carry_out()
+            if core.lost is None:
+                await core.relieve()
+        except ConnectionLostError:
+            pass  # seen at the next turn
+        finally:
+            core.turn.release()
+            self._idle.set()
+        await self._after_callback()
+
+    async def _after_callback(self) -> None:
+        actions, self.after_callback = self.after_callback, []
+        for action in actions:
+            await action()
+
+    def _after(self, delivery: Delivery, consumer: ConsumerState, error: BaseException | None) -> None:
+        core = self._core
+        if core.lost is not None:
+            return
+        if error is None:
+            if core.mode in (AckMode.AUTO, AckMode.DUPS_OK) and core.ledger.consumed(delivery):
+                core.channel.accept((delivery,), batched=core.mode == AckMode.DUPS_OK)
+            return
+        if core.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
+            delivery.cause = error
+            log.warning(
+                "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
+                "a %s session must roll back or recover itself",
+                consumer.link.destination,
+                core.mode.name,
+                exc_info=error,
+            )
+        else:
+            log.warning(
+                "the listener of %s raised; the message is redelivered", consumer.link.destination, exc_info=error
+            )
+            failed, now = failing(core.ledger), monotonic()
+            core.ledger.listener_failed(consumer, now, error)
+            if failed:
+                redelivered(core.ledger, failed, now)
+
+
+def check_callback(callback: object) -> None:
+    """Raise ConfigError where it cannot be a listener."""
+    if callback is None:
+        return
+    if not callable(callback):
+        raise ConfigError(f"listen({callback!r}): give an `async def` that takes a message, or None")
+    function: Any = callback
+    while isinstance(function, functools.partial):
+        function = function.func
+    plain = (isfunction(function) or ismethod(function)) and not iscoroutinefunction(function)
+    if isasyncgenfunction(function) or (plain and function.__name__ != "<lambda>"):  # that may call an `async def`
+        raise ConfigError(
+            f"listen({_name(callback)}): give an `async def`; what blocks would stop the loop, so let it call "
+            "asyncio.to_thread(…)"
+        )
+
+
+def _name(callback: object) -> str:
+    return getattr(callback, "__qualname__", None) or type(callback).__qualname__
+
+
+async def _done(task: asyncio.Task[None], timeout: float) -> bool:
+    """Whether it has ended within ``timeout`` seconds."""
+    done, _ = await asyncio.wait((task,), timeout=max(0.0, timeout))
+    return bool(done)

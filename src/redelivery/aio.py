@@ -1,0 +1,35 @@
+"""The same for asyncio: same names, same meaning; what speaks to the broker is awaited.
+
+import redelivery
+
+async def work():
+    async with redelivery.aio.connect("vm://example") as connection, connection.session("transacted") as session:
+        producer = await session.producer("orders")
+        await producer.send("one")
+        await session.commit()
+        async with session.consumer("orders") as consumer:
+            async for message in consumer:
+                async with session.transaction():
+                    ...
+"""
+
+from redelivery.client.aio.browser import QueueBrowser
+from redelivery.client.aio.connection import Connection
+from redelivery.client.aio.consumer import Consumer
+from redelivery.client.aio.factory import ConnectionFactory, connect
+from redelivery.client.aio.message import Message
+from redelivery.client.aio.producer import Producer
+from redelivery.client.aio.publisher import Publisher
+from redelivery.client.aio.session import Session
+
+__all__ = [
+    "Connection",
+    "ConnectionFactory",
+    "Consumer",
+    "Message",
+    "Producer",
+    "Publisher",
+    "QueueBrowser",
+    "Session",
+    "connect",
+]

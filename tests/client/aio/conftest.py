@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from redelivery.broker import EmbeddedBroker
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(f"aio-{uuid.uuid4().hex}", stomp_port=0) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["vm", "stomp", "amqp"])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of a broker of the test's own."""
+    if request.param == "amqp":
+        pytest.importorskip("proton")
+    ports = (0 if request.param == "stomp" else None, 0 if request.param == "amqp" else None)
+    with EmbeddedBroker(f"aio-{uuid.uuid4().hex}", stomp_port=ports[0], amqp_port=ports[1]) as broker:
+        yield getattr(broker, f"{request.param}_url")

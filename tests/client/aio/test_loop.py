@@ -1,0 +1,225 @@
+"""What a program of asyncio relies on: the loop goes on, no thread is needed, and misuse is an error that says so."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import threading
+import warnings
+from typing import Any
+
+import pytest
+from tests.client.aio.cancelled import SOON, soon
+from tests.client.aio.looped import run
+
+from redelivery import ConfigError, IllegalStateError, aio
+from redelivery.broker import EmbeddedBroker
+
+SESSIONS = 1000
+
+
+@pytest.mark.parametrize("url", ["vm", "amqp"], indirect=True)  # over STOMP each has a socket: see the next test
+def test_a_thousand_sessions_wait_on_one_loop_without_a_thread(url: str) -> None:
+    async def work() -> None:
+        before = set(threading.enumerate())
+        async with aio.connect(url) as connection:
+            consumers = []
+            for number in range(SESSIONS):
+                session = await connection.session()
+                consumers.append(await session.consumer(f"of.{number}"))
+            async with asyncio.TaskGroup() as group:
+                waiting = [group.create_task(soon(consumer)) for consumer in consumers]
+                await asyncio.sleep(0)
+                assert set(threading.enumerate()) <= before
+                async with connection.session() as session, session.producer() as producer:
+                    for number in range(SESSIONS):
+                        await producer.send(str(number), f"of.{number}")
+            assert [each.result().body for each in waiting] == [str(number) for number in range(SESSIONS)]
+            assert set(threading.enumerate()) <= before
+
+    run(work())
+
+
+def test_sessions_with_a_socket_each_need_no_thread_either(broker: EmbeddedBroker) -> None:
+    async def work() -> None:
+        before = set(threading.enumerate())
+        async with aio.connect(broker.stomp_url) as connection, asyncio.TaskGroup() as group:
+            for number in range(100):
+                group.create_task(_sends_and_receives(connection, f"of.{number}"))
+            assert set(threading.enumerate()) <= before
+
+    run(work())
+
+
+async def _sends_and_receives(connection: aio.Connection, queue: str) -> None:
+    async with connection.session("transacted") as session:
+        producer = await session.producer(queue)
+        await producer.send("a")
+        await session.commit()
+        consumer = await session.consumer(queue)
+        assert (await soon(consumer)).body == "a"
+        await session.commit()
+
+
+def test_a_time_out_of_the_loops_own_ends_a_receive_which_takes_nothing_with_it(url: str) -> None:
+    async def work() -> None:
+        async with aio.connect(url) as connection, connection.session() as session:
+            consumer = await session.consumer("in")
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await consumer.receive()
+            producer = await session.producer("in")
+            await producer.send("a")
+            message = await soon(consumer)
+            assert (message.body, message.redelivered) == ("a", False)
+
+    run(work())
+
+
+def test_messages_are_iterated_until_the_consumer_is_closed(url: str) -> None:
+    async def work() -> None:
+        async with aio.connect(url) as connection, connection.session() as session:
+            producer = await session.producer("in")
+            for body in "abc":
+                await producer.send(body)
+            consumer = await session.consumer("in")
+            seen = []
+            async for message in consumer:
+                seen.append(message.body)
+                if message.body == "c":
+                    await consumer.close()
+            assert seen == ["a", "b", "c"]
+
+    run(work())
+
+
+def test_who_asks_for_what_is_there_again_and_again_does_not_stop_the_loop(url: str) -> None:
+    async def work() -> None:
+        async with aio.connect(url) as connection, connection.session() as session, connection.session() as other:
+            consumer, producer = await session.consumer("in"), await other.producer("in")
+            sending = asyncio.create_task(producer.send("a"))
+            while await consumer.receive_nowait() is None:
+                pass
+            await sending
+
+    run(work())
+
+
+def test_calls_from_another_thread_are_refused(broker: EmbeddedBroker) -> None:
+    async def work() -> None:
+        async with aio.connect(broker.stomp_url) as connection, connection.session() as session:
+            consumer = await session.consumer("in")
+            producer = await session.producer("in")
+
+            def elsewhere(make: Any) -> None:
+                with pytest.raises(IllegalStateError, match="event loop of another thread"):
+                    asyncio.run(_await(make))
+
+            for make in (
+                lambda: consumer.receive(0),
+                lambda: producer.send("a"),
+                lambda: session.close(),
+                lambda: connection.session(),
+                lambda: connection.close(),
+                lambda: connection.wait(0),
+            ):
+                await asyncio.to_thread(elsewhere, make)
+            assert connection.connected
+
+    run(work())
+
+
+async def _await(make: Any) -> Any:
+    return await make()
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.came = asyncio.Event()
+
+    async def __call__(self, message: aio.Message, *, note: str = "") -> None:
+        self.seen.append((message.body, note))
+        self.came.set()
+
+    def plain(self, message: aio.Message) -> None: ...
+
+
+def test_listen_takes_whatever_gives_a_coroutine_and_refuses_what_would_block(broker: EmbeddedBroker) -> None:
+    async def work() -> None:
+        async with aio.connect(broker.vm_url) as connection, connection.session() as session:
+            consumer = await session.consumer("in")
+            async with connection.publisher() as publisher:
+                listener = Listener()
+                for callback in (
+                    listener,
+                    listener.__call__,
+                    functools.partial(listener, note="a"),
+                    lambda message: listener(message),
+                ):
+                    listener.came.clear()
+                    await consumer.listen(callback)
+                    await publisher.send("a", "in")
+                    await asyncio.wait_for(listener.came.wait(), SOON)
+                    await consumer.listen(None)
+            for wrong in (listener.plain, functools.partial(listener.plain), 3):
+                with pytest.raises(ConfigError, match="async def"):
+                    await consumer.listen(wrong)  # type: ignore[arg-type]  # which is the point
+
+    run(work())
+
+
+def test_a_callback_that_stays_is_cancelled_by_the_close_and_its_message_comes_again(broker: EmbeddedBroker) -> None:
+    async def work() -> None:
+        async with aio.connect(broker.stomp_url, close_timeout=0.2) as connection:
+            session = await connection.session()
+            entered = asyncio.Event()
+
+            async def stays(_: aio.Message) -> None:
+                entered.set()
+                await asyncio.sleep(3600)
+
+            await (await session.consumer("in")).listen(stays)
+            async with connection.session() as other:
+                await (await other.producer("in")).send("a")
+                await asyncio.wait_for(entered.wait(), SOON)
+                await session.close()
+                assert (await soon(await other.consumer("in"))).body == "a"
+
+    run(work())
+
+
+def test_tasks_publish_at_the_same_time(url: str) -> None:
+    async def work() -> None:
+        async with aio.connect(url) as connection, connection.publisher() as publisher:
+
+            async def publish(task: int) -> None:
+                for number in range(5):
+                    await publisher.send(f"{task}:{number}", "in")
+
+            async with asyncio.TaskGroup() as group:
+                for task in range(8):
+                    group.create_task(publish(task))
+            async with connection.session() as session, session.consumer("in") as consumer:
+                bodies = [message.body for message in await consumer.receive_many(40, SOON)]
+        for task in range(8):
+            assert [body for body in bodies if body.startswith(f"{task}:")] == [f"{task}:{n}" for n in range(5)]
+
+    run(work())
+
+
+def test_what_is_awaited_twice_or_never_is_no_silent_mistake(broker: EmbeddedBroker) -> None:
+    async def work() -> None:
+        async with aio.connect(broker.vm_url) as connection:
+            made = connection.session()
+            await made
+            with pytest.raises(RuntimeError, match="already awaited"):
+                await made
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                connection.session()
+                gc.collect()
+            assert ["never awaited" in str(each.message) for each in warned] == [True]
+
+    run(work())

@@ -1,0 +1,207 @@
+"""`redelivery.aio` behind the calls of `redelivery`, so that the suite runs over it as well.
+
+The loop runs on a thread of its own. A call hands its coroutine to it and waits; in a listener's callback, which runs
+on a thread as the suite's callbacks block, the coroutine is awaited by the listener's own task, as in an `async def`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+import redelivery
+from redelivery import Message
+
+_callback = threading.local()  # `.asked`: of the callback that this thread runs
+
+
+class Loop:
+    """An event loop and its thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_debug(True)
+        self._loop.slow_callback_duration = 10.0
+        self.problems: list[dict[str, Any]] = []
+        self._loop.set_exception_handler(lambda _, context: self.problems.append(context))
+        self._thread = threading.Thread(target=self._loop.run_forever, name="asyncio")
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, Any]) -> Any:
+        asked: asyncio.Queue[Any] | None = getattr(_callback, "asked", None)
+        if asked is None:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        done: Future[Any] = Future()
+        self._loop.call_soon_threadsafe(asked.put_nowait, (work, done))
+        return done.result()
+
+    async def in_thread(self, callback: Callable[[Message], object], message: Message) -> None:
+        """Run the callback on a thread, and await here what it asks for."""
+        asked: asyncio.Queue[Any] = asyncio.Queue()
+
+        def run() -> None:
+            _callback.asked = asked
+            try:
+                callback(message)
+            finally:
+                del _callback.asked
+                self._loop.call_soon_threadsafe(asked.put_nowait, None)
+
+        running = self._loop.run_in_executor(None, run)
+        while (each := await asked.get()) is not None:
+            work, done = each
+            try:
+                done.set_result(await work)
+            except BaseException as error:  # noqa: BLE001  the callback raises it
+                done.set_exception(error)
+        await running
+
+    def end(self) -> None:
+        async def rest() -> None:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for each in others:
+                each.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await self._loop.shutdown_default_executor()
+
+        self.call(rest())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        assert self.problems == []
+
+
+class Blocking:
+    """One of aio's objects; what is not named here is a coroutine function or a property of it."""
+
+    def __init__(self, loop: Loop, inner: Any) -> None:
+        self._loop = loop
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if not callable(value) or name == "exception_listener":
+            return value
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            async def work() -> Any:
+                answer = value(*args, **kwargs)
+                return await answer if hasattr(answer, "__await__") else answer
+
+            return self._shown(self._loop.call(work()))
+
+        return call
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._loop.call(self._inner.close())
+
+    def _shown(self, value: Any) -> Any:
+        match value:
+            case redelivery.aio.Session():
+                return Session(self._loop, value)
+            case redelivery.aio.Consumer():
+                return Consumer(self._loop, value)
+            case redelivery.aio.QueueBrowser():
+                return Browser(self._loop, value)
+            case redelivery.aio.Producer() | redelivery.aio.Publisher():
+                return Producer(self._loop, value)
+            case redelivery.aio.Message():
+                return self._message(value)
+            case list():
+                return [self._shown(each) for each in value]
+        return value
+
+    def _message(self, message: redelivery.aio.Message) -> Message:
+        inner: Any = message._receipt
+        assert message.source is not None
+        return Message.received(message.source, message.local_redeliveries, Receipt(self._loop, inner))
+
+
+class Receipt:
+    def __init__(self, loop: Loop, inner: Any) -> None:
+        self._loop = loop
+        self._inner = inner
+
+    def acknowledge(self, message: Message) -> None:
+        self._loop.call(self._inner.acknowledge(message))
+
+
+class Connection(Blocking):
+    @property
+    def exception_listener(self) -> Any:
+        return self._inner.exception_listener
+
+    @exception_listener.setter
+    def exception_listener(self, listener: Any) -> None:
+        self._inner.exception_listener = listener
+
+
+class Session(Blocking):
+    def queue(self, name: str) -> Any:
+        return self._inner.queue(name)
+
+    def topic(self, name: str) -> Any:
+        return self._inner.topic(name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        inner = self._inner.transaction()
+        self._loop.call(inner.__aenter__())
+        try:
+            yield self
+        except BaseException as error:
+            if not self._loop.call(inner.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
+            self._loop.call(inner.__aexit__(None, None, None))
+
+
+class Producer(Blocking):
+    def send_async(self, *_: Any, **__: Any) -> None:
+        pytest.skip("with asyncio each send is awaited")
+
+
+class Consumer(Blocking):
+    def listen(self, callback: Callable[[Message], object] | None) -> None:
+        async def on_message(message: redelivery.aio.Message) -> None:
+            assert callback is not None
+            await self._loop.in_thread(callback, self._message(message))
+
+        self._loop.call(self._inner.listen(None if callback is None else on_message))
+
+    def __iter__(self) -> Iterator[Message]:
+        return _each(self)
+
+
+class Browser(Blocking):
+    def __iter__(self) -> Iterator[Message]:
+        return _each(self)
+
+
+def _each(of: Blocking) -> Iterator[Message]:
+    iterator = of._inner.__aiter__()
+
+    async def following() -> Any:
+        return await anext(iterator, None)
+
+    while (message := of._loop.call(following())) is not None:
+        yield of._message(message)
+
+
+def connect(loop: Loop, url: str, **options: Any) -> Connection:
+    """As `redelivery.connect`."""
+
+    async def work() -> Any:
+        return await redelivery.aio.connect(url, **options)
+
+    return Connection(loop, loop.call(work()))

@@ -1,0 +1,66 @@
+"""The suite once more over `redelivery.aio`: the same tests, whose stage opens connections of an event loop.
+
+The short form has most of it without real brokers, which see the same bytes from both shells; the long form has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+import pytest
+from tests.conformance import blocking
+from tests.conformance.pairs import Pair
+from tests.conformance.stage import Stage
+
+# All but those that open no connection by their stage, or speak of the connecting itself.
+SUITE: Final = (
+    *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "exhaustion"),
+    *("first_delivery", "kinds", "listeners", "order", "publisher", "receive_body", "recover", "rollback"),
+    *("same_result", "sessions_apart", "temporary", "threads", "timing", "transactions", "undone_sends"),
+)
+LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells
+
+
+class AsyncioStage(Stage):
+    """Opens connections of one event loop, which the suite calls as if they blocked."""
+
+    def __init__(self, pair: Pair, queue: str, opened: ExitStack) -> None:
+        super().__init__(pair, queue, opened)
+        self._loop = blocking.Loop()
+        opened.callback(self._loop.end)
+
+    def _open(self, **options: Any) -> Any:
+        return blocking.connect(self._loop, self.pair.url, **options)
+
+
+@pytest.fixture
+def stage_class() -> type[Stage]:
+    return AsyncioStage
+
+
+def again(test: FunctionType, module: ModuleType, mark: pytest.MarkDecorator) -> Callable[..., None]:
+    """The same test, with its module's marks and another one."""
+    copy = FunctionType(test.__code__, test.__globals__, test.__name__, test.__defaults__, test.__closure__)
+    copy.__dict__.update(test.__dict__)
+    copy.__annotations__ = test.__annotations__
+    marks = getattr(module, "pytestmark", [])
+    copy.pytestmark = [  # type: ignore[attr-defined]  # pytest's own
+        *getattr(test, "pytestmark", []),
+        *(each.mark for each in (marks if isinstance(marks, list) else [marks])),
+        mark.mark,
+    ]
+    return copy
+
+
+for _name in SUITE:
+    _module = import_module(f"tests.conformance.test_{_name}")
+    _tests = {name: each for name, each in vars(_module).items() if name.startswith("test_")}
+    assert _tests, f"test_{_name}.py has no tests"
+    _mark = pytest.mark.long_form() if _name in LONG else pytest.mark.everywhere_in_long_form
+    for _test, _function in _tests.items():
+        if "stage" in _function.__annotations__:
+            globals()[f"test_{_name}__{_test.removeprefix('test_')}"] = again(_function, _module, _mark)
