@@ -8,8 +8,10 @@ import os
 import threading
 import warnings
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from inspect import isawaitable
 
 from redelivery.client.aio.core import SessionCore
@@ -219,9 +221,7 @@ class Connection(Closing):
 
     def on_lost(self, error: JMSError) -> None:
         """See ConnectionEvents: every session raises ConnectionLostError from now on."""
-        if threading.get_ident() != self._runtime.thread:  # the embedded broker's, which was closed by another
-            with suppress(RuntimeError):  # the loop is closed
-                self._runtime.loop.call_soon_threadsafe(self.on_lost, error)
+        if self._called_elsewhere(partial(self.on_lost, error)):
             return
         at = utc_now()  # every session tells the same
         self._life.step("lose", "the connection was lost", error, at)
@@ -237,8 +237,18 @@ class Connection(Closing):
 
         ``deadly``: a listener is called no more because of it.
         """
+        if self._called_elsewhere(partial(self.on_error, error, deadly=deadly)):
+            return
         if not self._notify(error, deadly=deadly) and not deadly:
             log.error("%s: %s", self.url, error)
+
+    def _called_elsewhere(self, call: Callable[[], None]) -> bool:
+        """Whether another thread is here, of the embedded broker's: then the loop makes the call."""
+        if threading.get_ident() == self._runtime.thread:
+            return False
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            self._runtime.loop.call_soon_threadsafe(call)
+        return True
 
     async def _session(self, ack_mode: AckMode | int | str) -> Session:
         self._check_loop("session")

@@ -38,8 +38,8 @@ _HEAD = """\
 # What is left after kill -9
 
 Programs move messages from one queue to another while they, or their broker, are killed at random moments (kill -9)
-and connect anew; then every message is looked for. This page is written by `make nightly` (`.venv/bin/python
-scripts/fault-report`) from a run with 20 kills of each pair.
+and connect anew; then every message is looked for. Every second program uses asyncio. This page is written by `make
+nightly` (`.venv/bin/python scripts/fault-report`) from a run with 20 kills of each pair.
 
 Lost: sent, and its output is nowhere. Twice: a further output of the same message. Hidden: the broker
 delivered it to nobody until it was started again. All other columns count deliveries: those whose commit (without

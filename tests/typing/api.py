@@ -82,3 +82,22 @@ def broker() -> None:
         assert_type(embedded.messages("ActiveMQ.DLQ"), list[Message])
         assert_type(embedded.send("orders", "body", priority=9), Message)
         embedded.wait_for(redelivery.Queue("orders"), depth=1, timeout=timedelta(seconds=1))
+
+
+async def asyncio() -> None:
+    connection = await redelivery.aio.connect("vm://x", prefetch=10, connect_timeout=timedelta(seconds=1))
+    assert_type(connection, redelivery.aio.Connection)
+    async with connection.session("transacted") as session, session.consumer("orders") as consumer:
+        assert_type(session, redelivery.aio.Session)
+        assert_type(await consumer.receive(timeout=1), redelivery.aio.Message | None)
+        assert_type(await consumer.receive_many(10, 0.5), list[redelivery.aio.Message])
+        async for message in consumer:
+            assert_type(message, redelivery.aio.Message)
+            await message.acknowledge()
+        async with session.transaction() as same:
+            assert_type(same, redelivery.aio.Session)
+        producer = await session.producer()
+        assert_type(await producer.send("a", "orders", ttl=1), Message)
+        async with session.browser("orders") as browser:
+            assert_type([message async for message in browser], list[redelivery.aio.Message])
+    redelivery.aio.connect("vm://x", retries=3)  # type: ignore[call-arg]  # there is no such option

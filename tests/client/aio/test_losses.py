@@ -1,18 +1,21 @@
-"""Connections of a loop that are lost, dropped, refused, or whose peer takes nothing."""
+"""Connections of a loop: over TLS, lost, dropped, refused, or with a peer that takes nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import socket
+import ssl
 import threading
 import time
 import warnings
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
-from tests.client.aio.cancelled import SOON
+from tests.client.aio.cancelled import SOON, soon
 from tests.client.aio.looped import run
+from tests.examples.tls_front import make_certificates, tls_front
 
 import redelivery
 from redelivery import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError, aio
@@ -159,5 +162,41 @@ def test_a_connection_that_was_refused_or_cancelled_leaves_nothing(broker: Embed
                         pass
         with pytest.raises(TypeError, match="username"):
             aio.connect(broker.vm_url, user="a")  # type: ignore[call-arg]  # which is the point
+
+    run(work())
+
+
+def test_large_messages_cross_tls_both_ways(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    tls = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    tls.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
+    bodies = [bytes([number]) * (number << 18) for number in range(1, 9)]
+
+    async def work(url: str) -> None:
+        async with aio.connect(url, tls=tls) as connection, connection.session() as session:
+            consumer, producer = await session.consumer("in"), await session.producer("in")
+            for persistent in (True, False):
+                for body in bodies:
+                    await producer.send(body, persistent=persistent)
+                assert [(await soon(consumer)).body for _ in bodies] == bodies
+
+    with EmbeddedBroker("aio-tls", stomp_port=0) as broker, tls_front(broker.stomp_url, tmp_path) as port:
+        run(work(f"stomp+ssl://localhost:{port}"))
+
+
+def test_what_another_thread_does_to_the_embedded_broker_reaches_the_loop() -> None:
+    async def work() -> None:
+        broker = EmbeddedBroker("aio-elsewhere").start()
+        async with aio.connect(broker.vm_url) as connection, connection.session() as session:
+            consumer = await session.consumer("in")
+            waiting = asyncio.create_task(soon(consumer))
+            await asyncio.sleep(0.01)
+            await asyncio.to_thread(broker.send, "in", "a")
+            assert (await waiting).body == "a"
+            ended = asyncio.create_task(consumer.receive())
+            await asyncio.sleep(0.01)
+            await asyncio.to_thread(broker.close)
+            with pytest.raises(ConnectionLostError):
+                await asyncio.wait_for(ended, SOON)
 
     run(work())
