@@ -172,7 +172,8 @@ class Consumer(Closing):
             return
         self._closed = True
         try:
-            await self._core.to_the_end(self._loop.close_consumer(self._state))
+            closing = self._loop.close_consumer(self._state, in_callback=self._core.listens)
+            await self._core.to_the_end(closing)
         except RequestTimeoutError:
             self._closed = False  # another task stays in the session: it can be closed once more
             raise

@@ -4,6 +4,7 @@
    that says so instead of a race; only `close`, `listen` and the listener's task wait for it.
 2. It is never held while application code runs.
 3. Cancellation ends a wait and nothing else; what a call has taken by then is put back by `release`.
+4. A call whose answer is there does not wait; now and then it does, or a backlog would keep the loop from other tasks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from redelivery.client.aio.driver import run
 from redelivery.client.dead_letters import DeadLetters
@@ -29,6 +30,8 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
+
+_OTHERS_TURN: Final = 100  # calls after which one lets the other tasks run
 
 
 class Turn:
@@ -98,6 +101,7 @@ class SessionCore(SessionState):
         self.listener: asyncio.Task[None] | None = None  # of a session that listens
         self.turn = Turn(runtime.loop)
         self.visitors = 0  # tasks that are in, or wait to come in, for a moment only: see `inside_patiently`
+        self._calls = 0
         self._finishing: set[asyncio.Task[Any]] = set()
 
     @property
@@ -116,6 +120,9 @@ class SessionCore(SessionState):
             ConnectionLostError: the connection is gone.
         """
         self.check_loop(action)
+        self._calls += 1
+        if self._calls % _OTHERS_TURN == 0:
+            await asyncio.sleep(0)
         if not self.turn.take() and not (
             (self.visitors or self.listens) and await self.turn.take_within(self.options.close_timeout)
         ):

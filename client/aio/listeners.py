@@ -66,13 +66,15 @@ class ListenerLoop:
         if callback is None and not self._listeners:
             await self._end_task()
 
-    async def close_consumer(self, consumer: ConsumerState) -> None:
-        """Close one consumer from any task; deferred by the ledger where it holds something."""
+    async def close_consumer(self, consumer: ConsumerState, *, in_callback: bool) -> None:
+        """Close one consumer from any task; deferred by the ledger where it holds something.
+
+        ``in_callback``: for one of our callbacks, which this must not wait for.
+        """
         core = self._core
         core.notify(CloseAsked(consumer))  # the one whose turn it is sees it at once, if it waits
         if core.life.stage in (SessionStage.CLOSED, SessionStage.LOST) or core.lost is not None:
             return
-        in_callback = core.listens
 
         async def close() -> None:
             self._listeners.pop(consumer, None)

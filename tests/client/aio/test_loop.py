@@ -6,6 +6,7 @@ import asyncio
 import functools
 import gc
 import threading
+import time
 import warnings
 from typing import Any
 
@@ -221,5 +222,56 @@ def test_what_is_awaited_twice_or_never_is_no_silent_mistake(broker: EmbeddedBro
                 connection.session()
                 gc.collect()
             assert ["never awaited" in str(each.message) for each in warned] == [True]
+
+    run(work())
+
+
+@pytest.mark.parametrize("what", ["listener", "consumer", "session", "connection"])
+def test_a_callback_ends_what_it_is_called_by_and_its_message_is_acknowledged(url: str, what: str) -> None:
+    async def work() -> None:
+        called, began = asyncio.Event(), time.monotonic()
+        async with aio.connect(url) as beside, aio.connect(url, close_timeout=SOON) as connection:
+            session = await connection.session()
+            consumer = await session.consumer("in")
+
+            async def callback(_: aio.Message) -> None:
+                if what == "listener":
+                    await consumer.listen(None)
+                else:
+                    await {"consumer": consumer, "session": session, "connection": connection}[what].close()
+                called.set()
+
+            await consumer.listen(callback)
+            async with beside.session() as other:
+                await (await other.producer("in")).send("a")
+                await asyncio.wait_for(called.wait(), SOON)
+                if what == "connection":
+                    assert await connection.wait(SOON)
+                await session.close()
+                assert await (await other.consumer("in")).receive(0.2) is None
+        assert time.monotonic() - began < SOON / 2
+
+    run(work())
+
+
+def test_a_backlog_of_which_all_is_there_does_not_keep_the_loop_from_other_tasks(broker: EmbeddedBroker) -> None:
+    async def work() -> None:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with aio.connect(broker.vm_url) as connection, connection.session() as session:
+            producer, consumer = await session.producer("in"), await session.consumer("in")
+            beside = asyncio.create_task(other())
+            for call in (lambda: producer.send("a"), lambda: consumer.receive(SOON)):
+                turns = 0
+                for _ in range(1000):
+                    await call()
+                assert turns >= 9
+            beside.cancel()
 
     run(work())
