@@ -275,3 +275,22 @@ def test_a_backlog_of_which_all_is_there_does_not_keep_the_loop_from_other_tasks
             beside.cancel()
 
     run(work())
+
+
+def test_one_of_two_listening_consumers_is_closed_at_once(url: str) -> None:
+    """While the session's listener waits for messages, the close waits for the broker at the same place."""
+
+    async def work() -> None:
+        listener, began = Listener(), time.monotonic()
+        async with aio.connect(url, request_timeout=SOON) as connection, connection.session() as session:
+            consumers = [await session.consumer(queue) for queue in ("one", "two")]
+            for consumer in consumers:
+                await consumer.listen(listener)
+            await asyncio.sleep(0.05)
+            await consumers[0].close()
+            async with connection.publisher() as publisher:
+                await publisher.send("a", "two")
+                await asyncio.wait_for(listener.came.wait(), SOON)
+        assert time.monotonic() - began < SOON / 2
+
+    run(work())

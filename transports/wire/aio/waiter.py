@@ -12,6 +12,8 @@ from typing import Any
 class LoopWaiter:
     """One task at a time waits here; any thread may wake it, also before it waits: no wake is lost.
 
+    The next one may begin to wait when the one before was woken, and has not come to run yet.
+
     ``place`` and ``poke`` are the transport's: see `redelivery.transports.wire.threads.waiter`.
     """
 
@@ -47,7 +49,8 @@ class LoopWaiter:
                 if not self.woken:  # another thread may have been here meanwhile, and seen no future
                     await future
             finally:
-                self._future = None
+                if self._future is future:  # else another task waits here by now
+                    self._future = None
                 if timer is not None:
                     timer.cancel()
         self.woken = False
