@@ -22,7 +22,7 @@ from redelivery.client.lifecycle import SESSION, ConnectionStage, Lifecycle, Ses
 from redelivery.client.news import CloseAsked, LinkEnded, Lost, News, Report, Returned
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.unowned import UnownedSession
-from redelivery.model.errors import JMSError, RequestTimeoutError
+from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, T, Transport
@@ -63,7 +63,13 @@ class SessionState:
         self.unanswered: deque[Pending] = deque()  # of asynchronous sends
         self.sent: list[Message] = []  # in the open transaction
         self.channel: Channel  # by `open_channel`
+        self.listener: object = None  # the shell's, where one is set
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
+
+    @property
+    def listens(self) -> bool:
+        """Whether the caller is one of its listeners; for the shells, whose `listener` is a thread or a task."""
+        return False
 
     def open_channel(self) -> Flow[None]:
         """Its conversation with the broker; first of all. Raises as `Transport.channel`."""
@@ -125,6 +131,25 @@ class SessionState:
             self.irregular = False
         if self.life.stage is not SessionStage.OPEN or self.lost is not None:  # looked at last: another may step too
             self.irregular = True
+
+    # who may come in: of the holder of the session
+
+    def ended(self, action: str) -> JMSError | None:
+        """The error of a call that comes too late. For the holder of `use`; a callback goes on while it is closed."""
+        if self.news:
+            self.take_in()  # it may be lost
+        if not self.life.ended or (self.closing and self.listens):
+            return None
+        return self.life.problem(action)
+
+    def listened(self, action: str) -> JMSError | None:
+        """The error of a call from outside of the listeners, where one is set."""
+        if self.listener is None or self.listens:
+            return None
+        return IllegalStateError(
+            f"{action}: a message listener is set, so only its callbacks may use this session; "
+            "use another session, connection.publisher() to send, or remove the listener with listen(None)"
+        )
 
     # what has arrived, by the holder of the session
 

@@ -128,7 +128,7 @@ class SessionCore(SessionState):
         ):
             raise self._busy(action)
         if self.irregular:
-            problem = self.ended(action) or self._listened(action)
+            problem = self.ended(action) or self.listened(action)
             if problem is not None:
                 self.turn.release()
                 raise problem
@@ -174,17 +174,9 @@ class SessionCore(SessionState):
         return await asyncio.shield(task)
 
     def _busy(self, action: str) -> JMSError:
-        return self._listened(action) or IllegalStateError(
+        return self.listened(action) or IllegalStateError(
             f"{action}: another task is using this session; a JMS session serves one task at a time, "
             "so give each task a session of its own; to send from any task there is connection.publisher()"
-        )
-
-    def _listened(self, action: str) -> JMSError | None:
-        if self.listener is None or self.listens:
-            return None
-        return IllegalStateError(
-            f"{action}: a message listener is set, so only its callbacks may use this session; "
-            "use another session, connection.publisher() to send, or remove the listener with listen(None)"
         )
 
     def raise_ended(self, action: str) -> None:
@@ -192,14 +184,6 @@ class SessionCore(SessionState):
         problem = self.ended(action)
         if problem is not None:
             raise problem
-
-    def ended(self, action: str) -> JMSError | None:
-        """The error of a call that comes too late; a callback goes on while the session is being closed."""
-        if self.news:
-            self.take_in()  # it may be lost
-        if not self.life.ended or (self.closing and self.listens):
-            return None
-        return self.life.problem(action)
 
     # how its holder waits
 

@@ -12,14 +12,12 @@ from typing import Any, TypeAlias, cast
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.message import Message
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.ledger.stages import OPEN
 from redelivery.client.lifecycle import SessionStage
-from redelivery.client.log_lines import failing, redelivered
 from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.attach import attach_late
+from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
-from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic
@@ -156,9 +154,7 @@ class ListenerLoop:
                 core.ledger.transport_lost()
                 raise ConnectionLostError(str(core.lost)) from core.lost
             core.take_in()
-            for consumer in [each for each in self._listeners if each.stage is not OPEN]:  # ended by the broker
-                del self._listeners[consumer]
-                consumer.listening = False
+            drop_ended(self._listeners)
             if not self._listeners:
                 return None
             remaining: float | None = None
@@ -169,7 +165,7 @@ class ListenerLoop:
                     core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
                     core.take_in()
                 core.ledger.tick(now)
-                delivery = self._dispatch(now)
+                delivery, self._next_served = dispatch(core, list(self._listeners), self._next_served, now)
                 try:
                     await core.carry_out()
                 except BaseException:  # of what stands before the delivery, which was not delivered
@@ -185,16 +181,6 @@ class ListenerLoop:
             core.turn.release()
         core.transport.flush(core.waiter)
         await cast(LoopWaiter, core.waiter).wait(remaining)
-        return None
-
-    def _dispatch(self, now: float) -> Delivery | None:
-        consumers = list(self._listeners)
-        for at in range(len(consumers)):
-            consumer = consumers[(self._next_served + at) % len(consumers)]
-            delivery = self._core.ledger.dispatch(consumer, now)
-            if delivery is not None:
-                self._next_served = (self._next_served + at + 1) % len(consumers)
-                return delivery
         return None
 
     async def _call(self, delivery: Delivery) -> None:
@@ -226,7 +212,7 @@ class ListenerLoop:
             error = raised
         await core.turn.take_within(None)
         try:
-            self._after(delivery, consumer, error)
+            returned(core, delivery, consumer, error)
             await core.carry_out()
             if core.lost is None:
                 await core.relieve()
@@ -241,32 +227,6 @@ class ListenerLoop:
         actions, self.after_callback = self.after_callback, []
         for action in actions:
             await action()
-
-    def _after(self, delivery: Delivery, consumer: ConsumerState, error: BaseException | None) -> None:
-        core = self._core
-        if core.lost is not None:
-            return
-        if error is None:
-            if core.mode in (AckMode.AUTO, AckMode.DUPS_OK) and core.ledger.consumed(delivery):
-                core.channel.accept((delivery,), batched=core.mode == AckMode.DUPS_OK)
-            return
-        if core.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
-            delivery.cause = error
-            log.warning(
-                "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
-                "a %s session must roll back or recover itself",
-                consumer.link.destination,
-                core.mode.name,
-                exc_info=error,
-            )
-        else:
-            log.warning(
-                "the listener of %s raised; the message is redelivered", consumer.link.destination, exc_info=error
-            )
-            failed, now = failing(core.ledger), monotonic()
-            core.ledger.listener_failed(consumer, now, error)
-            if failed:
-                redelivered(core.ledger, failed, now)
 
 
 def check_callback(callback: object) -> None:

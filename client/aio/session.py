@@ -15,7 +15,7 @@ from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.listeners import ListenerLoop
 from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.producer import Producer
-from redelivery.client.arguments import check_cause, check_no_local, check_selector, plain_name
+from redelivery.client.arguments import check_cause, check_selector, plain_name
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import CloseAsked
 from redelivery.client.operations.acknowledge import acknowledge_one
@@ -25,10 +25,9 @@ from redelivery.client.operations.commit import commit, rollback
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.destinations import destination as parse_destination
-from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.modes import AckMode
-from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.wire.clock import monotonic
 
@@ -273,20 +272,21 @@ class Session(Closing):
         redelivery_policy: RedeliveryPolicy | None,
     ) -> Consumer:
         core = self._core
-        target = parse_destination(destination)
-        if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
-            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
-        check_selector(selector)
-        check_no_local(target, no_local)
-        window = (core.options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
-        spec = ConsumerSpec(target, selector or None, no_local, window, redelivery_policy)
+        spec = ConsumerSpec.checked(
+            core.options,
+            destination,
+            selector=selector,
+            no_local=no_local,
+            prefetch=prefetch,
+            redelivery_policy=redelivery_policy,
+        )
         made: list[ConsumerState] = []
 
         async def make() -> Consumer:
             self._consumers += 1
             core.take_in()  # what ended, or was closed, meanwhile
             await core.carry_out()
-            policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {target}", made))
+            policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {spec.destination}", made))
             return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
 
         try:

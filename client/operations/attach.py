@@ -6,11 +6,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from redelivery.client.arguments import check_no_local, check_selector
 from redelivery.client.ledger import ConsumerState
+from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination, Queue
-from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
+from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, Flow, Link
 
@@ -26,6 +30,26 @@ class ConsumerSpec:
     no_local: bool
     window: int | None
     policy: RedeliveryPolicy | None
+
+    @classmethod
+    def checked(
+        cls,
+        options: ConnectionOptions,
+        destination: Destination | str,
+        *,
+        selector: str | None,
+        no_local: bool,
+        prefetch: int | None,
+        redelivery_policy: RedeliveryPolicy | None,
+    ) -> ConsumerSpec:
+        """Of what the application gave. Raises ConfigError, InvalidDestinationError."""
+        target = parse_destination(destination)
+        if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
+            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
+        check_selector(selector)
+        check_no_local(target, no_local)
+        window = (options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
+        return cls(target, selector or None, no_local, window, redelivery_policy)
 
 
 def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerState]) -> Flow[RedeliveryPolicy]:

@@ -76,7 +76,7 @@ class SessionCore(SessionState):
         if not turn[-1]:
             raise self._busy(action)
         if self.irregular:
-            problem = self.ended(action) or self._listened(action)
+            problem = self.ended(action) or self.listened(action)
             if problem is not None:
                 raise problem
 
@@ -113,17 +113,9 @@ class SessionCore(SessionState):
                 self.use.release()
 
     def _busy(self, action: str) -> JMSError:
-        return self._listened(action) or IllegalStateError(
+        return self.listened(action) or IllegalStateError(
             f"{action}: another thread is using this session; a JMS session serves one thread at a time, "
             "so give each thread a session of its own; to send from any thread there is connection.publisher()"
-        )
-
-    def _listened(self, action: str) -> JMSError | None:
-        if self.listener is None or self.listens:
-            return None
-        return IllegalStateError(
-            f"{action}: a message listener is set, so only its callbacks may use this session; "
-            "use another session, connection.publisher() to send, or remove the listener with listen(None)"
         )
 
     def check_open(self, action: str) -> None:
@@ -131,14 +123,6 @@ class SessionCore(SessionState):
         problem = self.ended(action)
         if problem is not None:
             raise problem
-
-    def ended(self, action: str) -> JMSError | None:
-        """The error of a call that comes too late. For the holder of `use`; a callback goes on while it is closed."""
-        if self.news:
-            self.take_in()  # it may be lost
-        if not self.life.ended or (self.closing and self.listens):
-            return None
-        return self.life.problem(action)
 
     # how its holder waits
 

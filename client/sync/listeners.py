@@ -8,15 +8,13 @@ from collections.abc import Callable, Coroutine
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
 
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.ledger.stages import OPEN
 from redelivery.client.lifecycle import SessionStage
-from redelivery.client.log_lines import failing, redelivered
 from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.attach import attach_late
+from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
-from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import monotonic
 
@@ -153,9 +151,7 @@ class ListenerLoop:
                 core.ledger.transport_lost()
                 raise ConnectionLostError(str(core.lost)) from core.lost
             core.take_in()
-            for consumer in [each for each in self._listeners if each.stage is not OPEN]:  # ended by the broker
-                del self._listeners[consumer]
-                consumer.listening = False
+            drop_ended(self._listeners)
             if not self._listeners:
                 return None
             remaining: float | None = None
@@ -166,7 +162,7 @@ class ListenerLoop:
                     core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
                     core.take_in()
                 core.ledger.tick(now)
-                delivery = self._dispatch(now)
+                delivery, self._turn = dispatch(core, list(self._listeners), self._turn, now)
                 try:
                     core.carry_out()
                 except BaseException:  # of what stands before the delivery, which was not delivered
@@ -179,16 +175,6 @@ class ListenerLoop:
                 remaining = None if until == float("inf") else max(0.0, until - now)
             self._idle.set()
         core.transport.wait(core.waiter, remaining)
-        return None
-
-    def _dispatch(self, now: float) -> Delivery | None:
-        consumers = list(self._listeners)
-        for at in range(len(consumers)):
-            consumer = consumers[(self._turn + at) % len(consumers)]
-            delivery = self._core.ledger.dispatch(consumer, now)
-            if delivery is not None:
-                self._turn = (self._turn + at + 1) % len(consumers)
-                return delivery
         return None
 
     def _call(self, delivery: Delivery) -> None:
@@ -216,7 +202,12 @@ class ListenerLoop:
             error = raised
         try:
             with core.use:
-                self._after(delivery, consumer, error)
+                if isinstance(error, (SystemExit, KeyboardInterrupt)) and core.lost is None:
+                    core.ledger.put_back(delivery)  # the application ends, and the message is not the reason
+                    self._stop_for(consumer, error)
+                else:
+                    self.failures += error is not None and core.lost is None
+                    returned(core, delivery, consumer, error)
                 core.carry_out()
         except ConnectionLostError:
             pass  # seen at the next turn
@@ -226,37 +217,6 @@ class ListenerLoop:
             actions, self.after_callback = self.after_callback, []
             for action in actions:
                 action()
-
-    def _after(self, delivery: Delivery, consumer: ConsumerState, error: BaseException | None) -> None:
-        core = self._core
-        if core.lost is not None:
-            return
-        if error is None:
-            if core.mode in (AckMode.AUTO, AckMode.DUPS_OK) and core.ledger.consumed(delivery):
-                core.channel.accept((delivery,), batched=core.mode == AckMode.DUPS_OK)
-            return
-        if isinstance(error, (SystemExit, KeyboardInterrupt)):
-            core.ledger.put_back(delivery)  # the application ends, and the message is not the reason
-            self._stop_for(consumer, error)
-            return
-        self.failures += 1
-        if core.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
-            delivery.cause = error
-            log.warning(
-                "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
-                "a %s session must roll back or recover itself",
-                consumer.link.destination,
-                core.mode.name,
-                exc_info=error,
-            )
-        else:
-            log.warning(
-                "the listener of %s raised; the message is redelivered", consumer.link.destination, exc_info=error
-            )
-            failed, now = failing(core.ledger), monotonic()
-            core.ledger.listener_failed(consumer, now, error)
-            if failed:
-                redelivered(core.ledger, failed, now)
 
     def _stop_for(self, consumer: ConsumerState, error: BaseException) -> None:
         """A callback has called sys.exit(): this session's listeners are called no more, and everybody is told."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Self, cast
 
-from redelivery.client.arguments import check_cause, check_no_local, check_selector, plain_name
+from redelivery.client.arguments import check_cause, check_selector, plain_name
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.lifecycle import SessionStage
 from redelivery.client.news import CloseAsked
@@ -27,14 +27,12 @@ from redelivery.client.sync.producer import Producer
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import (
-    ConfigError,
     ConnectionLostError,
     IllegalStateError,
     JMSError,
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
@@ -116,21 +114,22 @@ class Session(Closing):
             UnsupportedError: the broker cannot do it.
         """
         core = self._core
-        target = parse_destination(destination)
-        if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
-            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
-        check_selector(selector)
-        check_no_local(target, no_local)
-        window = (core.options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
+        spec = ConsumerSpec.checked(
+            core.options,
+            destination,
+            selector=selector,
+            no_local=no_local,
+            prefetch=prefetch,
+            redelivery_policy=redelivery_policy,
+        )
 
-        spec = ConsumerSpec(target, selector or None, no_local, window, redelivery_policy)
         made: list[ConsumerState] = []
 
         def make() -> Consumer:
             self._consumers += 1
             core.take_in()  # what ended, or was closed, meanwhile
             core.carry_out()
-            policy = core.do(attach(core, spec, f"consumer {self._consumers} of {target}", made))
+            policy = core.do(attach(core, spec, f"consumer {self._consumers} of {spec.destination}", made))
             return Consumer(core, made[0], self._loop, self, policy)
 
         try:
