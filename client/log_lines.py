@@ -7,10 +7,10 @@ Every line carries what it says as attributes of its record too (``extra``): ``m
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
-from redelivery.client.ledger import Ledger, Poison
+from redelivery.client.ledger import Poison
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import MessageFormatError
 from redelivery.policies.causes import describe_cause
@@ -24,22 +24,16 @@ _LONGEST: Final = 200  # characters of an application's exception in a line
 _UNSEEN: Final = ("Dispatch[", "listener dispatch[")  # how a cause begins of what was refused before it was shown
 
 
-def failing(ledger: Ledger) -> tuple[Delivery, ...]:
-    """What `redelivered` is to be given after a rollback that comes now; nothing where nobody reads it."""
-    return ledger.covered() if log.isEnabledFor(logging.INFO) else ()
+def says_redelivered() -> bool:
+    """Whether anybody reads what `say_redelivered` logs."""
+    return log.isEnabledFor(logging.INFO)
 
 
-def redelivered(ledger: Ledger, failed: Iterable[Delivery], now: float) -> None:
-    """Log of the deliveries that failed, at INFO: which redelivery comes when. The dead-lettered are not among them."""
-    due_times = {delivery: entry[0] for entry in ledger.delayed for delivery in entry[3]}
-    for consumer in ledger.consumers:
-        due_times.update(dict.fromkeys(consumer.ready, consumer.not_before))
-    again = [delivery for delivery in failed if delivery in due_times]
-    for delivery in again[:_MOST]:
-        consumer = delivery.link.consumer
-        due = due_times[delivery]
-        policy = consumer.policy(delivery)
-        number = _count(delivery) - 1
+def say_redelivered(again: Sequence[tuple[Delivery, float]]) -> None:
+    """Log at INFO which redelivery comes when: in so many seconds."""
+    for delivery, wait in again[:_MOST]:
+        policy = delivery.link.consumer.policy(delivery)
+        number = count_of(delivery) - 1
         limit = "" if policy.maximum_redeliveries == NO_LIMIT else f" of {policy.maximum_redeliveries}"
         why = short_cause(delivery.cause)
         log.info(
@@ -47,7 +41,7 @@ def redelivered(ledger: Ledger, failed: Iterable[Delivery], now: float) -> None:
             name_of(delivery),
             number,
             limit,
-            max(0.0, due - now),
+            wait,
             why,
             extra=facts(delivery, number, why),
         )
@@ -80,8 +74,8 @@ def reason(order: Poison) -> tuple[int, str]:
     """The count of its last delivery, and ``after 4 deliveries (limit 3): ValueError: bad order``."""
     delivery = order.delivery
     if order.expired:
-        return _count(delivery), "as it has expired"
-    count = _count(delivery)
+        return count_of(delivery), "as it has expired"
+    count = count_of(delivery)
     limit = delivery.link.consumer.policy(delivery).maximum_redeliveries
     if order.cause.startswith(_UNSEEN):
         return count, f"unseen: the broker counts {count} deliveries (limit {limit})"
@@ -122,7 +116,8 @@ def facts(delivery: Delivery, count: int, cause: str) -> dict[str, object]:
     }
 
 
-def _count(delivery: Delivery) -> int:
+def count_of(delivery: Delivery) -> int:
+    """JMSXDeliveryCount of the delivery that the application has, or would have next."""
     return delivery.wire_count() + delivery.redeliveries
 
 

@@ -9,7 +9,9 @@ from ssl import SSLContext
 from typing import Final, TypedDict, Unpack
 
 from redelivery.client.arguments import seconds
+from redelivery.client.observed import Observed
 from redelivery.model.errors import ConfigError, JMSError
+from redelivery.model.events import Observer
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
 from redelivery.policies.prefetch import PrefetchPolicy
@@ -39,6 +41,8 @@ class ConnectionKeywords(TypedDict, total=False):
         of closing.
     heartbeat: seconds (10) between signs of life; 0 for none.
     exception_listener: called with a JMSError that no call waits for.
+    observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
+        so it must be quick, and must not use the session; what it raises is logged once.
     """
 
     username: str | None
@@ -56,6 +60,7 @@ class ConnectionKeywords(TypedDict, total=False):
     close_timeout: float | timedelta
     heartbeat: float | timedelta
     exception_listener: ExceptionListener | None
+    observer: Observer | None
 
 
 # What is not None where it is left out.
@@ -94,6 +99,7 @@ class ConnectionOptions:
     prefetch: PrefetchPolicy
     dead_letter_strategy: DeadLetterStrategy
     exception_listener: ExceptionListener | None
+    observed: Observed | None
     request_timeout: float
     close_timeout: float = field(default=15.0)
 
@@ -110,7 +116,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     username, password, client_id = given.get("username"), given.get("password"), given.get("client_id")
     dialect, tls, prefetch = given["dialect"], given.get("tls"), given.get("prefetch")
     dead_letter_strategy, exception_listener = given.get("dead_letter_strategy"), given.get("exception_listener")
-    non_blocking_redelivery = given.get("non_blocking_redelivery")
+    non_blocking_redelivery, observer = given.get("non_blocking_redelivery"), given.get("observer")
     if isinstance(redelivery_policies, Mapping):
         redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
     if redelivery_policy is not None and redelivery_policies is not None:
@@ -158,6 +164,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         prefetch=PrefetchPolicy.of(parsed.prefetch if prefetch is None else prefetch),
         dead_letter_strategy=dead_letter_strategy or BrokerDeadLetterStrategy(),
         exception_listener=exception_listener,
+        observed=None if observer is None else Observed(observer),
         request_timeout=wait,
         close_timeout=goodbye,
     )

@@ -15,14 +15,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import count
 
-from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.ledger import ConsumerState, Ledger
+from redelivery.client.ledger.state import RETURNED
 from redelivery.client.lifecycle import SESSION, ConnectionStage, Lifecycle, SessionStage
 from redelivery.client.news import CloseAsked, LinkEnded, Lost, News, Report, Returned
+from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.unowned import UnownedSession
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, T, Transport
@@ -30,6 +33,7 @@ from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 NEVER = float("inf")
+_NUMBERS = count(1)
 
 
 class SessionState:
@@ -49,6 +53,8 @@ class SessionState:
         self.options = options
         self.mode = mode
         self.report = report
+        self.number = next(_NUMBERS)  # of all sessions of this process
+        self.observed = options.observed
         self.connection = connection
         self.running = False  # follows the connection's start and stop
         self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
@@ -173,14 +179,21 @@ class SessionState:
             match arrivals.popleft():
                 case LinkEnded(consumer, error):
                     self.ledger.link_ended(consumer, error)
+                    if self.observed is not None:
+                        self.observed.notify(ConsumerEnded(self.number, consumer.link.destination, error))
                 case Lost(error, at):
                     self.ledger.transport_lost()
                     self.step("lose", "the connection was lost", error, at)
                 case CloseAsked(consumer):
+                    held = self.ledger.covered() if self.observed is not None else ()
                     self.ledger.close_consumer(consumer)
+                    if self.observed is not None:
+                        self.observed.released(self.number, [each for each in held if each.state is RETURNED])
                 case Returned(deliveries):
                     for delivery in reversed(deliveries):
                         self.ledger.put_back(delivery)
+                    if self.observed is not None:
+                        self.observed.released(self.number, deliveries)
                 case delivery:
                     self.ledger.arrived([delivery])
 

@@ -20,8 +20,8 @@ from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
-from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
+from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener
 from redelivery.client.unowned import UnownedConnection
 from redelivery.model.capabilities import ConnectionMetaData
@@ -32,6 +32,7 @@ from redelivery.model.errors import (
     RequestTimeoutError,
     UnsupportedError,
 )
+from redelivery.model.events import Connected, ConnectionClosed, ConnectionLost
 from redelivery.model.modes import AckMode
 from redelivery.transports.registry import transport_class
 from redelivery.transports.seam import Transport
@@ -78,6 +79,8 @@ class Connection(Closing):
             peer.protocol,
             peer.dialect,
         )
+        if self._options.observed is not None:
+            self._options.observed.notify(Connected(self.url, self.metadata))
 
     @property
     def client_id(self) -> str | None:
@@ -227,6 +230,8 @@ class Connection(Closing):
         self._life.step("lose", "the connection was lost", error, at)
         cores = list(self._sessions.values())
         log.warning("%s: the connection was lost: %s", self.url, error)
+        if self._options.observed is not None:
+            self._options.observed.notify(ConnectionLost(self.url, error, at))
         for core in cores:
             core.on_lost(error, at)
         self._notify(error, deadly=any(core.listener is not None for core in cores))
@@ -287,6 +292,8 @@ class Connection(Closing):
         finally:
             self._transport.abort()  # harmless after the goodbye; the loop may end with it
             log.info("%s: closed", self.url)
+        if self._options.observed is not None:
+            self._options.observed.notify(ConnectionClosed(self.url))
             self._life.step("end")
 
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:

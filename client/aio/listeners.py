@@ -14,6 +14,7 @@ from redelivery.client.aio.message import Message
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.lifecycle import SessionStage
 from redelivery.client.news import CloseAsked, ended
+from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
@@ -193,7 +194,7 @@ class ListenerLoop:
             return
         callback, receipt = entry
         try:
-            core.channel.dispatched(delivery)
+            hand_out(core, delivery)
         except BaseException:
             core.ledger.put_back(delivery)
             raise
@@ -205,7 +206,7 @@ class ListenerLoop:
             await result
         except (asyncio.CancelledError, SystemExit, KeyboardInterrupt, GeneratorExit) as raised:
             if self._ending or not isinstance(raised, asyncio.CancelledError):
-                core.ledger.put_back(delivery)  # the session or the application ends, and the message is not the reason
+                core.release((delivery,))  # the session or the application ends, and the message is not the reason
                 raise
             error = raised
         except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class

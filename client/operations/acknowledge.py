@@ -27,16 +27,20 @@ def hand_out(s: SessionState, delivery: Delivery) -> None:
         s.channel.dispatched(delivery)
     else:
         s.whole(lambda: s.channel.dispatched(delivery))
+    if s.observed is not None:
+        s.observed.delivered(s.number, (delivery,))
 
 
 def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
-    """Acknowledge, outside any transaction; what was already (see `State.ACCEPTED`) is not."""
+    """Acknowledge what the application has, outside any transaction; what was already (`State.ACCEPTED`) is not."""
     missing = [each for each in deliveries if each.state is not ACCEPTED] if len(deliveries) > 1 else deliveries
     if missing and missing[0].state is not ACCEPTED:
         if s.channel.whole:
             _accept(s, missing, batched=batched)
         else:
             s.whole(lambda: _accept(s, missing, batched=batched))
+    if s.observed is not None:
+        s.observed.consumed(s.number, deliveries)
 
 
 def acknowledge(s: SessionState, delivery: Delivery, redeliveries: int) -> None:
@@ -89,6 +93,8 @@ def acknowledge_one(s: SessionState, message: Message) -> None:
         acknowledge(s, delivery, redeliveries)
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s: acknowledged", name_of(delivery))
+        if s.observed is not None:
+            s.observed.acknowledged(s.number, (delivery,))
     elif delivery is None or delivery.state is RETURNED:
         raise IllegalStateError(
             "acknowledge: the message was not received here, or its consumer was closed and it is the broker's again"

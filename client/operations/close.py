@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from redelivery.client.ledger import Poison
 from redelivery.client.state import SessionState
 from redelivery.model.errors import RequestTimeoutError
 from redelivery.model.modes import AckMode
@@ -13,10 +14,15 @@ from redelivery.transports.seam import Flow
 def close_ledger(s: SessionState) -> Flow[None]:
     """A transacted session counts what it held as rolled back; everything is the broker's again."""
     s.take_in()
+    held = s.ledger.covered()
     if s.mode == AckMode.TRANSACTED:
         yield from s.channel.rollback()
         s.sent.clear()
     s.ledger.close(s.now())
+    if s.observed is not None:
+        poisoned = [order.delivery for order in s.ledger.orders if isinstance(order, Poison)]
+        again = [delivery for delivery in held if delivery not in poisoned]
+        s.observed.released(s.number, again, counted=s.mode == AckMode.TRANSACTED)
 
 
 def await_answers(s: SessionState) -> Flow[None]:

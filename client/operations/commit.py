@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from redelivery.client.log_lines import failing, redelivered
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded
+from redelivery.client.operations.failures import fail
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.events import Committed, InDoubt
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Arrival, Delivery, Flow
@@ -47,9 +48,11 @@ def commit(s: SessionState, action: str = "commit") -> Flow[None]:
         doubt = _in_doubt(error, action)
         doubt.sent = sent
         doubt.received = tuple(_message(delivery) for delivery in covered)
+        if s.observed is not None:
+            s.observed.notify(InDoubt(s.number, doubt.sent, doubt.received, doubt))
         raise doubt from error.__cause__
     s.heard = s.now()
-    _say_committed(s, len(sent), len(covered))
+    _say_committed(s, len(sent), covered)
 
 
 def _committed(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
@@ -60,6 +63,8 @@ def _committed(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
     except TransactionRolledBackError as error:
         if error.redelivered_by_broker:
             s.ledger.settled(covered)
+            if s.observed is not None:
+                s.observed.released(s.number, covered)
         else:
             _fail(s, error)
         raise
@@ -101,19 +106,21 @@ def rollback(s: SessionState, cause: BaseException | None) -> Flow[None]:
     _fail(s, cause)
 
 
-def _say_committed(s: SessionState, sent: int, received: int) -> None:
+def _say_committed(s: SessionState, sent: int, covered: tuple[Delivery, ...]) -> None:
+    received = len(covered)
     if log.isEnabledFor(logging.DEBUG):
         if s.mode == AckMode.CLIENT:
             log.debug("%s: acknowledged %d", s.options.url, received)
         else:
             log.debug("%s: committed %d sent, %d received", s.options.url, sent, received)
+    if s.observed is not None:
+        s.observed.acknowledged(s.number, covered)
+        if s.mode == AckMode.TRANSACTED:
+            s.observed.notify(Committed(s.number, sent, received))
 
 
 def _fail(s: SessionState, cause: BaseException | None) -> None:
-    failed, now = failing(s.ledger), s.now()
-    s.ledger.rollback(now, cause)
-    if failed:
-        redelivered(s.ledger, failed, now)
+    fail(s, lambda now: s.ledger.rollback(now, cause))
 
 
 def _message(delivery: Delivery) -> Message:

@@ -7,7 +7,7 @@ from collections.abc import MutableMapping, Sequence
 
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import OPEN
-from redelivery.client.log_lines import failing, redelivered
+from redelivery.client.operations.failures import fail
 from redelivery.client.state import SessionState
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, T
@@ -41,6 +41,8 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
     if error is None:
         if s.mode in (AckMode.AUTO, AckMode.DUPS_OK) and s.ledger.consumed(delivery):
             s.channel.accept((delivery,), batched=s.mode == AckMode.DUPS_OK)
+            if s.observed is not None:
+                s.observed.acknowledged(s.number, (delivery,))
         return
     destination = consumer.link.destination
     if s.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
@@ -54,7 +56,4 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
         )
         return
     log.warning("the listener of %s raised; the message is redelivered", destination, exc_info=error)
-    failed, now = failing(s.ledger), s.now()
-    s.ledger.listener_failed(consumer, now, error)
-    if failed:
-        redelivered(s.ledger, failed, now)
+    fail(s, lambda now: s.ledger.listener_failed(consumer, now, error))

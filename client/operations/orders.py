@@ -52,3 +52,6 @@ def _dead_letter(s: SessionState, order: Poison) -> Flow[None]:
         s.channel.accept((order.delivery,), batched=False)
     else:
         yield from s.channel.poison(order.delivery, order.cause, verdict.copy, expired=order.expired)
+    if s.observed is not None:
+        where = None if verdict.copy is None else verdict.copy.destination
+        s.observed.poisoned(s.number, order, where, dropped=verdict.drop)

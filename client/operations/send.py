@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from redelivery.client.state import SessionState
 from redelivery.model.errors import InDoubtError, JMSError
+from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
 from redelivery.transports.seam import NO_ANSWER, Flow, Pending
 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
-    """Hand it to the transport, and to the books of the open transaction."""
+    """Hand it to the transport, and to the open transaction; its answer is not waited for here."""
+    _write(s, message, pending, transacted=transacted)
+    if s.observed is not None:
+        s.observed.notify(Sent(s.number, message, confirmed=False))
+
+
+def _write(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
     if s.channel.whole:
         _send(s, message, pending, transacted=transacted)
     else:
@@ -30,21 +37,30 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
         JMSError: the broker refused it.
     """
     pending = Pending(s.waiter)
-    send(s, message, pending, transacted=False)
+    _write(s, message, pending, transacted=False)
     if s.channel.congested:
         yield from s.channel.room()
     try:
         yield pending
     except NO_ANSWER as none:
-        raise in_doubt_send(message, none) from none
+        raise _in_doubt(s, message, none) from none
     error = pending.error
     if error is None:
         if pending.value is not None:
             message.stamp(message_id=pending.value)
+        if s.observed is not None:
+            s.observed.notify(Sent(s.number, message, confirmed=True))
     elif isinstance(error, NO_ANSWER):
-        raise in_doubt_send(message, error)
+        raise _in_doubt(s, message, error)
     else:
         raise refused_send(message, error)
+
+
+def _in_doubt(s: SessionState, message: Message, error: BaseException) -> InDoubtError:
+    doubt = in_doubt_send(message, error)
+    if s.observed is not None:
+        s.observed.notify(InDoubt(s.number, doubt.sent, (), doubt))
+    return doubt
 
 
 def in_doubt_send(message: Message, error: BaseException) -> InDoubtError:

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Final
 
 from redelivery.client.arguments import seconds
-from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
+from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
@@ -26,6 +26,7 @@ from redelivery.client.sync.session import Session
 from redelivery.client.unowned import UnownedConnection, notify_all
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
+from redelivery.model.events import Connected, ConnectionClosed, ConnectionLost
 from redelivery.model.modes import AckMode
 from redelivery.transports.registry import transport_class
 from redelivery.transports.seam import Transport, Waiter
@@ -71,6 +72,8 @@ class Connection(Closing):
             peer.protocol,
             peer.dialect,
         )
+        if self._options.observed is not None:
+            self._options.observed.notify(Connected(self.url, self.metadata))
 
     @property
     def client_id(self) -> str | None:
@@ -200,6 +203,8 @@ class Connection(Closing):
             session.close_until(until)
         close_transport(self._transport)
         log.info("%s: closed", self.url)
+        if self._options.observed is not None:
+            self._options.observed.notify(ConnectionClosed(self.url))
         with self._lock:
             self._life.step("end")
             if self._teller is not None:
@@ -254,6 +259,8 @@ class Connection(Closing):
             cores = list(self._cores)
             listening = any(core.listener is not None for core in cores)
         log.warning("%s: the connection was lost: %s", self.url, error)
+        if self._options.observed is not None:
+            self._options.observed.notify(ConnectionLost(self.url, error, at))
         for core in cores:
             core.on_lost(error, at)
         self._notify(error, deadly=listening)

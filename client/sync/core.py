@@ -11,11 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
+from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
 from redelivery.client.options import ConnectionOptions

@@ -10,6 +10,7 @@ from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.lifecycle import SessionStage
 from redelivery.client.news import CloseAsked, ended
+from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.client.sync.core import SessionCore
@@ -189,7 +190,7 @@ class ListenerLoop:
             return
         callback, receipt = entry
         try:
-            core.channel.dispatched(delivery)
+            hand_out(core, delivery)
         except BaseException:
             core.ledger.put_back(delivery)
             raise
@@ -203,7 +204,8 @@ class ListenerLoop:
         try:
             with core.use:
                 if isinstance(error, (SystemExit, KeyboardInterrupt)) and core.lost is None:
-                    core.ledger.put_back(delivery)  # the application ends, and the message is not the reason
+                    core.release((delivery,))  # the application ends, and the message is not the reason
+                    core.take_in()
                     self._stop_for(consumer, error)
                 else:
                     self.failures += error is not None and core.lost is None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from redelivery import aio as aio
+    from redelivery import events as events
 
     __version__: str
     from redelivery.client.sync.browser import QueueBrowser
@@ -162,8 +163,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("redelivery.model.version").version()
-    if name == "aio":
-        return import_module("redelivery.aio")
+    if name in ("aio", "events"):
+        return import_module(f"redelivery.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
+from tests.conformance.lives import Lives
 from tests.conformance.pairs import DEAD_LETTERS, Pair
 from tests.run import again
 
@@ -39,6 +40,8 @@ class Stage:
         """A connection with a quick redelivery policy, unless another is given."""
         if "redelivery_policies" not in options:
             options.setdefault("redelivery_policy", QUICK)
+        lives = options.setdefault("observer", Lives())
+        self._opened.callback(lives.check)  # when all is closed
         return self._opened.enter_context(self._open(start=start, **options))
 
     def _open(self, **options: Any) -> Connection:

@@ -18,8 +18,18 @@ from tests.conformance.stage import Stage
 
 # All but those that open no connection by their stage, or speak of the connecting itself.
 SUITE: Final = (
-    *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "exhaustion"),
-    *("first_delivery", "kinds", "listeners", "order", "publisher", "receive_body", "recover", "rollback"),
+    *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "events"),
+    *(
+        "exhaustion",
+        "first_delivery",
+        "kinds",
+        "listeners",
+        "order",
+        "publisher",
+        "receive_body",
+        "recover",
+        "rollback",
+    ),
     *("same_result", "sessions_apart", "temporary", "threads", "timing", "transactions", "undone_sends"),
 )
 LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells

@@ -1,0 +1,89 @@
+"""A session's doings as events for the observer that the application has given: `redelivery.model.events`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from inspect import iscoroutinefunction
+
+from redelivery.client.ledger import Poison
+from redelivery.client.log_lines import count_of
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
+from redelivery.model.events import (
+    Acknowledged,
+    DeadLettered,
+    Delivered,
+    Discarded,
+    Event,
+    Expired,
+    Observer,
+    Released,
+    RolledBack,
+)
+from redelivery.transports.seam import Delivery
+
+log = logging.getLogger(__name__)
+
+
+class Observed:
+    """Calls an observer; what it raises reaches nobody, and is logged once.
+
+    Raises:
+        ConfigError: it cannot be called, or is a coroutine function, which nobody would await.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        if not callable(observer):
+            raise ConfigError(f"observer must be callable, not a {type(observer).__name__}: it is called with an event")
+        if iscoroutinefunction(observer) or iscoroutinefunction(getattr(observer, "__call__", None)):  # noqa: B004  # of an object
+            raise ConfigError("observer must be a plain function, not a coroutine function: it is not awaited")
+        self._observer = observer
+        self._failed = False
+
+    def notify(self, event: Event) -> None:
+        """Give it one event."""
+        try:
+            self._observer(event)
+        except Exception:  # a guard of application code: its failure must not end what it looks at
+            if not self._failed:
+                self._failed = True
+                log.exception("the observer raised; it is called further on, and further failures are not logged")
+
+    def delivered(self, session: int, deliveries: Iterable[Delivery]) -> None:
+        """The application has them."""
+        for each in deliveries:
+            self.notify(Delivered(session, each, count_of(each)))
+
+    def consumed(self, session: int, deliveries: Iterable[Delivery]) -> None:
+        """They were delivered and acknowledged in one (AUTO, DUPS_OK)."""
+        for each in deliveries:
+            count = count_of(each)
+            self.notify(Delivered(session, each, count))
+            self.notify(Acknowledged(session, each, count))
+
+    def acknowledged(self, session: int, deliveries: Iterable[Delivery]) -> None:
+        """They are consumed."""
+        for each in deliveries:
+            self.notify(Acknowledged(session, each, count_of(each)))
+
+    def released(self, session: int, deliveries: Iterable[Delivery], *, counted: bool = False) -> None:
+        """They are delivered again, as if they had not been; ``counted``: our own count has been raised for it."""
+        for each in deliveries:
+            self.notify(Released(session, each, count_of(each) - counted))
+
+    def rolled_back(self, session: int, delivery: Delivery, again_at: datetime) -> None:
+        """It failed, and its redelivery has been counted already."""
+        self.notify(RolledBack(session, delivery, count_of(delivery) - 1, delivery.cause, again_at))
+
+    def poisoned(self, session: int, order: Poison, where: Destination | None, *, dropped: bool) -> None:
+        """It has been dead-lettered or dropped, to where its copy is."""
+        delivery = order.delivery
+        count = count_of(delivery) - 1  # a failure has been counted, and what was not shown is not a delivery
+        if order.expired:
+            self.notify(Expired(session, delivery, count))
+        if dropped:
+            self.notify(Discarded(session, delivery, count, delivery.cause, order.cause))
+        else:
+            self.notify(DeadLettered(session, delivery, count, delivery.cause, order.cause, where))

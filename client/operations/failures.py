@@ -1,0 +1,29 @@
+"""What failed and is redelivered: the ledger decides, the log and the observer are notified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from redelivery.client.log_lines import say_redelivered, says_redelivered
+from redelivery.client.state import SessionState
+from redelivery.transports.seam import Delivery
+from redelivery.transports.wire.clock import utc_now
+
+
+def fail(s: SessionState, decide: Callable[[float], None]) -> None:
+    """``decide(now)`` is what the ledger does with what the application holds."""
+    ledger, now = s.ledger, s.now()
+    failed = ledger.covered() if s.observed is not None or says_redelivered() else ()
+    decide(now)
+    if not failed:
+        return
+    due_times: dict[Delivery, float] = {delivery: entry[0] for entry in ledger.delayed for delivery in entry[3]}
+    for consumer in ledger.consumers:
+        due_times.update(dict.fromkeys(consumer.ready, consumer.not_before))
+    again = [(delivery, max(0.0, due_times[delivery] - now)) for delivery in failed if delivery in due_times]
+    say_redelivered(again)
+    if s.observed is not None:
+        at = utc_now()
+        for delivery, wait in again:
+            s.observed.rolled_back(s.number, delivery, at + timedelta(seconds=wait))

@@ -1,0 +1,195 @@
+"""What happens to messages, transactions and connections, as an ``observer`` is given it.
+
+``redelivery.connect(url, observer=f)`` calls ``f(event)`` with each event, in the order of its session, in the step in
+which it happened. An event is immutable. One about a message reads the message's id and destination when they are asked
+for; as long as the event is kept, the message is.
+
+A message's life: Delivered, then Acknowledged, RolledBack (it is delivered again, later), Released (as if it had not
+been delivered), or DeadLettered or Discarded, an expired one after Expired. Names and fields are stable; others may be
+added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import InDoubtError, JMSError, MessageFormatError
+from redelivery.model.messages import Message, MessageSource
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEvent:
+    """One message of a session.
+
+    ``session``: a number that no other session of this process has.
+    ``source``: where the rest is read from; not part of what is stable.
+    ``delivery_count``: of the delivery that it is about (JMSXDeliveryCount): 1 for the first.
+    """
+
+    session: int
+    source: MessageSource = field(repr=False, compare=False)
+    delivery_count: int
+
+    @property
+    def message_id(self) -> str | None:
+        """JMSMessageID; None where there is none, or where the message cannot be read."""
+        identifier = _read(self.source, "message_id")
+        return identifier if isinstance(identifier, str) else None
+
+    @property
+    def destination(self) -> Destination | None:
+        """JMSDestination: the message's own queue or topic, also where the consumer's is a pattern."""
+        destination = _read(self.source, "destination")
+        return destination if isinstance(destination, Destination) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered(MessageEvent):
+    """The application has it now, or its listener is about to be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged(MessageEvent):
+    """It is consumed: acknowledged by itself, by its session, or by a commit (then before Committed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released(MessageEvent):
+    """The application has not got it, or not kept it: it is delivered again, as if this had not been.
+
+    A call that was interrupted or cancelled, a ``receive_body`` that did not fit, or a session or consumer that was
+    closed with it.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack(MessageEvent):
+    """A rollback, a recover or a listener that raised: it is delivered again, not before ``again_at``."""
+
+    cause: BaseException | None
+    again_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Expired(MessageEvent):
+    """Its time to live was over before it was delivered; it is dead-lettered or discarded next.
+
+    ``delivery_count``, here and in what follows: of its last delivery, 0 where it had none.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettered(MessageEvent):
+    """It is a dead letter now.
+
+    ``cause``: the exception of its last failure, if the application gave one. ``reason``: what the dead letter says.
+    ``dead_letter_destination``: where its copy is; None where the broker has been asked to move it.
+    """
+
+    cause: BaseException | None
+    reason: str
+    dead_letter_destination: Destination | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded(MessageEvent):
+    """It would be a dead letter, but the strategy says that it is dropped; the fields as in DeadLettered."""
+
+    cause: BaseException | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message has been sent.
+
+    ``confirmed``: the broker has said that it has it. False: it is written; what becomes of it the commit says, or the
+    future of an asynchronous send, and nothing where it is not persistent.
+    """
+
+    session: int
+    message: Message
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A transaction with so many sends and so many received messages is committed."""
+
+    session: int
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
+class InDoubt:
+    """The answer to a commit, an acknowledgement or a confirmed send did not come: it may or may not have happened."""
+
+    session: int
+    sent: tuple[Message, ...]
+    received: tuple[Message, ...]
+    error: InDoubtError
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerEnded:
+    """The broker has ended a consumer; what it had delivered is the broker's again."""
+
+    session: int
+    destination: Destination
+    error: JMSError
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection is there; ``url`` as it was given, the password masked."""
+
+    url: str
+    metadata: ConnectionMetaData
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLost:
+    """A connection is gone, noticed at ``at``; what was not acknowledged is the broker's again."""
+
+    url: str
+    error: JMSError
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """A connection was closed by the application."""
+
+    url: str
+
+
+Event: TypeAlias = (
+    Delivered
+    | Acknowledged
+    | Released
+    | RolledBack
+    | Expired
+    | DeadLettered
+    | Discarded
+    | Sent
+    | Committed
+    | InDoubt
+    | ConsumerEnded
+    | Connected
+    | ConnectionLost
+    | ConnectionClosed
+)
+Observer: TypeAlias = Callable[[Event], object]
+
+
+def _read(source: MessageSource, name: str) -> object:
+    try:
+        return source.header(name)
+    except MessageFormatError:
+        return None

@@ -1,0 +1,51 @@
+"""What an ``observer`` is given: see `redelivery.model.events`.
+
+import redelivery
+
+def observe(event):
+    match event:
+        case redelivery.events.DeadLettered(message_id=message_id, reason=reason):
+            print(message_id, reason)
+
+connection = redelivery.connect("vm://example", observer=observe)
+"""
+
+from redelivery.model.events import (
+    Acknowledged,
+    Committed,
+    Connected,
+    ConnectionClosed,
+    ConnectionLost,
+    ConsumerEnded,
+    DeadLettered,
+    Delivered,
+    Discarded,
+    Event,
+    Expired,
+    InDoubt,
+    MessageEvent,
+    Observer,
+    Released,
+    RolledBack,
+    Sent,
+)
+
+__all__ = [
+    "Acknowledged",
+    "Committed",
+    "Connected",
+    "ConnectionClosed",
+    "ConnectionLost",
+    "ConsumerEnded",
+    "DeadLettered",
+    "Delivered",
+    "Discarded",
+    "Event",
+    "Expired",
+    "InDoubt",
+    "MessageEvent",
+    "Observer",
+    "Released",
+    "RolledBack",
+    "Sent",
+]
