@@ -18,7 +18,7 @@ from statistics import median
 from typing import Final
 
 from benchmarks import quiet
-from benchmarks.in_thread import CASES
+from benchmarks.in_thread import CASES, OBSERVED
 from benchmarks.results import BenchmarkError
 
 HERE: Final = Path(__file__).resolve().parent.parent
@@ -89,7 +89,7 @@ def slower(trees: Mapping[str, Path], cases: Sequence[str], messages: int, round
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu", description=__doc__)
     parser.add_argument("--against", metavar="COMMIT", help="compare with it, and fail where this tree is slower")
-    parser.add_argument("--only", action="append", choices=list(CASES), help="only this case; repeatable")
+    parser.add_argument("--only", action="append", choices=[*CASES, *OBSERVED], help="only this case; repeatable")
     parser.add_argument("--messages", type=int, default=MESSAGES, help=f"of one run ({MESSAGES})")
     parser.add_argument("--busy", action="store_true", help="compare though other programs use the processors")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"runs of each ({ROUNDS})")

@@ -87,7 +87,8 @@ class Peer:
 
 
 def measure(case: str, messages: int) -> list[float]:
-    """Microseconds of processor per message, of each part of the run. ``case``: one of `CASES`."""
+    """Microseconds of processor per message, of each part of the run. ``case``: one of `CASES`, or `OBSERVED`."""
+    name, _, observed = case.partition("+")
     peer = Peer()
     wait_readable = Stream.wait_readable
 
@@ -107,10 +108,15 @@ def measure(case: str, messages: int) -> list[float]:
 
     with patch.object(Stream, "wait_readable", wait), patch.object(driver, "fulfil", log_in):
         connection = redelivery.connect(
-            f"stomp://127.0.0.1:{peer.port}", dialect="activemq", prefetch=1000, close_timeout=1, heartbeat=0
+            f"stomp://127.0.0.1:{peer.port}",
+            dialect="activemq",
+            prefetch=1000,
+            close_timeout=1,
+            heartbeat=0,
+            **({"observer": lambda _event: None} if observed else {}),
         )
         with connection:
-            run = CASES[case](connection)
+            run = CASES[name](connection)
             run(messages // PARTS)
             return [_timed(run, messages // PARTS, peer) for _ in range(PARTS)]
 
@@ -179,3 +185,4 @@ CASES: Final[dict[str, Callable[[redelivery.Connection], Callable[[int], None]]]
     "send-100-properties": _sending(100, dict(_PROPERTIES)),
     "send": _sending(1),
 }
+OBSERVED: Final = tuple(f"{case}+observer" for case in CASES)  # the same with an observer that does nothing
