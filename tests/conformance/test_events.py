@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 from tests.conformance.lives import Lives
-from tests.conformance.stage import SOON, Stage, nothing_comes, receive
+from tests.conformance.stage import SOON, Stage, bodies, nothing_comes, receive
 
 from redelivery import AckMode, DiscardingDeadLetterStrategy, Message, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.events import (
@@ -78,6 +78,7 @@ def test_a_message_that_fails_until_it_is_a_dead_letter(stage: Stage) -> None:
     assert (failed.delivery_count, dead.delivery_count) == (1, 2)
     assert "bad order" in dead.reason
     assert str(dead.dead_letter_destination) == "queue://ActiveMQ.DLQ"
+    assert bodies(stage.dead_letters(at_least=1)) == ["bad"]
 
 
 def test_a_message_that_is_discarded(stage: Stage) -> None:
@@ -151,6 +152,7 @@ def test_a_listener_that_raises(stage: Stage) -> None:
     session.close()
     good, bad = ["Delivered", "Acknowledged"], ["Delivered", "RolledBack", "Delivered", "DeadLettered"]
     assert kinds(lives) == good + bad
+    assert bodies(stage.dead_letters(at_least=1)) == ["bad"]
 
 
 def test_the_connection(stage: Stage) -> None:
