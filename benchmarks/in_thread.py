@@ -113,7 +113,7 @@ def measure(case: str, messages: int) -> list[float]:
             prefetch=1000,
             close_timeout=1,
             heartbeat=0,
-            **({"observer": lambda _event: None} if observed else {}),
+            observer=(lambda _event: None) if observed else None,
         )
         with connection:
             run = CASES[name](connection)

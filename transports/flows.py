@@ -51,12 +51,12 @@ class Pending:
         self._finish(answered.value, answered.error)
 
     def _finish(self, value: object, error: JMSError | None) -> None:
-        if self.done:
-            return
-        self.value, self.error, self.done = value, error, True
-        on_done, self.on_done = self.on_done, None  # it may hold us: no cycle is left for the garbage collector
-        if on_done is not None:
-            on_done(self)
+        if not self.done:
+            self.value, self.error, self.done = value, error, True
+            on_done, self.on_done = self.on_done, None  # it may hold us: no cycle is left for the garbage collector
+            if on_done is not None:
+                on_done(self)
+        # a second time too: the first may have been interrupted before it came here
         if self.waiter is not None:
             self.waiter.wake()
         if self.also is not None:

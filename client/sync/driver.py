@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.seam import Arrival, Flow, Pending, T, Transport, Waiter, Wish
 from redelivery.transports.wire.clock import monotonic
@@ -16,30 +14,27 @@ NEVER = float("inf")
 def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
     """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
-    The steps of the flow, between its waits, are sheltered: an interrupt ends a wait, never a step. An interrupt
-    (KeyboardInterrupt, SystemExit) is told to the flow as a time-out, so that its `finally` puts everything right, and
-    then goes on.
+    It is sheltered as a whole: an interrupt ends a wait, never a step. An interrupt (KeyboardInterrupt, SystemExit) is
+    told to the flow as a time-out, so that its `finally` puts everything right, and then goes on.
     """
-    ended: list[T] = []
-    error: JMSError | None = None
-    try:
-        while True:
-            step = _step(flow, error, ended)
-            wish = sheltered(step)
-            if wish is None:
-                return ended[0]
-            error = _fulfil(wish, transport, waiter, timeout, until)
-    except (KeyboardInterrupt, SystemExit):
-        sheltered(lambda: _give_up(flow))
-        raise
+    interrupt = Interrupt(waiter)
+    return sheltered(lambda: _drive(flow, transport, waiter, timeout, until, interrupt), interrupt.come)
 
 
 def run_open(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
-    """The same for a flow whose steps are whole by themselves: they are not sheltered, which costs about 10 us each."""
+    """The same for a flow whose steps are whole by themselves: it needs no shelter, whose hand-over takes its time."""
+    return _drive(flow, transport, waiter, timeout, until, Interrupt(waiter))
+
+
+def _drive(
+    flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt
+) -> T:
     try:
         wish = next(flow)
         while True:
-            error = _fulfil(wish, transport, waiter, timeout, until)
+            error = _fulfil(wish, transport, waiter, timeout, until, interrupt)
+            if interrupt.came and not (isinstance(wish, Pending) and wish.done):
+                raise KeyboardInterrupt  # here; the thread that was interrupted goes on with its own
             wish = next(flow) if error is None else flow.throw(error)
     except StopIteration as end:
         value: T = end.value
@@ -60,10 +55,28 @@ def close_transport(transport: Transport) -> None:
     run_open(transport.close(waiter), transport, waiter, NEVER, monotonic() + transport.options.close_timeout)
 
 
-def _fulfil(wish: Wish, transport: Transport, waiter: Waiter, timeout: float, until: float) -> JMSError | None:
+class Interrupt:
+    """That the thread was interrupted for which another one waits here, sheltered."""
+
+    __slots__ = ("_waiter", "came")
+
+    def __init__(self, waiter: Waiter) -> None:
+        self._waiter = waiter
+        self.came = False
+
+    def come(self) -> None:
+        """The wait ends now."""
+        self.came = True
+        self._waiter.wake()
+
+
+def _fulfil(
+    wish: Wish, transport: Transport, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt
+) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
     if isinstance(wish, Pending):
-        return wait_for(wish, transport, waiter, timeout if until == NEVER else min(timeout, until - monotonic()))
+        timeout = timeout if until == NEVER else min(timeout, until - monotonic())
+        return _wait_for(wish, transport, waiter, timeout, interrupt)
     if not isinstance(wish, Arrival):
         fulfil(wish)
         return None
@@ -75,7 +88,9 @@ def _fulfil(wish: Wish, transport: Transport, waiter: Waiter, timeout: float, un
     return None
 
 
-def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: float) -> JMSError | None:
+def _wait_for(
+    pending: Pending, transport: Transport, waiter: Waiter, timeout: float, interrupt: Interrupt
+) -> JMSError | None:
     """Wait until the broker has answered; the error is that no answer came (its own refusal is in the pending)."""
     if pending.done:
         return None
@@ -83,7 +98,7 @@ def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: fl
     deadline = now + timeout
     patience = pending.patience
     again = NEVER if patience is None else now + patience
-    while now < deadline:
+    while now < deadline and not interrupt.came:
         try:
             if now >= again and patience is not None:
                 again = now + patience
@@ -95,17 +110,6 @@ def wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: fl
             return None
         now = monotonic()
     return RequestTimeoutError(f"the broker did not answer within {max(0.0, timeout):.3g} s")
-
-
-def _step(flow: Flow[T], error: JMSError | None, ended: list[T]) -> Callable[[], Wish | None]:
-    def step() -> Wish | None:
-        try:
-            return next(flow) if error is None else flow.throw(error)
-        except StopIteration as end:
-            ended.append(end.value)
-            return None
-
-    return step
 
 
 def _give_up(flow: Flow[T]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -13,7 +13,7 @@ from tests.client.shell import SOON, Bench, eventually, receive
 
 from redelivery import AckMode, InDoubtError, JMSError, RedeliveryPolicy
 from redelivery.broker.vm.channel import VmChannel
-from redelivery.transports.seam import Flow
+from redelivery.transports.seam import Delivery, Flow, Pending
 from redelivery.transports.wire.clock import epoch_ms
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
@@ -109,6 +109,62 @@ def test_in_a_commit_it_leaves_a_session_that_goes_on(bench: Bench, monkeypatch:
     session.commit()
     session.close()
     assert bench.left == ["m1"]
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[Pending]:
+    """Of the commits from now on: they wait for them before they begin."""
+    commit, found = VmChannel.commit, list[Pending]()
+
+    def slow(channel: VmChannel, deliveries: Sequence[Delivery]) -> Flow[None]:
+        found.append(Pending(channel.events.waiter))
+        yield found[-1]
+        yield from commit(channel, deliveries)
+
+    monkeypatch.setattr(VmChannel, "commit", slow)
+    return found
+
+
+def test_it_ends_a_commit_that_waits_for_its_answer(bench: Bench, answers: list[Pending]) -> None:
+    bench.send("m1", "m2")
+    session, consumer = bench.consuming(AckMode.TRANSACTED, request_timeout=SOON)
+    assert receive(consumer).body == "m1"
+    with ctrl_c(lambda: len(answers) == 1):
+        session.commit()
+    assert receive(consumer).body == "m2"
+
+
+def test_a_handler_of_a_signal_uses_the_connection_while_a_commit_waits(bench: Bench, answers: list[Pending]) -> None:
+    """It returns, so the commit goes on."""
+    bench.send("m1")
+    session, consumer = bench.consuming(AckMode.TRANSACTED, request_timeout=SOON)
+    other = bench.connect().session(AckMode.AUTO)
+    receive(consumer)
+
+    def handler(*_: object) -> None:
+        other.producer("signals").send("here")
+        other.close()
+        answers[0].complete()
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    target = threading.get_ident()
+
+    def interrupt() -> None:
+        eventually(lambda: len(answers) == 1)
+        signal.pthread_kill(target, signal.SIGUSR1)
+
+    interrupter = threading.Thread(target=interrupt)
+    try:
+        began = time.monotonic()
+        interrupter.start()
+        session.commit()
+        assert time.monotonic() - began < SOON / 2
+    finally:
+        interrupter.join(SOON)
+        signal.signal(signal.SIGUSR1, before)
+    assert [message.body for message in bench.broker.messages("signals")] == ["here"]
+    session.close()
+    assert bench.left == []
 
 
 @pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT], ids=lambda mode: mode.name)

@@ -32,6 +32,9 @@ class Bytes:
 
     def receive(self, data: bytes) -> None: ...
 
+    def answer(self, data: bytes) -> bool:  # noqa: ARG002  # none is one
+        return False
+
     def next_deadline(self, now: float) -> float | None:  # noqa: ARG002  # nothing is due
         return None
 

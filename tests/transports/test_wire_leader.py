@@ -41,6 +41,9 @@ class Line:
                 raise ProtocolError("bad byte")
             self.waiters[number].wake()
 
+    def answer(self, _: bytes) -> bool:
+        return False
+
     def lose(self, error: JMSError) -> None:
         self.problems.append(error)
         self.leader.stop(error)

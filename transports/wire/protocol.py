@@ -14,6 +14,12 @@ class WireProtocol(Protocol):
     def receive(self, data: bytes) -> None:
         """Take what the peer has sent, on the thread that reads. Raises JMSError where that ends the connection."""
 
+    def answer(self, data: bytes) -> bool:
+        """Take the bytes if they are one answer to one who waits, and nothing else; whether they were.
+
+        An interrupt may come at any place: then `receive` is called with the same bytes.
+        """
+
     def flush(self) -> bool:
         """Write what waits, as far as the system takes it at once; whether something is left.
 

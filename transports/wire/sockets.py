@@ -19,6 +19,7 @@ from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.tls import tls_problem
 
 READ_SIZE: Final = 256 << 10
+_READ_SIZES: Final = (READ_SIZE,)  # for `map`
 _LONGEST: Final = 86_400.0  # seconds of one poll, whose count of milliseconds is 32 bits; the caller polls again
 _TLS_WRITE: Final = 64 << 10  # at once, so that a reader need not wait long for the lock
 _WANTS: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -73,6 +74,21 @@ class Stream:
         with suppress(OSError):  # full: it is poked already; closed: nobody waits
             self._wake_out.send(b"!")
 
+    @property
+    def plain(self) -> bool:
+        """Whether `receive_noting` works: without TLS."""
+        return self._tls is None
+
+    def receive_noting(self, received: list[bytes]) -> None:
+        """`receive`, which notes what it was, if anything, in the same step; no bytes are the end of the stream."""
+        try:
+            received.extend(map(self._sock.recv, _READ_SIZES))
+        except _WANTS:
+            return
+        except OSError as error:
+            raise ConnectionLostError(f"{self.name}: {error}") from error
+        self._acknowledge_quickly()
+
     def receive(self) -> bytes | None:
         """What is there, None for nothing. Raises ConnectionLostError at the end of the stream."""
         try:
@@ -85,15 +101,22 @@ class Stream:
             return None
         except OSError as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
+        self._acknowledge_quickly()
+        return self.not_ended(data)
+
+    def not_ended(self, data: bytes) -> bytes:
+        """What was received. Raises ConnectionLostError where that is the end of the stream."""
         if not data:
             raise ConnectionLostError(f"{self.name} closed the connection")
+        return data
+
+    def _acknowledge_quickly(self) -> None:
+        """Brokers leave Nagle's algorithm on: a delayed ACK of TCP's would cost 40 ms per commit. Not sticky."""
         if self._quick_ack is not None:
-            # Brokers leave Nagle's algorithm on: a delayed ACK of ours would cost 40 ms per commit. Not sticky.
             try:
                 self._sock.setsockopt(socket.IPPROTO_TCP, self._quick_ack, 1)
             except OSError:  # no TCP, or just being shut down
                 self._quick_ack = None
-        return data
 
     def send_noting(self, data: bytes | memoryview, sent: list[int]) -> None:
         """`send`, which notes how many bytes that were, if any, in the same step: no interrupt comes in between."""

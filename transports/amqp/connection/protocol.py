@@ -176,6 +176,10 @@ class AmqpProtocol:
         if self.blocked:  # the thread that reads must not wait for the peer to read
             self.flush_soon()
 
+    def answer(self, data: bytes) -> bool:  # noqa: ARG002  # proton takes all bytes alike
+        """See `WireProtocol.answer`."""
+        return False
+
     # what the peer did; by the holder of the lock
 
     def _on_close(self, _: Event) -> None:

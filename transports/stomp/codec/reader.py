@@ -48,6 +48,11 @@ class FrameReader:
         self._left = -1  # bytes of the body that are missing; -1: it ends at NUL
         self._crlf = False  # this peer ends its lines with CR LF
 
+    @property
+    def idle(self) -> bool:
+        """Whether no frame is under way."""
+        return self._head is None and not self._tail
+
     def feed(self, data: bytes) -> list[RawFrame]:
         """The frames that these bytes complete; heart-beats are swallowed.
 

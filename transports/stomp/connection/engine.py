@@ -86,6 +86,11 @@ class Engine:
         self._heard_at = self._wrote_at = now
         return frames[1:]
 
+    @property
+    def idle(self) -> bool:
+        """Whether the next byte begins a frame."""
+        return self._reader.idle
+
     def receive(self, data: bytes) -> list[RawFrame]:
         """The frames that these bytes complete. Raises ProtocolError."""
         return self._reader.feed(data)

@@ -46,6 +46,13 @@ class StompProtocol:
         if frames:
             self.router.route(frames)
 
+    def answer(self, data: bytes) -> bool:
+        """See `WireProtocol.answer`."""
+        if not self._engine.idle or not self.router.answer(data):
+            return False
+        self._heard = True
+        return True
+
     def flush(self) -> bool:
         """See `WireProtocol.flush`."""
         return self.outbox.flush_quietly()

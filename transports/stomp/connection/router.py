@@ -7,6 +7,7 @@ alone needs a lock for that.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from itertools import count
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 _SUBSCRIPTION = b"\nsubscription:"
 _RECEIPT = b"RECEIPT\nreceipt-id:"  # with no other header, as brokers send it
 _AFTER = len(_RECEIPT)
+_lone_receipt = re.compile(rb"\n*RECEIPT\nreceipt-id:([^\n]*)\n\n\0\n*").fullmatch
 # How a message of AMQP 1.0 begins (§3.2): with one of its sections, a described type
 _DESCRIBED = b"\0S"
 _SECTIONS = frozenset(bytes((code,)) for code in range(0x70, 0x79))
@@ -136,6 +138,16 @@ class Router:
                 batch = []
                 self._answer(head, body)
         self._deliver(target, batch)
+
+    def answer(self, data: bytes) -> bool:
+        """See `WireProtocol.answer`: a RECEIPT that calls nothing back; its entry goes last, to be found again."""
+        found = _lone_receipt(data)
+        pending = None if found is None else self.receipts.get(found[1])
+        if found is None or pending is None or pending.on_done is not None:
+            return False
+        pending.complete()
+        self.receipts.pop(found[1], None)
+        return True
 
     def _warn_of_amqp(self, target: Subscription, body: bytes) -> None:
         if body[2:3] not in _SECTIONS:

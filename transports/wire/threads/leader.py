@@ -29,6 +29,9 @@ class Receiver(Protocol):
     def receive(self, data: bytes) -> None:
         """Some bytes, on the thread that reads. Raises JMSError when they end the connection."""
 
+    def answer(self, data: bytes) -> bool:
+        """See `WireProtocol.answer`."""
+
 
 class StreamOwner(Protocol):
     """Whose stream it is."""
@@ -50,6 +53,8 @@ class Leader:
         self._stream = stream
         self._whole = runtime.whole
         self._receive = receiver.receive
+        self._answer = receiver.answer
+        self._taken: list[bytes] = []  # from the stream, and not taken in
         self._owner = owner
         self._mutex = threading.Lock()
         self._leader: int | None = None  # the thread that leads
@@ -171,14 +176,35 @@ class Leader:
 
     def _read(self) -> bool:
         """One read and all that it brings; False when nothing came."""
-        return self._whole(self._read_whole)
+        return self._read_noting() if self._stream.plain else self._whole(self._read_whole)
+
+    def _read_noting(self) -> bool:
+        """The same. One answer is taken in without a shelter, whose hand-over takes its time: it can be repeated."""
+        taken = self._taken
+        try:
+            if self.lost is None:
+                self._stream.receive_noting(taken)
+            if not taken:
+                return False
+            if self._answer(taken[0]):
+                del taken[0]
+                return True
+            return self._whole(self._read_whole)
+        except ConnectionLostError as error:
+            lost = error
+            self._whole(lambda: self._owner.lose(lost))
+            return False
+        except BaseException:  # an interrupt
+            if taken:
+                self._whole(self._read_whole)
+            raise
 
     def _read_whole(self) -> bool:
         if self.lost is not None:
             return False
         self._reader = threading.get_ident()
         try:
-            data = self._stream.receive()
+            data = self._stream.not_ended(self._taken.pop()) if self._taken else self._stream.receive()
             if data is None or self.lost is not None:
                 return False
             self._receive(data)

@@ -3,9 +3,9 @@
 Python raises KeyboardInterrupt, and whatever else a signal handler raises, in the main thread only, after nearly any
 call. What may not stop halfway (a frame that is half written, a table that is half changed) is therefore done by
 another thread while the main thread waits for it; the interrupt is raised when it is done. Other threads do it
-themselves. The hand-over costs about 10 microseconds.
+themselves. The hand-over costs as much as a few thread switches: 10 to 100 microseconds.
 
-The work must not wait for long: an interrupt waits for it.
+An interrupt waits for the work, which either does not wait for long, or is notified (``on_interrupt``).
 """
 
 from __future__ import annotations
@@ -48,16 +48,27 @@ class Shelter:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job[object]] = SimpleQueue()
         self._serving = False
+        self._job: _Job[object] | None = None
 
-    def run(self, work: Callable[[], T]) -> T:
+    @property
+    def busy(self) -> bool:
+        """Whether its work is not done: the caller is a signal handler, in the midst of the wait for that."""
+        return self._job is not None and not self._job.done
+
+    def run(self, work: Callable[[], T], on_interrupt: Callable[[], None] | None) -> T:
         """Do it on the other thread, whole, and wait; an interrupt that comes meanwhile is raised afterwards."""
         job = _Job(work)
         try:
+            self._job = job  # type: ignore[assignment]  # of any kind
             self._jobs.put(job)  # type: ignore[arg-type]  # a queue of jobs of any kind
             self._wait(job)
         except BaseException:
+            if on_interrupt is not None:
+                on_interrupt()
             self._wait(job)  # the first interrupt; in that wait, which is short, another one would not be held up
+            self._job = job.error = None
             raise
+        self._job = None
         error, job.error = job.error, None
         if error is not None:
             try:
@@ -87,11 +98,14 @@ class Shelter:
 _shelter = Shelter()
 
 
-def sheltered(work: Callable[[], T]) -> T:
-    """Do it so that no interrupt can end it halfway; what it returns, or raises."""
+def sheltered(work: Callable[[], T], on_interrupt: Callable[[], None] | None = None) -> T:
+    """Do it so that no interrupt can end it halfway; what it returns, or raises.
+
+    ``on_interrupt``: called when one has come, for work that can wait for long: it must end soon then.
+    """
     if threading.current_thread() is not _main or sys.is_finalizing():
         return work()
-    return _shelter.run(work)
+    return (Shelter() if _shelter.busy else _shelter).run(work, on_interrupt)
 
 
 def _after_fork() -> None:
