@@ -54,7 +54,8 @@ check: $(READY)  ## lint, format, types, import contracts
 	@$(BIN)/mypy examples benchmarks
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(READY)  ## ratios to raw stomp.py: a table, JSON and a plot
+bench: $(READY)  ## processor time; ratios to raw stomp.py: a table, JSON and a plot
+	@$(BIN)/python -m benchmarks.cpu_page
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean:           ## forget the set-up

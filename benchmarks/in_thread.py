@@ -10,6 +10,7 @@ import gc
 import re
 import select
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -61,6 +62,12 @@ class Peer:
             answers = [self._chunks[0]]
         if answers:
             self._socket.send(b"".join(answers))
+
+    def close(self) -> None:
+        """Both sockets."""
+        self._listener.close()
+        if self._socket is not None:
+            self._socket.close()
 
     def _answers(self, connection: socket.socket) -> list[bytes]:
         try:
@@ -119,6 +126,15 @@ def measure(case: str, messages: int) -> list[float]:
             run = CASES[name](connection)
             run(messages // PARTS)
             return [_timed(run, messages // PARTS, peer) for _ in range(PARTS)]
+
+
+def measure_in_thread(case: str, messages: int) -> list[float]:
+    """The same in a thread that is not the main one."""
+    found: list[float] = []
+    thread = threading.Thread(target=lambda: found.extend(measure(case, messages)))
+    thread.start()
+    thread.join()
+    return found
 
 
 def _timed(run: Callable[[int], None], messages: int, peer: Peer) -> float:

@@ -14,7 +14,14 @@ import pytest
 from redelivery.model import errors
 
 ROOT = Path(__file__).parents[1]
-GENERATED = {"benchmarks.md", "conformance.md", "faults.md", "spark-faults.md", "traces.md"}  # by scripts, from runs
+GENERATED = {
+    "benchmarks.md",
+    "conformance.md",
+    "cpu.md",
+    "faults.md",
+    "spark-faults.md",
+    "traces.md",
+}  # by scripts, from runs
 PAGES = sorted(
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md")]
     + [*(ROOT / "docs" / "guide").glob("*.md"), *(ROOT / "docs" / "brokers").glob("*.md")]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from benchmarks import cpu, quiet
+from benchmarks import cpu, cpu_page, quiet
 from benchmarks.in_thread import CASES
 from benchmarks.results import BenchmarkError
 
@@ -60,3 +60,11 @@ def test_busy_processors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
             quiet.check()
     else:
         quiet.check()
+
+
+def test_the_page_has_a_row_of_each_case() -> None:
+    taken = {row: cpu_page.take(row, 300, 1) for row in cpu_page.ROWS}
+    text = cpu_page.page(taken, {"cores": "2"}, 300, 1)
+    assert [text.count(f"| {row.title} |") for row in cpu_page.ROWS] == [1] * len(cpu_page.ROWS)
+    assert {row.case for row in cpu_page.ROWS} == set(CASES)
+    assert min(value for found in taken.values() for value in found.values()) > 0
