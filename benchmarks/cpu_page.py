@@ -11,6 +11,7 @@ import argparse
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -52,6 +53,15 @@ THERE: Final = {  # µs of the bare loops on the machine where the targets were 
     "send, window 100": 0.4,
     "send, one by one": 8.6,
 }
+_TEXT: Final = """
+    Microseconds of processor per message of 1 KiB over STOMP, its id and body read: the least of {rounds} runs of
+    {messages:,} messages, each in five parts. The peer acts in the client's own thread, less its own time, so no
+    scheduler is in the numbers. *Again* is the same measurement as *main thread*: how far the two are apart says what
+    a difference means. The *bare loop* is a socket and no client: the least that Python can do for the same bytes. The
+    targets were set on another machine: the bare loops take this one {slower:.2f} times as long (median), and *target
+    here* is the target times that. The main thread lets another thread do what Ctrl-C must not tear (a commit); a
+    thread that is not the main one does it itself.
+"""
 _LOOP: Final = ("auto", "individual", "dups-ok", "commit-100", "commit-10", "commit-1", "send")
 _HOW: Final = {
     "main": "from benchmarks.in_thread import measure as run",
@@ -94,13 +104,7 @@ def page(taken: dict[Row, dict[str, float]], facts: dict[str, str], messages: in
         "",
         "Written by `python -m benchmarks.cpu_page`. Do not edit.",
         "",
-        f"Microseconds of processor per message of 1 KiB over STOMP, its id and body read: the least of {rounds} runs",
-        f"of {messages:,} messages, each in five parts. The peer acts in the client's own thread, less its own time, so",
-        "no scheduler is in the numbers. *Again* is the same measurement as *main thread*: how far the two are apart",
-        "says what a difference means. The *bare loop* is a socket and no client: the least that Python can do for the",
-        f"same bytes. The targets were set on another machine: the bare loops take this one {slower:.2f} times as long",
-        "(median), and *target here* is the target times that. The main thread lets another thread do what Ctrl-C must",
-        "not tear (a commit); a thread that is not the main one does it itself.",
+        *textwrap.wrap(" ".join(_TEXT.split()).format(rounds=rounds, messages=messages, slower=slower), 120),
         "",
         f"Machine: {', '.join(f'{name} {value}' for name, value in facts.items())}.",
         "",

@@ -209,6 +209,10 @@ class Channel(ABC):
         """
         yield from ()
 
+    commits_whole: ClassVar[bool] = (
+        False  # an interrupt leaves nothing half done in `commit` now, where nothing is sent
+    )
+
     @abstractmethod
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """Make the sends visible and acknowledge the deliveries, as one unit.

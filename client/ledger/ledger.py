@@ -172,9 +172,9 @@ class Ledger:
         if len(deliveries) == len(self.held):  # the usual case: a commit covers everything
             for delivery in deliveries:
                 delivery.state = GONE
-            self.held.clear()
             for consumer in self.consumers:
                 consumer.held = 0
+            self.held.clear()  # last: an interrupted call can be repeated
         for delivery in deliveries if self.held else ():
             if delivery in self.held:
                 self._drop_from_hand(delivery, GONE)

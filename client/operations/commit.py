@@ -18,6 +18,11 @@ _DONE = {"commit": "committed", "acknowledge": "acknowledged"}
 _SILENCE = 0.02  # seconds without an answer after which a commit looks first whether the connection is still there
 
 
+def commits_whole(s: SessionState) -> bool:
+    """Whether `commit` needs no shelter: an interrupt finds the transaction committed, in doubt, or as it was."""
+    return s.channel.commits_whole and not s.sent and not s.ledger.link_has_ended
+
+
 def commit(s: SessionState, action: str = "commit") -> Flow[None]:
     """Commit a transaction, or acknowledge everything held in CLIENT mode, which is the same at the broker.
 
@@ -60,18 +65,23 @@ def _committed(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
     s.sent.clear()
     try:
         yield from s.channel.commit(covered)
+        s.ledger.settled(covered)
     except TransactionRolledBackError as error:
-        if error.redelivered_by_broker:
-            s.ledger.settled(covered)
-            if s.observed is not None:
-                s.observed.released(s.number, covered)
-        else:
-            _fail(s, error)
+        rolled_back = error
+        s.whole(lambda: _rolled_back(s, covered, rolled_back))
         raise
     except BaseException:
-        s.ledger.settled(covered)  # nobody will know
+        s.whole(lambda: s.ledger.settled(covered))  # nobody will know
         raise
+
+
+def _rolled_back(s: SessionState, covered: tuple[Delivery, ...], error: TransactionRolledBackError) -> None:
+    if not error.redelivered_by_broker:
+        _fail(s, error)
+        return
     s.ledger.settled(covered)
+    if s.observed is not None:
+        s.observed.released(s.number, covered)
 
 
 def _refuse_stranded(s: SessionState, action: str, error: JMSError) -> Flow[None]:

@@ -134,10 +134,13 @@ class SessionCore(SessionState):
         """The same for one whose steps are whole by themselves: see `run_open`."""
         return run_open(flow, self.transport, self.waiter, self.options.request_timeout, self.until)
 
-    def perform(self, flow: Flow[T]) -> T:
-        """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that."""
+    def perform(self, flow: Flow[T], *, whole: bool = False) -> T:
+        """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that.
+
+        ``whole``: its steps are whole by themselves.
+        """
         try:
-            result = self.do(flow)
+            result = self.do_open(flow) if whole else self.do(flow)
         except JMSError:
             if self.lost is None:
                 self.carry_out()

@@ -39,7 +39,9 @@ def _drive(
     except StopIteration as end:
         value: T = end.value
         return value
-    except (KeyboardInterrupt, SystemExit):
+    except JMSError:
+        raise
+    except BaseException:  # an interrupt
         _give_up(flow)
         raise
 

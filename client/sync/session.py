@@ -16,7 +16,7 @@ from redelivery.client.news import CloseAsked
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.attach import ConsumerSpec, attach
 from redelivery.client.operations.browse import BrowseState, check_browsable
-from redelivery.client.operations.commit import commit, rollback
+from redelivery.client.operations.commit import commit, commits_whole, rollback
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.client.sync.browser import QueueBrowser
 from redelivery.client.sync.closing import Closing
@@ -190,7 +190,7 @@ class Session(Closing):
             InDoubtError: the answer did not come; ``sent`` and ``received`` say what it is about.
         """
         self._transacted("commit")
-        self._core.inside("commit", lambda: self._core.perform(commit(self._core)))
+        self._core.inside("commit", lambda: self._core.perform(commit(self._core), whole=commits_whole(self._core)))
 
     def rollback(self, cause: BaseException | None = None) -> None:
         """Nothing of the transaction was sent; everything received is redelivered, or dead-lettered, by the policy.

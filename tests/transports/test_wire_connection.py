@@ -32,8 +32,10 @@ class Bytes:
 
     def receive(self, data: bytes) -> None: ...
 
-    def answer(self, data: bytes) -> bool:  # noqa: ARG002  # none is one
+    def take(self, taken: list[bytes]) -> bool:  # noqa: ARG002  # `receive` does it
         return False
+
+    def resume(self) -> None: ...
 
     def next_deadline(self, now: float) -> float | None:  # noqa: ARG002  # nothing is due
         return None

@@ -41,8 +41,10 @@ class Line:
                 raise ProtocolError("bad byte")
             self.waiters[number].wake()
 
-    def answer(self, _: bytes) -> bool:
+    def take(self, taken: list[bytes]) -> bool:  # noqa: ARG002  # `receive` does it
         return False
+
+    def resume(self) -> None: ...
 
     def lose(self, error: JMSError) -> None:
         self.problems.append(error)

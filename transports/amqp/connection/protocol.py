@@ -176,9 +176,12 @@ class AmqpProtocol:
         if self.blocked:  # the thread that reads must not wait for the peer to read
             self.flush_soon()
 
-    def answer(self, data: bytes) -> bool:  # noqa: ARG002  # proton takes all bytes alike
-        """See `WireProtocol.answer`."""
+    def take(self, taken: list[bytes]) -> bool:  # noqa: ARG002  # proton is not to be interrupted
+        """See `WireProtocol.take`."""
         return False
+
+    def resume(self) -> None:
+        """See `WireProtocol.resume`."""
 
     # what the peer did; by the holder of the lock
 

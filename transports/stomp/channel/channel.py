@@ -11,10 +11,9 @@ from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError,
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
-from redelivery.transports.stomp.channel import commits
+from redelivery.transports.stomp.channel import commits, subscribing
 from redelivery.transports.stomp.channel.browsing import BrowseSubscription, browse_headers
 from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
-from redelivery.transports.stomp.channel.subscribing import end, release_unsettled, subscribe_headers, supersede
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
 from redelivery.transports.stomp.channel.windows import Window, retired, window_size
 from redelivery.transports.stomp.codec.names import to_wire
@@ -60,8 +59,9 @@ class StompChannel(Channel):
         size = None if unlimited else window_size(link, dialect)
         if link.prefetch is None:
             link.prefetch = dialect.default_prefetch
-        headers = subscribe_headers(link, self._context, size) | (browse_headers(dialect) if link.browse else {})
-        destination = to_wire(link.destination, dialect)
+        headers = subscribing.subscribe_headers(link, self._context, size) | (
+            browse_headers(dialect) if link.browse else {}
+        )
         link.id = str(next(_identifiers))
         events = BrowseSubscription(self._context.events) if link.browse else self._context.events
         subscription = Subscription(link, events, dialect, self._context.version)
@@ -69,10 +69,7 @@ class StompChannel(Channel):
         router = self._context.router
         errors = router.errors
         silent = link.destination.is_pattern and dialect.receipt_starves_patterns
-        if silent:  # an empty transaction is answered instead
-            frame = self._context.control.subscribe(destination, link.id, headers) + commits.empty(receipt)
-        else:
-            frame = self._context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
+        frame = subscribing.subscribe_frame(self._context, link, headers, receipt, silent=silent)
         self._add(subscription, [])
         if dialect.needs_extra_subscription:
             self._windows[link] = Window(dialect, size, subscription)
@@ -197,6 +194,11 @@ class StompChannel(Channel):
         """Until the system has taken what is written."""
         return self._context.drained()
 
+    @property
+    def commits_whole(self) -> bool:  # type: ignore[override]  # which is a constant of the others
+        """See `Channel`: where all of it leaves in one write."""
+        return self._dialect.ack_in_transaction and not (self._work.begun or self._windows or self._parking.parked())
+
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """COMMIT, with the ACKs that are still missing."""
         ours = cast(Sequence[StompDelivery], deliveries)
@@ -268,9 +270,9 @@ class StompChannel(Channel):
             each.stopping = True
         try:
             if self._dialect.unsubscribe_keeps is None:
-                yield from end(self._context, subscriptions, undo)
+                yield from subscribing.end(self._context, subscriptions, undo)
             else:
-                yield from release_unsettled(self._context, subscriptions)
+                yield from subscribing.release_unsettled(self._context, subscriptions)
         finally:
             self._forget(subscriptions)
 
@@ -301,10 +303,10 @@ class StompChannel(Channel):
             return
         identifier = str(next(_identifiers))
         subscription = Subscription(link, self._context.events, self._dialect, self._context.version, identifier)
-        headers = subscribe_headers(link, self._context, size)
+        headers = subscribing.subscribe_headers(link, self._context, size)
         frame = self._context.control.subscribe(to_wire(link.destination, self._dialect), identifier, headers)
         if self._dialect.unsubscribe_keeps is not None:  # the one that is full ends
-            frame = supersede(self._context, window.newest) + frame
+            frame = subscribing.supersede(self._context, window.newest) + frame
             window.replace(subscription, size)
         else:
             window.grow(subscription, size)
@@ -330,7 +332,7 @@ class StompChannel(Channel):
         if ended:
             self._forget(ended)
             try:
-                yield from end(self._context, ended)
+                yield from subscribing.end(self._context, ended)
             except JMSError as error:
                 self._report(error)
 

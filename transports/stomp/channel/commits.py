@@ -34,6 +34,20 @@ def commit(
     Raises:
         TransactionRolledBackError, InDoubtError: see `Channel.commit`.
     """
+    begins = not work.begun
+    try:
+        yield from _commit(context, work, parking, deliveries)
+    except JMSError:
+        raise
+    except BaseException:  # an interrupt: of what begins here all has left, or nothing
+        if begins:
+            work.forget()
+        raise
+
+
+def _commit(
+    context: ChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
+) -> Flow[None]:
     if not deliveries and not work.begun:
         return
     if not context.dialect.ack_in_transaction:

@@ -13,6 +13,7 @@ from redelivery.transports.seam import Flow, Link
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.codec.messages import SENDER
+from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, Subscription
 
 _literal_or_word = re.compile(r"'(?:[^']|'')*'|\w+")
@@ -51,6 +52,16 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
     if dialect.map_transformation is not None:
         headers["transformation"] = dialect.map_transformation
     return headers
+
+
+def subscribe_frame(
+    context: ChannelContext, link: Link, headers: dict[str, str], receipt: bytes, *, silent: bool
+) -> bytes:
+    """SUBSCRIBE, answered; ``silent``: an empty transaction is answered instead."""
+    destination = to_wire(link.destination, context.dialect)
+    if silent:
+        return context.control.subscribe(destination, link.id, headers) + empty(receipt)
+    return context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
 
 
 def supersede(context: ChannelContext, subscription: Subscription, receipt: bytes | None = None) -> bytes:

@@ -71,9 +71,14 @@ class UnitOfWork:
         """Forget it, whatever becomes of it: the name if it had begun."""
         if not self.begun:
             return None
-        name, self.name = self.name, _new_name()
-        self.begun, self.enlisted, self.sends = False, set(), []
+        name = self.name
+        self.forget()
         return name
+
+    def forget(self) -> None:
+        """The next one begins; where an interrupt may have torn the books, too."""
+        self.name = _new_name()
+        self.begun, self.enlisted, self.sends = False, set(), []
 
     @property
     def last_error(self) -> JMSError | None:

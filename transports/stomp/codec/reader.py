@@ -18,6 +18,7 @@ MAX_HEAD: Final = 256 << 10
 MAX_BODY: Final = 100 << 20  # ActiveMQ's own limit (maxDataLength)
 
 _SMALL: Final = 4 << 10  # bytes of a read below which it is copied to the one before: each part has its overhead
+_SMALL_REST: Final = 64 << 10  # bytes up to which a frame under way is simply looked at again
 _LINE_ENDS: Final = frozenset(b"\r\n")
 _blank_line = re.compile(rb"\n\r?\n")
 _command_line = re.compile(
@@ -34,10 +35,14 @@ class FrameReader:
     ``version`` is the one spoken: only 1.2 lets a line end with CR LF; before the handshake ended it is 1.2.
     """
 
-    __slots__ = ("_body", "_crlf", "_head", "_left", "_max_body", "_max_head", "_scanned", "_size", "_tail", "version")
+    __slots__ = (
+        *("_body", "_crlf", "_head", "_left", "_max_body", "_max_head", "_scanned", "_size", "_tail"),
+        *("rest", "version"),
+    )
 
     def __init__(self, *, max_head: int = MAX_HEAD, max_body: int = MAX_BODY) -> None:
         self.version = "1.2"
+        self.rest = b""  # of `cut`
         self._max_head = max_head
         self._max_body = max_body
         self._tail = bytearray()  # of a head under way
@@ -48,10 +53,25 @@ class FrameReader:
         self._left = -1  # bytes of the body that are missing; -1: it ends at NUL
         self._crlf = False  # this peer ends its lines with CR LF
 
-    @property
-    def idle(self) -> bool:
-        """Whether no frame is under way."""
-        return self._head is None and not self._tail
+    def cut(self, data: bytes) -> tuple[list[RawFrame], bytes] | None:
+        """What `feed` returns, and the new `rest`, which the caller sets; nothing is changed here.
+
+        None where `feed` must do it: a frame is under way for longer.
+
+        Raises:
+            ProtocolError: as `feed`.
+        """
+        if self._head is not None or self._tail:
+            return None
+        rest = self.rest
+        if rest:
+            data = rest + data
+        frames: list[RawFrame] = []
+        at = self._cut(data, 0, frames)
+        left = len(data) - at
+        if left > _SMALL_REST or (rest and not frames):  # it would be looked at again and again
+            return None
+        return frames, data[at:]
 
     def feed(self, data: bytes) -> list[RawFrame]:
         """The frames that these bytes complete; heart-beats are swallowed.
@@ -61,6 +81,8 @@ class FrameReader:
         """
         frames: list[RawFrame] = []
         at = 0
+        if self.rest:
+            data, self.rest = self.rest + data, b""
         if self._head is not None:
             at = self._continue_body(data, frames)
             if at < 0:
@@ -70,10 +92,13 @@ class FrameReader:
                 return frames
             data, at = bytes(self._tail), 0
             self._tail.clear()
-        self._cut(data, at, frames)
+        at = self._cut(data, at, frames)
+        if at < len(data):
+            self._keep(data, at)
         return frames
 
-    def _cut(self, data: bytes, at: int, frames: list[RawFrame]) -> None:
+    def _cut(self, data: bytes, at: int, frames: list[RawFrame]) -> int:
+        """Where the frame begins that is not whole; changes nothing but what is known of the peer's line ends."""
         size = len(data)
         find = data.find
         while at < size:
@@ -84,8 +109,8 @@ class FrameReader:
             if end < 0 or find(b"\r", at, end) >= 0:
                 end, start = self._find_blank_line(data, at)
                 if end < 0:
-                    self._keep_head(data[at:])
-                    return
+                    self._check_head(data[at:])
+                    return at
                 head = data[at : end + 1]
                 if self.version == "1.2":
                     head = head.replace(b"\r\n", b"\n")
@@ -97,16 +122,26 @@ class FrameReader:
             length = self._content_length(head) if b"\ncontent-length:" in head else -1
             end = find(b"\0", start) if length < 0 else start + length
             if end < 0 or end >= size:
-                self._head = head
-                self._left = -1 if length < 0 else length - (size - start)
-                self._keep_body(data[start:])
-                return
+                return at
             if data[end]:
                 raise ProtocolError(f"the body is not {length} bytes long as its content-length says")
             if end - start > self._max_body:
                 raise self._too_large()
             frames.append((head, data[start:end]))
             at = end + 1
+        return at
+
+    def _keep(self, data: bytes, at: int) -> None:
+        """A frame that is not whole, as `_cut` has found it."""
+        end, start = self._find_blank_line(data, at)
+        if end < 0:
+            self._keep_head(data[at:])
+            return
+        head = data[at : end + 1]
+        self._head = head = head.replace(b"\r\n", b"\n") if self.version == "1.2" else head
+        length = self._content_length(head) if b"\ncontent-length:" in head else -1
+        self._left = -1 if length < 0 else length - (len(data) - start)
+        self._keep_body(data[start:])
 
     def _find_blank_line(self, data: bytes, at: int) -> tuple[int, int]:
         """Where the head ends and the body starts when lines may end with CR LF; -1 where it does not end here."""

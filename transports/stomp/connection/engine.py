@@ -35,7 +35,7 @@ class Engine:
     """
 
     def __init__(self, host: str, heartbeat: float, max_body: int) -> None:
-        self._reader = FrameReader(max_body=max_body)
+        self.reader = FrameReader(max_body=max_body)
         self.host = host
         self._heartbeat_ms = round(heartbeat * 1000)
         self._out = 0.0  # seconds between the checks whether we have written; 0: never
@@ -67,7 +67,7 @@ class Engine:
             ConnectError: it refuses for another reason.
             ProtocolError: it speaks another protocol, or no version of STOMP that we know.
         """
-        frames = self._reader.feed(data)
+        frames = self.reader.feed(data)
         if not frames:
             return None
         frame = Frame(*frames[0])
@@ -80,20 +80,15 @@ class Engine:
         self.version = headers.get("version", "1.0")
         if self.version not in ("1.2", "1.1"):
             raise ProtocolError(f"the peer speaks STOMP {self.version} only; 1.2 or 1.1 is needed")
-        self._reader.version = self.version
+        self.reader.version = self.version
         self.server = headers.get("server", "")
         self._negotiate(headers.get("heart-beat", "0,0"))
         self._heard_at = self._wrote_at = now
         return frames[1:]
 
-    @property
-    def idle(self) -> bool:
-        """Whether the next byte begins a frame."""
-        return self._reader.idle
-
     def receive(self, data: bytes) -> list[RawFrame]:
         """The frames that these bytes complete. Raises ProtocolError."""
-        return self._reader.feed(data)
+        return self.reader.feed(data)
 
     def never_silent_for(self, seconds: float) -> None:
         """Beat twice in so many seconds even where no heart-beats were agreed on; 0: there is no need."""

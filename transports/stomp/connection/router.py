@@ -7,11 +7,12 @@ alone needs a lock for that.
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from itertools import count
 from threading import Lock
+from typing import TypeAlias
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.transports.dialects.dialect import StompDialect
@@ -22,13 +23,15 @@ from redelivery.transports.stomp.codec.reader import RawFrame
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
 from redelivery.transports.wire.answers import finish
 
+# a subscription and its messages, or a frame that is an answer
+Parcel: TypeAlias = tuple[Subscription | None, Sequence[StompDelivery], RawFrame | None]
 log = logging.getLogger(__name__)
 _SUBSCRIPTION = b"\nsubscription:"
 _RECEIPT = b"RECEIPT\nreceipt-id:"  # with no other header, as brokers send it
 _AFTER = len(_RECEIPT)
-_lone_receipt = re.compile(rb"\n*RECEIPT\nreceipt-id:([^\n]*)\n\n\0\n*").fullmatch
 # How a message of AMQP 1.0 begins (§3.2): with one of its sections, a described type
 _DESCRIBED = b"\0S"
+_NONE: tuple[StompDelivery, ...] = ()
 _SECTIONS = frozenset(bytes((code,)) for code in range(0x70, 0x79))
 
 
@@ -52,6 +55,7 @@ class Router:
         self.hint = ""  # why the broker may close the connection, where we know
         self._arrival = Lock()  # of messages whose subscription may be retired
         self.receipts: dict[bytes, Pending] = {}
+        self.parcels: list[Parcel] = []  # what was read, and is not delivered yet
         self.last_error: JMSError | None = None
         self.errors = 0  # so far
         self.last_unasked: JMSError | None = None
@@ -114,40 +118,82 @@ class Router:
             ProtocolError: a frame that no server sends, or that lacks what it must have.
             ConnectionLostError: the broker says ERROR, and that ends the connection.
         """
+        try:
+            self.sort(frames, self.parcels)
+        finally:
+            self.deliver()  # also what came before a frame that no server sends
+
+    def sort(self, frames: list[RawFrame], parcels: list[Parcel]) -> bool:
+        """Append what is to be delivered, in order: messages and answers. Nothing else is changed.
+
+        Returns:
+            Whether an interrupted `deliver` of them can be called again.
+
+        Raises:
+            ProtocolError: as `route`.
+        """
         target, line = self._last or (None, b"")
-        batch: list[StompDelivery] = []
+        batch: list[StompDelivery] | None = None
+        plain = True
         for head, body in frames:
             if head.startswith(b"MESSAGE\n"):
                 if target is None or not head.startswith(line, head.find(_SUBSCRIPTION)):
-                    self._deliver(target, batch)
-                    batch = []
                     target, line = self._find(head)
-                if target is not None:
-                    if self._watches and body.startswith(_DESCRIBED):
-                        self._warn_of_amqp(target, body)
-                    batch.append(StompDelivery(head, body, target))
-            elif head.startswith(_RECEIPT) and head.find(b"\n", _AFTER) == len(head) - 1:
-                if batch:  # as below
-                    self._deliver(target, batch)
+                    batch = None
+                if target is None:
+                    continue
+                if self._watches and body.startswith(_DESCRIBED):
+                    self._warn_of_amqp(target, body)
+                if batch is None:
                     batch = []
-                pending = self.receipts.pop(head[_AFTER:-1], None)
-                if pending is not None:
-                    finish(pending, None)
+                    parcels.append((target, batch, None))
+                    plain = plain and _is_simple(target)
+                batch.append(StompDelivery(head, body, target))
             else:
-                self._deliver(target, batch)  # first: answers come in the order in which the broker did things
-                batch = []
-                self._answer(head, body)
-        self._deliver(target, batch)
+                batch = None  # answers come in the order in which the broker did things
+                parcels.append((None, _NONE, (head, body)))
+                plain = plain and self._is_plain(head)
+        return plain
 
-    def answer(self, data: bytes) -> bool:
-        """See `WireProtocol.answer`: a RECEIPT that calls nothing back; its entry goes last, to be found again."""
-        found = _lone_receipt(data)
-        pending = None if found is None else self.receipts.get(found[1])
-        if found is None or pending is None or pending.on_done is not None:
-            return False
-        pending.complete()
-        self.receipts.pop(found[1], None)
-        return True
+    def deliver(self) -> None:
+        """Everything in `parcels`. Raises as `route`."""
+        parcels = self.parcels
+        while parcels:
+            target, batch, frame = parcels[0]
+            if frame is not None:
+                receipt = _receipt(frame[0])
+                if receipt is None:
+                    del parcels[0]  # first: it may end the connection
+                    self._answer(*frame)
+                    continue
+                self._confirm(receipt)
+            elif target is not None and batch:
+                if not _is_simple(target):
+                    self._deliver(target, batch)
+                elif target.ended is None and not target.stopping:
+                    inbox = target.events.inbox
+                    # no call between the two
+                    inbox += batch
+                    parcels[0] = (target, _NONE, None)
+                    target.events.waiter.wake()
+            del parcels[0]
+
+    def _is_plain(self, head: bytes) -> bool:
+        receipt = _receipt(head)
+        pending = None if receipt is None else self.receipts.get(receipt)
+        return receipt is not None and (pending is None or pending.on_done is None)
+
+    def _confirm(self, receipt: bytes) -> None:
+        """Can be repeated where nothing is called back."""
+        pending = self.receipts.get(receipt)
+        if pending is None:
+            return  # nobody waits for it any more
+        if pending.on_done is not None:
+            del self.receipts[receipt]
+            finish(pending, None)
+        else:
+            pending.complete()
+            self.receipts.pop(receipt, None)
 
     def _warn_of_amqp(self, target: Subscription, body: bytes) -> None:
         if body[2:3] not in _SECTIONS:
@@ -157,9 +203,7 @@ class Router:
         self.hint = f"{self._dialect.amqp_bodies}, and one of {place} was: use amqp:// for it"
         log.warning("%s: a message has AMQP's bytes for a body: %s", place, self.hint)
 
-    def _deliver(self, target: Subscription | None, batch: list[StompDelivery]) -> None:
-        if target is None or not batch:
-            return
+    def _deliver(self, target: Subscription, batch: Sequence[StompDelivery]) -> None:
         if target.unsettled is None:
             _hand_over(target, batch)
             return
@@ -224,7 +268,19 @@ class Router:
         return taken
 
 
-def _hand_over(subscription: Subscription, batch: list[StompDelivery]) -> None:
+def _is_simple(target: Subscription) -> bool:
+    """Whether there is no more to do than to put its messages into its session's inbox."""
+    return target.unsettled is None and target.shown is None and type(target.events.inbox) is deque
+
+
+def _receipt(head: bytes) -> bytes | None:
+    """Of a RECEIPT with no other header."""
+    if head.startswith(_RECEIPT) and head.find(b"\n", _AFTER) == len(head) - 1:
+        return head[_AFTER:-1]
+    return None
+
+
+def _hand_over(subscription: Subscription, batch: Sequence[StompDelivery]) -> None:
     if subscription.ended is None and not subscription.stopping:
         if subscription.shown is not None:
             subscription.shown.mark(batch)

@@ -19,6 +19,7 @@ from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter
 
+_END: Final = b""  # of the stream
 _READS_AFTER_DEADLINE: Final = 4  # what is there counts as in time; others' messages must not hold us
 _READS_ON_BEHALF: Final = 8
 
@@ -29,8 +30,11 @@ class Receiver(Protocol):
     def receive(self, data: bytes) -> None:
         """Some bytes, on the thread that reads. Raises JMSError when they end the connection."""
 
-    def answer(self, data: bytes) -> bool:
-        """See `WireProtocol.answer`."""
+    def take(self, taken: list[bytes]) -> bool:
+        """See `WireProtocol.take`."""
+
+    def resume(self) -> None:
+        """See `WireProtocol.resume`."""
 
 
 class StreamOwner(Protocol):
@@ -52,8 +56,7 @@ class Leader:
     def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner, runtime: Runtime = THREADS) -> None:
         self._stream = stream
         self._whole = runtime.whole
-        self._receive = receiver.receive
-        self._answer = receiver.answer
+        self._receiver = receiver
         self._taken: list[bytes] = []  # from the stream, and not taken in
         self._owner = owner
         self._mutex = threading.Lock()
@@ -179,25 +182,27 @@ class Leader:
         return self._read_noting() if self._stream.plain else self._whole(self._read_whole)
 
     def _read_noting(self) -> bool:
-        """The same. One answer is taken in without a shelter, whose hand-over takes its time: it can be repeated."""
+        """The same, without a shelter where that can be, since its hand-over takes its time."""
         taken = self._taken
         try:
             if self.lost is None:
                 self._stream.receive_noting(taken)
             if not taken:
                 return False
-            if self._answer(taken[0]):
-                del taken[0]
-                return True
-            return self._whole(self._read_whole)
+            taken_in = taken[0] != _END and self._receiver.take(taken)
+            return taken_in or self._whole(self._read_whole)
         except ConnectionLostError as error:
             lost = error
             self._whole(lambda: self._owner.lose(lost))
             return False
         except BaseException:  # an interrupt
-            if taken:
-                self._whole(self._read_whole)
+            self._whole(self._resume)
             raise
+
+    def _resume(self) -> None:
+        self._receiver.resume()
+        if self._taken:
+            self._read_whole()
 
     def _read_whole(self) -> bool:
         if self.lost is not None:
@@ -207,7 +212,7 @@ class Leader:
             data = self._stream.not_ended(self._taken.pop()) if self._taken else self._stream.receive()
             if data is None or self.lost is not None:
                 return False
-            self._receive(data)
+            self._receiver.receive(data)
         except JMSError as error:
             self._owner.lose(error)
             return False
