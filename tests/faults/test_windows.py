@@ -11,10 +11,12 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import pytest
+from tests.conformance import blocking
+from tests.conformance.blocking import Loop
 from tests.conformance.pairs import DEAD_LETTERS, PAIRS, Kind, Pair
 from tests.conformance.stage import SOON, Stage, bodies, receive
 from tests.faults.campaign import kill_and_restart
@@ -54,14 +56,26 @@ WITHOUT = [kind for kind in REAL if kind not in TRANSACTED]
 COPIES = [kind for kind in REAL if "dead letters" in kind.emulates]
 
 
+ASYNCIO_IN_SHORT_FORM = {"stomp-activemq", "amqp-artemis"}  # the others see the same bytes from both shells
+
+
 def pairs(kinds: list[Kind]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("kind", kinds, ids=[kind.name for kind in kinds])
+    """Each over the API for threads, and over that for asyncio."""
+    cases = []
+    for kind in kinds:
+        marks = [] if kind.name in ASYNCIO_IN_SHORT_FORM else [pytest.mark.long_form]
+        cases += [pytest.param(kind, "threads", id=kind.name)]
+        cases += [pytest.param(kind, "asyncio", id=f"{kind.name}-asyncio", marks=marks)]
+    return pytest.mark.parametrize(("kind", "form"), cases)
 
 
 class Bench:
     """A program that talks through the proxy, and the queues as another client sees them."""
 
-    def __init__(self, pair: Pair, broker: RealBroker, proxy: Proxy, opened: ExitStack) -> None:
+    def __init__(self, pair: Pair, broker: RealBroker, proxy: Proxy, opened: ExitStack, form: str) -> None:
+        self._loop = Loop() if form == "asyncio" else None
+        if self._loop is not None:
+            opened.callback(self._loop.end)
         self._broker = broker
         self._hides = PROMISES[pair.kind.name].hides is not None and broker.provider is not None
         self.marks = MARKS[pair.kind.protocol]
@@ -80,7 +94,12 @@ class Bench:
     def program(self, mode: AckMode) -> tuple[Session, Consumer]:
         """It has one message to look at."""
         self.stage.send("in")
-        connection = redelivery.connect(self._url, redelivery_policy=ONCE, request_timeout=10, close_timeout=2)
+        options: dict[str, Any] = {"redelivery_policy": ONCE, "request_timeout": 10, "close_timeout": 2}
+        connection: Any = (
+            redelivery.connect(self._url, **options)
+            if self._loop is None
+            else blocking.connect(self._loop, self._url, **options)
+        )
         session = self._opened.enter_context(connection).session(mode)
         return session, session.consumer(self.stage.queue)
 
@@ -146,17 +165,18 @@ class Record(Protocol):
 
 
 @pytest.fixture
-def record(request: pytest.FixtureRequest, kind: Kind) -> Record:
+def record(request: pytest.FixtureRequest, kind: Kind, form: str) -> Record:
     """For the report."""
 
     def write(cut: str, found: str) -> None:
-        request.config.stash[REPORT].cuts.append((kind.name, cut, found))
+        if form == "threads":
+            request.config.stash[REPORT].cuts.append((kind.name, cut, found))
 
     return write
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest, kind: Kind) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest, kind: Kind, form: str) -> Iterator[Bench]:
     assert kind.broker is not None
     broker = request.getfixturevalue(kind.broker)
     pair = Pair(kind, getattr(broker, f"{kind.protocol}_url"))
@@ -164,7 +184,7 @@ def bench(request: pytest.FixtureRequest, kind: Kind) -> Iterator[Bench]:
     assert at.hostname is not None
     assert at.port is not None
     with Proxy(at.hostname, at.port) as proxy, ExitStack() as opened:
-        yield Bench(pair, broker, proxy, opened)
+        yield Bench(pair, broker, proxy, opened, form)
 
 
 @pairs(TRANSACTED)
