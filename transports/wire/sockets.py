@@ -35,6 +35,7 @@ class Stream:
     def __init__(self, sock: socket.socket, name: str) -> None:
         self.name = name
         self.whole: Callable[[Callable[[], None]], None] = sheltered  # its runtime's
+        self.drained = False  # the last `receive_noting` brought all that was there
         sock.setblocking(False)
         self._sock = sock
         self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
@@ -81,12 +82,14 @@ class Stream:
 
     def receive_noting(self, received: list[bytes]) -> None:
         """`receive`, which notes what it was, if anything, in the same step; no bytes are the end of the stream."""
+        self.drained = True
         try:
             received.extend(map(self._sock.recv, _READ_SIZES))
         except _WANTS:
             return
         except OSError as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
+        self.drained = len(received[-1]) < READ_SIZE
         self._acknowledge_quickly()
 
     def receive(self) -> bytes | None:

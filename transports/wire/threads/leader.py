@@ -111,7 +111,7 @@ class Leader:
             self._leader = threading.get_ident()
         try:
             for _ in range(_READS_ON_BEHALF):
-                if not self._read():
+                if not self._read() or self._stream.drained:
                     break
         finally:
             try:
