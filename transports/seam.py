@@ -77,7 +77,7 @@ class SessionEvents(Protocol):
     waiter: Waiter
 
     def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """They came, in the broker's order; the same as extending `inbox` and waking `waiter`."""
+        """They came, in the broker's order. Of a session's consumer: the same as extending `inbox`, waking `waiter`."""
 
     def on_link_closed(self, link: Link, error: JMSError) -> None:
         """The broker ended one consumer."""

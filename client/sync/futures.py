@@ -31,7 +31,7 @@ class SendFuture(Future[Message]):
         self._transport = transport
         self._beside = beside  # the session's waiter
         self._made = False
-        self.pending = Pending(on_done=self._answered)
+        self.pending = Pending()  # with nothing to call back, the usual answer is quicker taken in
 
     def __getattr__(self, name: str) -> Any:
         """Asked for what `Future.__init__` makes, and only until it has."""
@@ -46,7 +46,7 @@ class SendFuture(Future[Message]):
         error = self._error()
         if error is not None:
             raise error
-        return self._message
+        return self._sent()
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error, or None when the broker has confirmed. Raises TimeoutError after ``timeout`` seconds."""
@@ -81,11 +81,11 @@ class SendFuture(Future[Message]):
         unanswered = isinstance(error, NO_ANSWER)
         return in_doubt_send(self._message, error) if unanswered else refused_send(self._message, error)
 
-    def _answered(self, pending: Pending) -> None:
-        if pending.error is None and pending.value is not None:
-            self._message.stamp(message_id=pending.value)
-        if self._made:
-            self._pass_on()
+    def _sent(self) -> Message:
+        identifier = self.pending.value
+        if identifier is not None:
+            self._message.stamp(message_id=identifier)
+        return self._message
 
     def _make(self) -> None:
         with self._making:
@@ -94,6 +94,16 @@ class SendFuture(Future[Message]):
             super().__init__()
             self.set_running_or_notify_cancel()
             self._made = True
+        before = self.pending.on_done
+
+        def answered(pending: Pending) -> None:
+            try:
+                if before is not None:
+                    before(pending)
+            finally:
+                self._pass_on()
+
+        self.pending.on_done = answered  # before the look: an answer that comes now calls it, or is seen
         if self.pending.done:
             self._pass_on()
 
@@ -103,7 +113,7 @@ class SendFuture(Future[Message]):
                 return
             error = self._error()
             if error is None:
-                self.set_result(self._message)
+                self.set_result(self._sent())
             else:
                 self.set_exception(error)
 

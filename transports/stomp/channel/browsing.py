@@ -22,7 +22,7 @@ class BrowseSubscription:
     """Between the router, on the thread that reads, and the session that browses: a browsing subscription's events."""
 
     def __init__(self, events: SessionEvents) -> None:
-        self.inbox: deque[Delivery] = _Inbox(self)
+        self.inbox = events.inbox
         self.waiter = events.waiter
         self.shown: deque[StompDelivery] = deque()  # and not acknowledged, which the broker waits for to show more
         self.ended = False
@@ -31,8 +31,16 @@ class BrowseSubscription:
         self._events = events
 
     def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """See SessionEvents."""
-        self.take(deliveries)
+        """On to the session; the mark of the end is kept here."""
+        for each in cast(Iterable[StompDelivery], deliveries):
+            if _is_end(each.head):
+                self.ended = True
+            else:
+                self.shown.append(each)
+                self.inbox.append(each)
+        asked, self.asked = self.asked, None
+        if asked is not None:
+            asked.complete()
         self.waiter.wake()
 
     def on_link_closed(self, link: Link, error: JMSError) -> None:
@@ -43,40 +51,17 @@ class BrowseSubscription:
             asked.fail(error)
         self._events.on_link_closed(link, error)
 
-    def take(self, deliveries: Iterable[Delivery]) -> None:
-        """On to the session; the mark of the end is kept here."""
-        for each in cast(Iterable[StompDelivery], deliveries):
-            if _is_end(each.head):
-                self.ended = True
-            else:
-                self.shown.append(each)
-                self._events.inbox.append(each)
-        asked, self.asked = self.asked, None
-        if asked is not None:
-            asked.complete()
-
     def browse_more(self, outbox: Outbox) -> Flow[bool]:
         """See `Channel.browse_more`. The ACKs take nothing away: they let the broker show more."""
         self.asked = pending = Pending(self.waiter)  # first: what comes now is seen below, or completes it
         seen = [self.shown.popleft() for _ in range(len(self.shown))]
         if seen and not self.ended:
             outbox.write(acks(seen))
-        if not self.ended and not self._events.inbox and self.failed is None:
+        if not self.ended and not self.inbox and self.failed is None:
             yield pending
-        if self.failed is not None and not self._events.inbox:
+        if self.failed is not None and not self.inbox:
             raise self.failed
         return not self.ended
-
-
-class _Inbox(deque[Delivery]):
-    """What the router extends."""
-
-    def __init__(self, subscription: BrowseSubscription) -> None:
-        super().__init__()
-        self._subscription = subscription
-
-    def extend(self, deliveries: Iterable[Delivery], /) -> None:
-        self._subscription.take(deliveries)
 
 
 def browse_headers(dialect: StompDialect) -> dict[str, str]:

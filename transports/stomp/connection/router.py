@@ -7,7 +7,6 @@ alone needs a lock for that.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from itertools import count
@@ -270,7 +269,7 @@ class Router:
 
 def _is_simple(target: Subscription) -> bool:
     """Whether there is no more to do than to put its messages into its session's inbox."""
-    return target.unsettled is None and target.shown is None and type(target.events.inbox) is deque
+    return target.unsettled is None and target.shown is None and not target.link.browse
 
 
 def _receipt(head: bytes) -> bytes | None:
@@ -284,5 +283,4 @@ def _hand_over(subscription: Subscription, batch: Sequence[StompDelivery]) -> No
     if subscription.ended is None and not subscription.stopping:
         if subscription.shown is not None:
             subscription.shown.mark(batch)
-        subscription.events.inbox.extend(batch)
-        subscription.events.waiter.wake()
+        subscription.events.on_deliveries(batch)
