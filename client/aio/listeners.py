@@ -19,7 +19,7 @@ from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
-from redelivery.transports.seam import Delivery
+from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic
 
@@ -58,12 +58,26 @@ class ListenerLoop:
             consumer.listening = callback is not None
             self._serve()
 
-        if core.listener is None:
-            await core.inside("listen", change)
-        else:
-            await core.inside_patiently("listen", change)
+        await self.inside("listen", change)
         if callback is None and not self._listeners:
             await self._end_task()
+
+    async def inside(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
+        """`SessionCore.inside`; while a listener is set, the caller takes his turn like its callbacks.
+
+        Raises:
+            IllegalStateError: as there.
+            RequestTimeoutError: the turn did not come within `close_timeout`.
+        """
+        core = self._core
+        if core.listener is None:
+            return await core.inside(action, step)
+
+        async def turn() -> T:
+            core.raise_ended(action)
+            return await step()
+
+        return await core.inside_patiently(action, turn)
 
     async def close_consumer(self, consumer: ConsumerState, *, in_callback: bool) -> None:
         """Close one consumer from any task; deferred by the ledger where it holds something.

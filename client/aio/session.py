@@ -290,7 +290,7 @@ class Session(Closing):
             return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
 
         try:
-            return await core.inside("consumer", make)
+            return await self._loop.inside("consumer", make)
         except BaseException:
             for each in made:
                 core.notify(CloseAsked(each))  # cancelled: it may be attached, and nobody has it

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
+from typing import Final
 
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.lifecycle import SessionStage
@@ -16,10 +17,11 @@ from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
-from redelivery.transports.seam import Delivery
+from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
+_STEP: Final = 0.1  # seconds until our thread is woken once more
 
 
 class ListenerExit(JMSError):
@@ -36,6 +38,8 @@ class ListenerLoop:
         self._thread: threading.Thread | None = None
         self._idle = threading.Event()  # no callback is running
         self._idle.set()
+        self._out = threading.Event()  # our thread does not wait at the session's waiter
+        self._out.set()
         self.failures = 0  # callbacks that raised
         self.after_callback: list[Callable[[], None]] = []  # closes that a callback asked for
 
@@ -64,12 +68,27 @@ class ListenerLoop:
             consumer.listening = callback is not None
             self._serve()
 
-        if core.listener is None:
-            core.inside("listen", change)
-        else:
-            core.inside_patiently("listen", change)
+        self.inside("listen", change)
         if callback is None and not self._listeners:
             self._end_thread()
+
+    def inside(self, action: str, step: Callable[[], T]) -> T:
+        """`SessionCore.inside`; while a listener is set, the caller takes his turn like its callbacks.
+
+        Raises:
+            IllegalStateError: as there.
+            RequestTimeoutError: the turn did not come within `close_timeout`.
+        """
+        core = self._core
+        if core.listener is None:
+            return core.inside(action, step)
+
+        def turn() -> T:
+            self._step_aside()
+            core.check_open(action)
+            return step()
+
+        return core.inside_patiently(action, turn)
 
     def close_consumer(self, consumer: ConsumerState) -> None:
         """Close one consumer from any thread; deferred by the ledger where it holds something."""
@@ -79,6 +98,7 @@ class ListenerLoop:
             return
 
         def close() -> None:
+            self._step_aside()
             self._listeners.pop(consumer, None)
             core.take_in()
             core.carry_out()
@@ -100,6 +120,12 @@ class ListenerLoop:
             return True
         thread.join(timeout)
         return not thread.is_alive()
+
+    def _step_aside(self) -> None:
+        """Let our thread leave its wait, for the holder of `use`, who waits at the same place: one thread at a time."""
+        while not self._out.wait(0):
+            self._core.waiter.wake()
+            self._out.wait(_STEP)
 
     def _serve(self) -> None:
         core = self._core
@@ -175,7 +201,11 @@ class ListenerLoop:
                 until = core.ledger.next_deadline()
                 remaining = None if until == float("inf") else max(0.0, until - now)
             self._idle.set()
-        core.transport.wait(core.waiter, remaining)
+            self._out.clear()
+        try:
+            core.transport.wait(core.waiter, remaining)
+        finally:
+            self._out.set()
         return None
 
     def _call(self, delivery: Delivery) -> None:

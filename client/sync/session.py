@@ -133,7 +133,7 @@ class Session(Closing):
             return Consumer(core, made[0], self._loop, self, policy)
 
         try:
-            return core.inside("consumer", make)
+            return self._loop.inside("consumer", make)
         except BaseException:
             for each in made:
                 core.notify(CloseAsked(each))  # interrupted: it may be attached, and nobody has it

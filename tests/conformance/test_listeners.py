@@ -180,6 +180,35 @@ def test_receive_is_refused_while_a_listener_is_set_and_allowed_after(stage: Sta
     assert seen.empty()
 
 
+@pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED])
+def test_consumers_and_listeners_are_added_to_a_session_that_listens(stage: Stage, mode: AckMode) -> None:
+    """As people write ``s.consumer(a).listen(f); s.consumer(b).listen(g)``, with messages that come meanwhile."""
+    queues = [f"{stage.queue}.{number}" for number in range(3)]
+    session = stage.session(mode)
+    seen: Seen = SimpleQueue()
+    consumers = []
+    for queue in queues:
+        stage.send("before", queue=queue)
+        consumer = session.consumer(queue)
+        consumer.listen(lambda message: seen.put((str(message.destination), 1, message.body == "before")))
+        consumers.append(consumer)
+        stage.send("after", queue=queue)
+    wanted = sorted((f"queue://{queue}", 1, before) for queue in queues for before in (False, True))
+    assert sorted(next_of(seen, 6)) == wanted
+    calls: list[Callable[[], object]] = [
+        lambda: consumers[0].receive(timeout=0),
+        session.rollback if session.transacted else session.recover,
+    ]
+    for refused in calls:
+        with pytest.raises(IllegalStateError, match="a message listener is set"):
+            refused()
+    consumers[0].listen(None)
+    consumers[1].close()
+    stage.send("last", queue=queues[2])
+    assert next_of(seen, 1) == [(f"queue://{queues[2]}", 1, False)]
+    session.close()
+
+
 def test_closing_a_session_ends_its_listener(stage: Stage) -> None:
     session, consumer = stage.consuming(AckMode.AUTO)
     seen = listening(consumer, lambda _: None)
