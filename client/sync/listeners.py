@@ -14,7 +14,7 @@ from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
-from redelivery.client.sync.core import SessionCore
+from redelivery.client.sync.core import AT_ONCE, PATIENT, SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
 from redelivery.transports.seam import Delivery, T
@@ -38,8 +38,7 @@ class ListenerLoop:
         self._thread: threading.Thread | None = None
         self._idle = threading.Event()  # no callback is running
         self._idle.set()
-        self._out = threading.Event()  # our thread does not wait at the session's waiter
-        self._out.set()
+        self._waits = threading.Lock()  # our thread has it while it waits at the session's waiter
         self.failures = 0  # callbacks that raised
         self.after_callback: list[Callable[[], None]] = []  # closes that a callback asked for
 
@@ -123,9 +122,15 @@ class ListenerLoop:
 
     def _step_aside(self) -> None:
         """Let our thread leave its wait, for the holder of `use`, who waits at the same place: one thread at a time."""
-        while not self._out.wait(0):
-            self._core.waiter.wake()
-            self._out.wait(_STEP)
+        turn: list[bool] = []  # noted in the step that takes it; an interrupted Event would keep its lock for ever
+        try:
+            turn.extend(map(self._waits.acquire, AT_ONCE))
+            while not turn[-1]:
+                self._core.waiter.wake()
+                turn.extend(map(self._waits.acquire, PATIENT, (_STEP,)))
+        finally:
+            if turn and turn[-1]:
+                self._waits.release()
 
     def _serve(self) -> None:
         core = self._core
@@ -201,11 +206,11 @@ class ListenerLoop:
                 until = core.ledger.next_deadline()
                 remaining = None if until == float("inf") else max(0.0, until - now)
             self._idle.set()
-            self._out.clear()
+            self._waits.acquire()  # at once: who else takes it holds `use`
         try:
             core.transport.wait(core.waiter, remaining)
         finally:
-            self._out.set()
+            self._waits.release()
         return None
 
     def _call(self, delivery: Delivery) -> None:
