@@ -11,6 +11,7 @@ from redelivery.broker.alarm import Alarm
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.faults import Faults
+from redelivery.broker.observed import ObservedBroker
 from redelivery.model.errors import IllegalStateError, InvalidClientIDError
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
@@ -31,12 +32,13 @@ class Connection(Protocol):
 class Core:
     """What the servers and ``vm://`` share. They use `call`; it calls nothing back while it holds the lock."""
 
-    def __init__(self, name: str, config: BrokerConfig) -> None:
+    def __init__(self, name: str, config: BrokerConfig, observer: ObservedBroker | None = None) -> None:
         self.name = name
         self.config = config
+        self._observer = observer
         self.faults = Faults()
         self.started_at = epoch_ms()
-        self._engine = Engine(config)
+        self._engine = Engine(config, observer)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._watchers = 0  # who waits for it
@@ -66,6 +68,8 @@ class Core:
         finally:
             for subscription in touched:
                 subscription.outbox.wake()
+            if self._observer is not None:
+                self._observer.flush()
 
     def wait_until(self, holds: Callable[[Engine], bool], timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until ``holds``, which is asked after every change; whether it does.

@@ -15,12 +15,14 @@ from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.state import TEMPORARY
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.faults import Faults
+from redelivery.broker.observed import ObservedBroker
 from redelivery.broker.servers.listener import HOST, ClientFactory, Listener
 from redelivery.broker.servers.stomp.socket import StompSocket
 from redelivery.broker.views import StoredSource
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError, RequestTimeoutError
+from redelivery.model.events import Observer
 from redelivery.model.messages import Message
 from redelivery.model.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
@@ -38,9 +40,11 @@ class EmbeddedBroker:
     ``stomp_port``: also listen for STOMP clients on 127.0.0.1; 0 takes a free port, None (default) opens none.
     ``amqp_port``: the same for AMQP 1.0 clients; needs the extra ``redelivery[amqp]``.
     ``config``: limits, users and dead-letter strategies.
+    ``observer``: is called with an event (`redelivery.events`) of each thing that happens to a message here, in order,
+        by the thread in which it happened or another one that is doing so already.
 
     Raises:
-        ConfigError: a bad name or port, or an AMQP port without the extra.
+        ConfigError: a bad name, port or observer, or an AMQP port without the extra.
     """
 
     def __init__(
@@ -50,11 +54,13 @@ class EmbeddedBroker:
         stomp_port: int | None = None,
         amqp_port: int | None = None,
         config: BrokerConfig | None = None,
+        observer: Observer | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("/?#: "):
             raise ConfigError(f"name={name!r} is not a broker's name: it must fit into a URL like vm://orders")
         self.name = name
-        self.core = Core(name, config or BrokerConfig())
+        observed = None if observer is None else ObservedBroker(observer)
+        self.core = Core(name, config or BrokerConfig(), observed)
         self._listeners: dict[str, Callable[[], Listener]] = {}
         if stomp_port is not None:
             self._listeners["stomp"] = partial(

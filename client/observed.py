@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from datetime import datetime
-from inspect import iscoroutinefunction
 
 from redelivery.client.ledger import Poison
 from redelivery.client.log_lines import count_of
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError
 from redelivery.model.events import (
     Acknowledged,
     DeadLettered,
     Delivered,
     Discarded,
-    Event,
     Expired,
-    Observer,
+    GuardedObserver,
     Released,
     RolledBack,
 )
 from redelivery.transports.seam import Delivery
 
-log = logging.getLogger(__name__)
 
-
-class Observed:
-    """Calls an observer; what it raises reaches nobody, and is logged once.
-
-    Raises:
-        ConfigError: it cannot be called, or is a coroutine function, which nobody would await.
-    """
-
-    def __init__(self, observer: Observer) -> None:
-        if not callable(observer):
-            raise ConfigError(f"observer must be callable, not a {type(observer).__name__}: it is called with an event")
-        if iscoroutinefunction(observer) or iscoroutinefunction(getattr(observer, "__call__", None)):  # noqa: B004  # of an object
-            raise ConfigError("observer must be a plain function, not a coroutine function: it is not awaited")
-        self._observer = observer
-        self._failed = False
-
-    def notify(self, event: Event) -> None:
-        """Give it one event."""
-        try:
-            self._observer(event)
-        except Exception:  # a guard of application code: its failure must not end what it looks at
-            if not self._failed:
-                self._failed = True
-                log.exception("the observer raised; it is called further on, and further failures are not logged")
+class Observed(GuardedObserver):
+    """The observer of a connection, and what its sessions tell it."""
 
     def delivered(self, session: int, deliveries: Iterable[Delivery]) -> None:
         """The application has them."""

@@ -7,26 +7,33 @@ for; as long as the event is kept, the message is.
 A message's life: Delivered, then Acknowledged, RolledBack (it is delivered again, later), Released (as if it had not
 been delivered), or DeadLettered or Discarded, an expired one after Expired. Names and fields are stable; others may be
 added.
+
+``EmbeddedBroker(observer=f)`` tells what the broker does, one life for each copy that it holds: Enqueued, Dispatched,
+then Acknowledged or Released (it waits again), and DeadLettered, Discarded, Expired and Committed as above.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from inspect import iscoroutinefunction
 from typing import TypeAlias
 
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import InDoubtError, JMSError, MessageFormatError
+from redelivery.model.errors import ConfigError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message, MessageSource
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEvent:
-    """One message of a session.
+    """One message of a session, or of a broker.
 
-    ``session``: a number that no other session of this process has.
+    ``session``: a number that no other session of this process has; 0 in a broker's events.
     ``source``: where the rest is read from; not part of what is stable.
     ``delivery_count``: of the delivery that it is about (JMSXDeliveryCount): 1 for the first.
     """
@@ -49,6 +56,19 @@ class MessageEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Enqueued(MessageEvent):
+    """A broker has put it on a queue, or has it for one subscriber of its topic; a delayed one when it is due.
+
+    ``delivery_count``, here: 0.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched(MessageEvent):
+    """A broker has given it to a consumer, whose window it fills; the application may not have it yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered(MessageEvent):
     """The application has it now, or its listener is about to be called."""
 
@@ -63,7 +83,7 @@ class Released(MessageEvent):
     """The application has not got it, or not kept it: it is delivered again, as if this had not been.
 
     A call that was interrupted or cancelled, a ``receive_body`` that did not fit, or a session or consumer that was
-    closed with it.
+    closed with it. In a broker's events: it waits again, whether its next delivery counts as another or not.
     """
 
 
@@ -170,7 +190,9 @@ class ConnectionClosed:
 
 
 Event: TypeAlias = (
-    Delivered
+    Enqueued
+    | Dispatched
+    | Delivered
     | Acknowledged
     | Released
     | RolledBack
@@ -186,6 +208,31 @@ Event: TypeAlias = (
     | ConnectionClosed
 )
 Observer: TypeAlias = Callable[[Event], object]
+
+
+class GuardedObserver:
+    """Calls an observer; what it raises reaches nobody, and is logged once.
+
+    Raises:
+        ConfigError: it cannot be called, or is a coroutine function, which nobody would await.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        if not callable(observer):
+            raise ConfigError(f"observer must be callable, not a {type(observer).__name__}: it is called with an event")
+        if iscoroutinefunction(observer) or iscoroutinefunction(getattr(observer, "__call__", None)):  # noqa: B004  # of an object
+            raise ConfigError("observer must be a plain function, not a coroutine function: it is not awaited")
+        self._observer = observer
+        self._failed = False
+
+    def notify(self, event: Event) -> None:
+        """Give it one event."""
+        try:
+            self._observer(event)
+        except Exception:  # a guard of application code: its failure must not end what it looks at
+            if not self._failed:
+                self._failed = True
+                log.exception("the observer raised; it is called further on, and further failures are not logged")
 
 
 def _read(source: MessageSource, name: str) -> object:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from redelivery.broker.engine import moves
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.observer import EngineObserver
 from redelivery.broker.engine.queues import QueueState
 from redelivery.broker.engine.state import (
     EngineState,
@@ -30,8 +31,8 @@ from redelivery.model.errors import ResourceAllocationError, TransactionRolledBa
 class Engine:
     """Queues, topics, what is in flight, transactions and dead letters of one broker."""
 
-    def __init__(self, config: BrokerConfig) -> None:
-        self._state = EngineState(config)
+    def __init__(self, config: BrokerConfig, observer: EngineObserver | None = None) -> None:
+        self._state = EngineState(config, observer)
 
     # Sending
 
@@ -80,7 +81,9 @@ class Engine:
         check_selector(selector)
         for entry in self.entries(check_browsable(subscription.destination).name):
             entry.copy().wait_in(subscription.waiting)
-        self._state.new_entry(END_OF_QUEUE, None).wait_in(subscription.waiting)
+        end = self._state.new_entry(END_OF_QUEUE, None)
+        end.browsed = True
+        end.wait_in(subscription.waiting)
 
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""
@@ -129,7 +132,7 @@ class Engine:
         """
         check_held(dispatches)
         for dispatch in dispatches:
-            moves.settle(self._state, dispatch)
+            moves.acknowledge(self._state, dispatch)
         moves.refill_all(self._state, dispatches, now)
 
     def release(self, dispatches: Sequence[Dispatch], now: int) -> None:
@@ -152,8 +155,9 @@ class Engine:
         """
         check_held((dispatch,))
         moves.settle(self._state, dispatch)
-        if dispatch.entry.queue is not None:
-            moves.dead_letter(self._state, dispatch.message, cause, now, expired=expired)
+        dispatch.entry.redeliveries += dispatch.seen
+        if not dispatch.entry.browsed:
+            moves.dead_letter(self._state, dispatch.entry, cause, now, expired=expired)
         moves.refill(self._state, dispatch.subscription, now)
         moves.dispatch_ready(self._state, now)
 
@@ -204,9 +208,11 @@ class Engine:
             raise TransactionRolledBackError(f"the transaction was rolled back: {error}") from error
         transaction.ended = True
         for dispatch in transaction.acknowledged:
-            moves.settle(self._state, dispatch)
+            moves.acknowledge(self._state, dispatch)
         for message in transaction.sends:
             moves.accept(self._state, message, now)
+        if self._state.observer is not None:
+            self._state.observer.committed(len(transaction.sends), len(transaction.acknowledged))
         moves.refill_all(self._state, transaction.acknowledged, now)
         moves.dispatch_ready(self._state, now)
 
@@ -234,7 +240,7 @@ class Engine:
             queue.removed = True
             for entry in [entry for entry in queue.entries.values() if entry.backlog is not None]:
                 entry.leave()
-                self._state.forget(entry)
+                moves.drop(self._state, entry, "its temporary queue was removed")
 
     def check_exists(self, destination: Destination) -> None:
         """Raise InvalidDestinationError where it is a temporary destination that was removed."""

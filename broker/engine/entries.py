@@ -16,10 +16,10 @@ class Entry:
     """One message that waits or is in flight; ``order`` is its place among all, ``redeliveries`` its counter.
 
     ``queue`` is the name of its queue, None for a topic's. ``acquired``: for the servers, whether some client was
-    sent it, counted or not.
+    sent it, counted or not. ``browsed``: it is a browser's copy, of which no observer hears.
     """
 
-    __slots__ = ("acquired", "backlog", "message", "order", "queue", "redeliveries")
+    __slots__ = ("acquired", "backlog", "browsed", "message", "order", "queue", "redeliveries")
 
     def __init__(self, message: StoredMessage, order: int, queue: str | None) -> None:
         self.message = message
@@ -27,6 +27,7 @@ class Entry:
         self.queue = queue
         self.redeliveries = 0
         self.acquired = False
+        self.browsed = False
         self.backlog: Backlog | None = None  # where it waits; None while it is in flight
 
     def copy(self) -> Entry:
@@ -34,6 +35,7 @@ class Entry:
         copy = Entry(replace(self.message, size=0), self.order, None)
         copy.redeliveries = self.redeliveries
         copy.acquired = self.acquired
+        copy.browsed = True
         return copy
 
     def wait_in(self, backlog: Backlog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from redelivery.broker.engine.entries import Entry, put_back
 from redelivery.broker.engine.state import EngineState
@@ -33,8 +34,7 @@ def refill(state: EngineState, subscription: Subscription, now: int) -> None:
         if entry.message.expired(now):
             expire(state, entry, now)
         else:
-            subscription.give(entry)
-            state.touched[subscription] = None
+            give(state, subscription, entry)
     if subscription.room:
         for name in subscription.queues:
             queue = state.queues[name]
@@ -54,7 +54,22 @@ def dispatch_ready(state: EngineState, now: int) -> None:
     while state.ready:
         queue = next(iter(state.ready))
         del state.ready[queue]
-        state.touched.update(dict.fromkeys(queue.dispatch(now, lambda entry: expire(state, entry, now))))
+        queue.dispatch(now, partial(give, state), lambda entry: expire(state, entry, now))
+
+
+def give(state: EngineState, subscription: Subscription, entry: Entry) -> None:
+    """Put a waiting message in flight to a consumer that has room."""
+    dispatch = subscription.give(entry)
+    state.touched[subscription] = None
+    if state.observer is not None and not entry.browsed:
+        state.observer.dispatched(dispatch)
+
+
+def acknowledge(state: EngineState, dispatch: Dispatch) -> None:
+    """Remove a message that was in flight and is consumed."""
+    settle(state, dispatch)
+    if state.observer is not None and not dispatch.entry.browsed:
+        state.observer.acknowledged(dispatch)
 
 
 def settle(state: EngineState, dispatch: Dispatch) -> None:
@@ -67,17 +82,34 @@ def expire(state: EngineState, entry: Entry, now: int) -> None:
     """Remove a waiting message whose time has passed."""
     entry.leave()
     state.forget(entry)
+    if not entry.browsed:
+        dead_letter(state, entry, expired_cause(entry.message.expiration), now, expired=True)
+
+
+def dead_letter(state: EngineState, entry: Entry, cause: str | None, now: int, *, expired: bool = False) -> None:
+    """Send a message that was removed to its dead-letter queue, where the strategy wants it.
+
+    One of a topic has none, as there is no durable subscription.
+    """
+    letter = None
     if entry.queue is not None:
-        dead_letter(state, entry.message, expired_cause(entry.message.expiration), now, expired=True)
-
-
-def dead_letter(
-    state: EngineState, message: StoredMessage, cause: str | None, now: int, *, expired: bool = False
-) -> None:
-    """Send a message that was removed to its dead-letter queue, where the strategy wants it."""
-    letter = state.dead_letters.letter(message, cause, now, expired=expired)
+        letter = state.dead_letters.letter(entry.message, cause, now, expired=expired)
+    if state.observer is not None:
+        if expired:
+            state.observer.expired(entry)
+        if letter is not None:
+            state.observer.dead_lettered(entry, cause or "", letter.destination)
+        else:
+            state.observer.discarded(entry, cause or "")
     if letter is not None:
         accept(state, letter, now)
+
+
+def drop(state: EngineState, entry: Entry, reason: str) -> None:
+    """Remove a waiting message that nobody can have any more."""
+    state.forget(entry)
+    if state.observer is not None and not entry.browsed:
+        state.observer.discarded(entry, reason)
 
 
 def release(state: EngineState, dispatches: Sequence[Dispatch], now: int, unsent: Sequence[Entry] = ()) -> None:
@@ -86,6 +118,8 @@ def release(state: EngineState, dispatches: Sequence[Dispatch], now: int, unsent
     for dispatch in dispatches:
         dispatch.subscription.take_back(dispatch)
         dispatch.entry.redeliveries += dispatch.seen
+        if state.observer is not None and not dispatch.entry.browsed:
+            state.observer.released(dispatch)
         if dispatch.entry.queue is None and not dispatch.subscription.closed:
             put_back(dispatch.subscription.waiting, (dispatch.entry,))
         else:
@@ -112,6 +146,8 @@ def _publish(state: EngineState, message: StoredMessage, now: int) -> None:
             continue
         entry = state.new_entry(message, None)
         entry.wait_in(subscription.waiting)
+        if state.observer is not None:
+            state.observer.enqueued(entry)
         state.deadlines.watch(entry)
         refill(state, subscription, now)
 
@@ -120,13 +156,17 @@ def _enqueue(state: EngineState, message: StoredMessage) -> None:
     queue = state.queue(message.destination.name)
     entry = state.new_entry(message, message.destination.name)
     queue.add(entry)
+    if state.observer is not None:
+        state.observer.enqueued(entry)
     state.deadlines.watch(entry)
     state.ready[queue] = None
 
 
 def _return(state: EngineState, entry: Entry, homes: dict[str, list[Entry]]) -> None:
-    if entry.queue is None or state.queues[entry.queue].removed:
-        state.forget(entry)
+    if entry.queue is None:
+        drop(state, entry, "its subscriber has gone")
+    elif state.queues[entry.queue].removed:
+        drop(state, entry, "its temporary queue was removed")
     else:
         homes.setdefault(entry.queue, []).append(entry)
         state.deadlines.watch(entry)

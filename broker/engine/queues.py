@@ -52,9 +52,8 @@ class QueueState:
         for group in [name for name, owner in self.groups.items() if owner is subscription]:
             del self.groups[group]
 
-    def dispatch(self, now: int, expire: Callable[[Entry], None]) -> Iterable[Subscription]:
-        """Give waiting messages to consumers with room, and expired ones to ``expire``; returns who was given some."""
-        served: list[Subscription] = []
+    def dispatch(self, now: int, give: Callable[[Subscription, Entry], None], expire: Callable[[Entry], None]) -> None:
+        """``give`` waiting messages to consumers with room, and ``expire`` those whose time is over."""
         while self.pending:
             ready = self._next_ready()
             if ready is None:
@@ -65,14 +64,12 @@ class QueueState:
                 continue
             consumer = self._group_consumer(entry, ready) if entry.message.group_id else ready
             if consumer.ready:
-                consumer.give(entry)
-                served.append(consumer)
+                give(consumer, entry)
                 if consumer is ready:
                     self.consumers.rotate(-1)
             else:
                 entry.leave()
                 entry.wait_in(consumer.waiting)
-        return served
 
     def _next_ready(self) -> Subscription | None:
         for _ in range(len(self.consumers)):

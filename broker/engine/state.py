@@ -9,6 +9,7 @@ from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.dead_letters import DeadLetters
 from redelivery.broker.engine.deadlines import Deadlines
 from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.observer import EngineObserver
 from redelivery.broker.engine.queues import QueueState
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
@@ -34,6 +35,7 @@ class EngineState:
         temporary: the names of the temporary destinations that exist.
         ready: queues in which something may be dispatched now.
         touched: subscriptions that were given something and whose outbox has not been woken since.
+        observer: who is told what happens.
     """
 
     __slots__ = (
@@ -42,6 +44,7 @@ class EngineState:
         "dead_letters",
         "deadlines",
         "memory_used",
+        "observer",
         "queues",
         "ready",
         "subscriptions",
@@ -49,8 +52,9 @@ class EngineState:
         "touched",
     )
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, observer: EngineObserver | None = None) -> None:
         self.config = config
+        self.observer = observer
         self.queues: dict[str, QueueState] = {}
         self.subscriptions: list[Subscription] = []
         self.memory_used = 0

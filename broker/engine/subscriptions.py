@@ -88,7 +88,7 @@ class Subscription:
         """The same for what waits for any consumer: what waits for this one only comes first."""
         return not self.waiting and self.room
 
-    def give(self, entry: Entry) -> None:
+    def give(self, entry: Entry) -> Dispatch:
         """Put an entry in flight."""
         entry.leave()
         self._number += 1
@@ -96,6 +96,7 @@ class Subscription:
         self.in_flight[dispatch.number] = dispatch
         self.filling += 1
         self.outbox.append(dispatch)
+        return dispatch
 
     def widen(self, dispatch: Dispatch) -> None:
         """Let the window move past a dispatch that stays in flight."""
@@ -123,7 +124,7 @@ class CreditSubscription(Subscription):
         """Whether it takes another message."""
         return self.open and self.credit > 0
 
-    def give(self, entry: Entry) -> None:
+    def give(self, entry: Entry) -> Dispatch:
         """Put an entry in flight."""
         self.credit -= 1
-        super().give(entry)
+        return super().give(entry)

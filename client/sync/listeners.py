@@ -83,7 +83,7 @@ class ListenerLoop:
             return core.inside(action, step)
 
         def turn() -> T:
-            self._step_aside()
+            self._make_way()
             core.check_open(action)
             return step()
 
@@ -97,7 +97,7 @@ class ListenerLoop:
             return
 
         def close() -> None:
-            self._step_aside()
+            self._make_way()
             self._listeners.pop(consumer, None)
             core.take_in()
             core.carry_out()
@@ -120,7 +120,7 @@ class ListenerLoop:
         thread.join(timeout)
         return not thread.is_alive()
 
-    def _step_aside(self) -> None:
+    def _make_way(self) -> None:
         """Let our thread leave its wait, for the holder of `use`, who waits at the same place: one thread at a time."""
         turn: list[bool] = []  # noted in the step that takes it; an interrupted Event would keep its lock for ever
         try:

@@ -15,10 +15,11 @@ from tests.run import forms
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Destination, Queue
 
 QUEUES = ("a", "b")
 DEAD = "ActiveMQ.DLQ"
@@ -52,6 +53,49 @@ class OpenTransaction:
     acks: list[tuple[Consumer, int]] = field(default_factory=list)
 
 
+class Lives:
+    """Told by the engine; where each message is by that."""
+
+    def __init__(self) -> None:
+        self.waiting: set[Entry] = set()
+        self.in_flight: set[Entry] = set()
+
+    def enqueued(self, entry: Entry) -> None:
+        assert entry not in self.waiting | self.in_flight
+        self.waiting.add(entry)
+
+    def dispatched(self, dispatch: Dispatch) -> None:
+        self.waiting.remove(dispatch.entry)
+        self.in_flight.add(dispatch.entry)
+
+    def acknowledged(self, dispatch: Dispatch) -> None:
+        self.in_flight.remove(dispatch.entry)
+
+    def released(self, dispatch: Dispatch) -> None:
+        self.in_flight.remove(dispatch.entry)
+        self.waiting.add(dispatch.entry)
+
+    def expired(self, entry: Entry) -> None:
+        assert (entry in self.waiting) != (entry in self.in_flight)
+
+    def dead_lettered(self, entry: Entry, reason: str, where: Destination) -> None:
+        assert str(where) == f"queue://{DEAD}"
+        assert reason
+        self._gone(entry)
+
+    def discarded(self, entry: Entry, reason: str) -> None:
+        assert reason
+        self._gone(entry)
+
+    def committed(self, sent: int, received: int) -> None:
+        """What is in it was told before."""
+
+    def _gone(self, entry: Entry) -> None:
+        assert (entry in self.waiting) != (entry in self.in_flight)
+        self.waiting.discard(entry)
+        self.in_flight.discard(entry)
+
+
 class EngineMachine(RuleBasedStateMachine):
     """Rules are what clients do; the invariants hold after each."""
 
@@ -60,7 +104,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.engine = Engine(BrokerConfig())
+        self.lives = Lives()
+        self.engine = Engine(BrokerConfig(), self.lives)
         self.now = 1000
         self.number = 0
         self.counts: dict[int, int] = {}  # deliveries to be shown with the next dispatch
@@ -204,6 +249,13 @@ class EngineMachine(RuleBasedStateMachine):
         self.nobody_waits_in_vain()
         self.a_group_is_at_one_consumer()
         self.memory_is_what_is_there()
+        self.the_observer_knows_where_each_is()
+
+    def the_observer_knows_where_each_is(self) -> None:
+        """What the engine has told is what it holds."""
+        held = {entry for queue in self.engine.queues.values() for entry in queue.entries.values()}
+        assert self.lives.waiting == {entry for entry in held if entry.backlog is not None}
+        assert self.lives.in_flight == held - self.lives.waiting
 
     def what_was_given_was_due(self) -> None:
         """Each dispatch is of the consumer's queue, shows the right count, is not expired, and is in order."""

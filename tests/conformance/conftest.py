@@ -4,6 +4,7 @@ import re
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from tests.conformance import record
@@ -76,7 +77,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
         yield Pair(kind, getattr(request.getfixturevalue(kind.broker), f"{kind.protocol}_url"))
         return
     config = BrokerConfig(dead_letter_strategies={"individual.>": IndividualDeadLetterStrategy(queue_prefix="DLQ.")})
-    ports = {f"{kind.protocol}_port": 0} if kind.remote else {}
+    ports: dict[str, Any] = {f"{kind.protocol}_port": 0} if kind.remote else {}
     with EmbeddedBroker(name=f"conformance-{uuid.uuid4().hex}", config=config, **ports) as broker:
         yield Pair(kind, getattr(broker, f"{kind.protocol}_url"), broker)
 

@@ -164,7 +164,7 @@ class EmbeddedPlace(_Networked):
     def __init__(self, protocol: str, stack: ExitStack) -> None:
         config = BrokerConfig(dead_letter_strategies={"individual.>": INDIVIDUAL})
         name = f"traces-{os.getpid()}-{next(_runs)}"
-        ports: dict[str, int] = {} if protocol == "vm" else {f"{protocol}_port": 0}
+        ports: dict[str, Any] = {} if protocol == "vm" else {f"{protocol}_port": 0}
         self._broker = stack.enter_context(EmbeddedBroker(name, config=config, **ports))
         super().__init__(getattr(self._broker, f"{protocol}_url"), stack)
 

@@ -19,7 +19,6 @@ from redelivery.transports.stomp.channel.windows import Window, window_size
 from redelivery.transports.stomp.codec.frames import Frame
 from redelivery.transports.stomp.connection.router import Router
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
-from redelivery.transports.wire.threads.waiter import Waiter
 
 RABBITMQ = "RabbitMQ/3.10.8"
 ARTEMIS = "ActiveMQ-Artemis/2.44.0"
@@ -255,7 +254,8 @@ def test_a_further_subscription_stays_while_a_message_of_it_is_routed() -> None:
             super().update(batch)
 
     second = subscription(artemis.STOMP, "2")
-    second.events = SimpleNamespace(inbox=[], waiter=Waiter())
+    inbox: list[StompDelivery] = []
+    second.events = SimpleNamespace(on_deliveries=inbox.extend)
     second.unsettled = Routed()
     errors: list[JMSError] = []
     router = Router(artemis.STOMP, "1.2", errors.append)
@@ -268,7 +268,7 @@ def test_a_further_subscription_stays_while_a_message_of_it_is_routed() -> None:
     tried.set()
     reader.join(10)
     assert second.ended is None
-    assert second.events.inbox == list(second.unsettled)
+    assert inbox == list(second.unsettled)
     assert len(second.unsettled) == 1
 
 
