@@ -11,18 +11,17 @@ from dataclasses import dataclass, field
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+from tests.broker.engine.lives import DEAD, Lives
 from tests.run import forms
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
-from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
-from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import Queue
 
 QUEUES = ("a", "b")
-DEAD = "ActiveMQ.DLQ"
 
 
 @dataclass(eq=False)
@@ -51,49 +50,6 @@ class OpenTransaction:
     enlisted: Transaction
     sends: list[tuple[str, int]] = field(default_factory=list)
     acks: list[tuple[Consumer, int]] = field(default_factory=list)
-
-
-class Lives:
-    """Told by the engine; where each message is by that."""
-
-    def __init__(self) -> None:
-        self.waiting: set[Entry] = set()
-        self.in_flight: set[Entry] = set()
-
-    def enqueued(self, entry: Entry) -> None:
-        assert entry not in self.waiting | self.in_flight
-        self.waiting.add(entry)
-
-    def dispatched(self, dispatch: Dispatch) -> None:
-        self.waiting.remove(dispatch.entry)
-        self.in_flight.add(dispatch.entry)
-
-    def acknowledged(self, dispatch: Dispatch) -> None:
-        self.in_flight.remove(dispatch.entry)
-
-    def released(self, dispatch: Dispatch) -> None:
-        self.in_flight.remove(dispatch.entry)
-        self.waiting.add(dispatch.entry)
-
-    def expired(self, entry: Entry) -> None:
-        assert (entry in self.waiting) != (entry in self.in_flight)
-
-    def dead_lettered(self, entry: Entry, reason: str, where: Destination) -> None:
-        assert str(where) == f"queue://{DEAD}"
-        assert reason
-        self._gone(entry)
-
-    def discarded(self, entry: Entry, reason: str) -> None:
-        assert reason
-        self._gone(entry)
-
-    def committed(self, sent: int, received: int) -> None:
-        """What is in it was told before."""
-
-    def _gone(self, entry: Entry) -> None:
-        assert (entry in self.waiting) != (entry in self.in_flight)
-        self.waiting.discard(entry)
-        self.in_flight.discard(entry)
 
 
 class EngineMachine(RuleBasedStateMachine):
