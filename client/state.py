@@ -17,13 +17,13 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 
+from redelivery.client.connection.lifecycle import SESSION, ConnectionStage, Lifecycle, SessionStage
+from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Ledger
 from redelivery.client.ledger.state import RETURNED
-from redelivery.client.lifecycle import SESSION, ConnectionStage, Lifecycle, SessionStage
 from redelivery.client.news import CloseAsked, LinkEnded, Lost, News, Report, Returned
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
-from redelivery.client.unowned import UnownedSession
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message

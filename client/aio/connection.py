@@ -20,30 +20,24 @@ from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
-from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
-from redelivery.client.operations.dead_letters import DeadLetters
-from redelivery.client.options import ConnectionOptions, ExceptionListener
-from redelivery.client.unowned import UnownedConnection
-from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.client.connection.lifecycle import ConnectionStage
+from redelivery.client.connection.state import CLOSED, ConnectionState
+from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
     IllegalStateError,
     JMSError,
     RequestTimeoutError,
-    UnsupportedError,
 )
-from redelivery.model.events import Connected, ConnectionClosed, ConnectionLost
+from redelivery.model.events import ConnectionClosed, ConnectionLost
 from redelivery.model.modes import AckMode
-from redelivery.transports.registry import transport_class
-from redelivery.transports.seam import Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 log = logging.getLogger(__name__)
-_CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
 
 
-class Connection(Closing):
+class Connection(ConnectionState, Closing):
     """A connection to one broker, of the event loop in which it was made; the same as `redelivery.Connection`.
 
     Made by `connect`, already started by default. Leaving its ``async with`` block closes it and everything made from
@@ -51,81 +45,18 @@ class Connection(Closing):
     """
 
     def __init__(self, options: ConnectionOptions) -> None:
-        self._options = options
         self._runtime = LoopRuntime(asyncio.get_running_loop())
-        self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
+        super().__init__(options, self._runtime)
         self._sessions: dict[Session, SessionCore] = {}
-        self._dead_letters = DeadLetters(options.dead_letter_strategy)
-        self._exception_listener = options.exception_listener
         self._troubles: deque[JMSError] = deque()
         self._notifier: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()  # closed or lost
-        self._transport: Transport = transport_class(options.transport.scheme)(
-            options.transport, UnownedConnection(self), self._runtime
-        )
-        self._process = os.getpid()
 
     async def open(self) -> None:
         """For `connect`. Raises as that; a cancelled one closes its socket."""
         await open_transport(self._transport, self._runtime.new_waiter())
-        self._life.step("open")
-        peer = self._transport.peer
-        log.info(
-            "%s: connected to %s %s over %s (dialect %s)",
-            self.url,
-            peer.provider_name,
-            peer.provider_version,
-            peer.protocol,
-            peer.dialect,
-        )
-        if self._options.observed is not None:
-            self._options.observed.notify(Connected(self.url, self.metadata))
-
-    @property
-    def client_id(self) -> str | None:
-        """The JMS client id, if one was given."""
-        return self._options.transport.client_id
-
-    @property
-    def metadata(self) -> ConnectionMetaData:
-        """Who is at the other end, and what it can do."""
-        peer = self._transport.peer
-        return ConnectionMetaData(peer.provider_name, peer.provider_version, peer.protocol, peer.capabilities)
-
-    @property
-    def dialect(self) -> str:
-        """Whose meaning of the protocol is spoken."""
-        return self._transport.peer.dialect
-
-    @property
-    def url(self) -> str:
-        """The URL that it was made with, the password masked."""
-        return self._options.url.masked
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._life.stage in _CLOSED
-
-    @property
-    def connected(self) -> bool:
-        """Whether it is there: neither closed nor lost."""
-        return not self._life.ended
-
-    @property
-    def dropped_count(self) -> int:
-        """How many messages a DiscardingDeadLetterStrategy has dropped."""
-        return self._dead_letters.dropped
-
-    @property
-    def exception_listener(self) -> ExceptionListener | None:
-        """Called with a JMSError that no call waits for; one at a time, in the loop. It may be an ``async def``."""
-        return self._exception_listener
-
-    @exception_listener.setter
-    def exception_listener(self, listener: ExceptionListener | None) -> None:
-        self._exception_listener = listener
+        self._opened()
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Made[Session]:
         """A new session: ``await`` it, or ``async with``; see `redelivery.Connection.session`.
@@ -218,7 +149,7 @@ class Connection(Closing):
                 await self._ended.wait()
         except TimeoutError:
             return False
-        if self._life.stage in _CLOSED:
+        if self._life.stage in CLOSED:
             return True
         raise self._life.problem("wait")
 
@@ -230,8 +161,7 @@ class Connection(Closing):
         self._life.step("lose", "the connection was lost", error, at)
         cores = list(self._sessions.values())
         log.warning("%s: the connection was lost: %s", self.url, error)
-        if self._options.observed is not None:
-            self._options.observed.notify(ConnectionLost(self.url, error, at))
+        self._observe(ConnectionLost(self.url, error, at))
         for core in cores:
             core.on_lost(error, at)
         self._notify(error, deadly=any(core.listener is not None for core in cores))
@@ -257,10 +187,7 @@ class Connection(Closing):
 
     async def _session(self, ack_mode: AckMode | int | str) -> Session:
         self._check_loop("session")
-        mode = AckMode.parse(ack_mode)
-        peer = self._transport.peer
-        if mode == AckMode.TRANSACTED and not peer.capabilities.transactions:
-            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no transactions")
+        mode = self._session_mode(ack_mode)
         self.check_open("session")
         core = SessionCore(
             self._transport,
@@ -292,18 +219,12 @@ class Connection(Closing):
         finally:
             self._transport.abort()  # harmless after the goodbye; the loop may end with it
             log.info("%s: closed", self.url)
-        if self._options.observed is not None:
-            self._options.observed.notify(ConnectionClosed(self.url))
-            self._life.step("end")
+        self._observe(ConnectionClosed(self.url))
+        self._life.step("end")
 
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:
         """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
-        closed = self._life.stage is ConnectionStage.CLOSED
-        if self._exception_listener is None or closed:
-            if deadly and not closed:
-                log.critical(
-                    "%s: a listener is called no more, and there is no exception_listener: %s", self.url, error
-                )
+        if not self._listener_for(error, deadly=deadly):
             return False
         self._troubles.append(error)
         if self._notifier is None:
@@ -341,6 +262,3 @@ class Connection(Closing):
         else:
             loop.call_soon_threadsafe(self._transport.abort)
         warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
-
-    def __repr__(self) -> str:
-        return f"<Connection {self.url} {self._life.stage.value}>"

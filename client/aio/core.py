@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, cast
 
 from redelivery.client.aio.driver import run
+from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.dead_letters import DeadLetters

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, cast
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.message import Message
+from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.lifecycle import SessionStage
 from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late

@@ -14,111 +14,45 @@ from queue import SimpleQueue
 from typing import Final
 
 from redelivery.client.arguments import seconds
-from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
-from redelivery.client.operations.dead_letters import DeadLetters
-from redelivery.client.options import ConnectionOptions, ExceptionListener
+from redelivery.client.connection.lifecycle import ConnectionStage
+from redelivery.client.connection.state import CLOSED, ConnectionState
+from redelivery.client.connection.unowned import notify_all
+from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
 from redelivery.client.sync.driver import close_transport, open_transport
 from redelivery.client.sync.listeners import ListenerExit
 from redelivery.client.sync.publisher import Publisher
 from redelivery.client.sync.session import Session
-from redelivery.client.unowned import UnownedConnection, notify_all
-from redelivery.model.capabilities import ConnectionMetaData
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
-from redelivery.model.events import Connected, ConnectionClosed, ConnectionLost
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.events import ConnectionClosed, ConnectionLost
 from redelivery.model.modes import AckMode
-from redelivery.transports.registry import transport_class
-from redelivery.transports.seam import Transport, Waiter
+from redelivery.transports.seam import Waiter
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 log = logging.getLogger(__name__)
 # Seconds after which `wait` looks again: a signal that comes as it begins to sleep does not wake it, so Python would
 # not call the handler.
 _LOOK: Final = 0.5
-_CLOSED: Final = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
 
 
-class Connection(Closing):
+class Connection(ConnectionState, Closing):
     """A connection to one broker; thread-safe. Made by `connect` or a ConnectionFactory, already started by default.
 
     Leaving its ``with`` block closes it and everything made from it.
     """
 
     def __init__(self, options: ConnectionOptions) -> None:
-        self._options = options
-        self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
+        super().__init__(options)
         self._lock = threading.Lock()  # guards the list of sessions and the lifecycle
         self._sessions: list[Session] = []
         self._cores: list[SessionCore] = []
-        self._dead_letters = DeadLetters(options.dead_letter_strategy)
-        self._exception_listener = options.exception_listener
         self._troubles: SimpleQueue[JMSError | None] = SimpleQueue()
         self._teller: threading.Thread | None = None
         self._exit: BaseException | None = None  # that a listener has raised
         self._waiting: list[Waiter] = []  # of the threads in `wait`
-        self._transport: Transport = transport_class(options.transport.scheme)(
-            options.transport, UnownedConnection(self)
-        )
         open_transport(self._transport)
-        self._life.step("open")
-        self._process = os.getpid()
-        peer = self._transport.peer
-        log.info(
-            "%s: connected to %s %s over %s (dialect %s)",
-            self.url,
-            peer.provider_name,
-            peer.provider_version,
-            peer.protocol,
-            peer.dialect,
-        )
-        if self._options.observed is not None:
-            self._options.observed.notify(Connected(self.url, self.metadata))
-
-    @property
-    def client_id(self) -> str | None:
-        """The JMS client id, if one was given."""
-        return self._options.transport.client_id
-
-    @property
-    def metadata(self) -> ConnectionMetaData:
-        """Who is at the other end, and what it can do."""
-        peer = self._transport.peer
-        return ConnectionMetaData(peer.provider_name, peer.provider_version, peer.protocol, peer.capabilities)
-
-    @property
-    def dialect(self) -> str:
-        """Whose meaning of the protocol is spoken."""
-        return self._transport.peer.dialect
-
-    @property
-    def url(self) -> str:
-        """The URL that it was made with, the password masked."""
-        return self._options.url.masked
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._life.stage in _CLOSED
-
-    @property
-    def connected(self) -> bool:
-        """Whether it is there: neither closed nor lost."""
-        return not self._life.ended
-
-    @property
-    def dropped_count(self) -> int:
-        """How many messages a DiscardingDeadLetterStrategy has dropped."""
-        return self._dead_letters.dropped
-
-    @property
-    def exception_listener(self) -> ExceptionListener | None:
-        """Called with a JMSError that no call waits for; one at a time, on a thread of its own."""
-        return self._exception_listener
-
-    @exception_listener.setter
-    def exception_listener(self, listener: ExceptionListener | None) -> None:
-        self._exception_listener = listener
+        self._opened()
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """A new session.
@@ -131,10 +65,7 @@ class Connection(Closing):
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
-        mode = AckMode.parse(ack_mode)
-        peer = self._transport.peer
-        if mode == AckMode.TRANSACTED and not peer.capabilities.transactions:
-            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no transactions")
+        mode = self._session_mode(ack_mode)
         with self._lock:
             self._check_open()
         core = self._new_core(mode)  # without the lock: it may have to connect
@@ -203,8 +134,7 @@ class Connection(Closing):
             session.close_until(until)
         close_transport(self._transport)
         log.info("%s: closed", self.url)
-        if self._options.observed is not None:
-            self._options.observed.notify(ConnectionClosed(self.url))
+        self._observe(ConnectionClosed(self.url))
         with self._lock:
             self._life.step("end")
             if self._teller is not None:
@@ -238,7 +168,7 @@ class Connection(Closing):
             while True:
                 if self._exit is not None:
                     raise self._exit
-                if self._life.stage in _CLOSED:
+                if self._life.stage in CLOSED:
                     return True
                 if self._life.ended:
                     raise self._life.problem("wait")
@@ -259,8 +189,7 @@ class Connection(Closing):
             cores = list(self._cores)
             listening = any(core.listener is not None for core in cores)
         log.warning("%s: the connection was lost: %s", self.url, error)
-        if self._options.observed is not None:
-            self._options.observed.notify(ConnectionLost(self.url, error, at))
+        self._observe(ConnectionLost(self.url, error, at))
         for core in cores:
             core.on_lost(error, at)
         self._notify(error, deadly=listening)
@@ -282,12 +211,7 @@ class Connection(Closing):
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:
         """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
         with self._lock:
-            closed = self._life.stage is ConnectionStage.CLOSED
-            if self._exception_listener is None or closed:
-                if deadly and not closed:
-                    log.critical(
-                        "%s: a listener is called no more, and there is no exception_listener: %s", self.url, error
-                    )
+            if not self._listener_for(error, deadly=deadly):
                 return False
             self._troubles.put(error)
             if self._teller is None:
@@ -340,6 +264,3 @@ class Connection(Closing):
             # Not by `threading`, which has locks of its own.
             _thread.start_new_thread(self._transport.abort, ())
         warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
-
-    def __repr__(self) -> str:
-        return f"<Connection {self.url} {self._life.stage.value}>"

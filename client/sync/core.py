@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.dead_letters import DeadLetters

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
 from typing import Final
 
+from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.lifecycle import SessionStage
 from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late

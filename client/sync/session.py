@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Self, cast
 
 from redelivery.client.arguments import check_cause, check_selector, plain_name
+from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.lifecycle import SessionStage
 from redelivery.client.news import CloseAsked
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.attach import ConsumerSpec, attach

@@ -1,0 +1,121 @@
+"""A connection without its shell: its options, its transport, its life, and what an application can ask of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
+from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.operations.dead_letters import DeadLetters
+from redelivery.client.options import ConnectionOptions, ExceptionListener
+from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.events import Connected, Event
+from redelivery.model.modes import AckMode
+from redelivery.transports.registry import transport_class
+from redelivery.transports.runtime import Runtime
+from redelivery.transports.seam import ConnectionEvents, Transport
+
+log = logging.getLogger(__name__)
+CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
+
+
+class ConnectionState(ConnectionEvents):
+    """What `redelivery.Connection` and `redelivery.aio.Connection` are, beside how they wait."""
+
+    def __init__(self, options: ConnectionOptions, runtime: Runtime | None = None) -> None:
+        self._options = options
+        self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
+        self._dead_letters = DeadLetters(options.dead_letter_strategy)
+        self._exception_listener = options.exception_listener
+        self._transport: Transport = transport_class(options.transport.scheme)(
+            options.transport, UnownedConnection(self), runtime
+        )
+        self._process = os.getpid()
+
+    @property
+    def client_id(self) -> str | None:
+        """The JMS client id, if one was given."""
+        return self._options.transport.client_id
+
+    @property
+    def metadata(self) -> ConnectionMetaData:
+        """Who is at the other end, and what it can do."""
+        peer = self._transport.peer
+        return ConnectionMetaData(peer.provider_name, peer.provider_version, peer.protocol, peer.capabilities)
+
+    @property
+    def dialect(self) -> str:
+        """Whose meaning of the protocol is spoken."""
+        return self._transport.peer.dialect
+
+    @property
+    def url(self) -> str:
+        """The URL that it was made with, the password masked."""
+        return self._options.url.masked
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._life.stage in CLOSED
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is there: neither closed nor lost."""
+        return not self._life.ended
+
+    @property
+    def dropped_count(self) -> int:
+        """How many messages a DiscardingDeadLetterStrategy has dropped."""
+        return self._dead_letters.dropped
+
+    @property
+    def exception_listener(self) -> ExceptionListener | None:
+        """Called with a JMSError that no call waits for, one at a time.
+
+        On a thread of its own; with asyncio in the loop, where it may be an ``async def``.
+        """
+        return self._exception_listener
+
+    @exception_listener.setter
+    def exception_listener(self, listener: ExceptionListener | None) -> None:
+        self._exception_listener = listener
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.url} {self._life.stage.value}>"
+
+    def _opened(self) -> None:
+        """The transport is open."""
+        self._life.step("open")
+        peer = self._transport.peer
+        log.info(
+            "%s: connected to %s %s over %s (dialect %s)",
+            self.url,
+            peer.provider_name,
+            peer.provider_version,
+            peer.protocol,
+            peer.dialect,
+        )
+        self._observe(Connected(self.url, self.metadata))
+
+    def _observe(self, event: Event) -> None:
+        if self._options.observed is not None:
+            self._options.observed.notify(event)
+
+    def _session_mode(self, ack_mode: AckMode | int | str) -> AckMode:
+        """Raises ConfigError: there is no such mode. UnsupportedError: the broker has no transactions."""
+        mode = AckMode.parse(ack_mode)
+        peer = self._transport.peer
+        if mode == AckMode.TRANSACTED and not peer.capabilities.transactions:
+            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no transactions")
+        return mode
+
+    def _listener_for(self, error: JMSError, *, deadly: bool) -> bool:
+        """Whether there is an exception listener to notify; where there is none, a ``deadly`` error is CRITICAL."""
+        closed = self._life.stage is ConnectionStage.CLOSED
+        if self._exception_listener is not None and not closed:
+            return True
+        if deadly and not closed:
+            log.critical("%s: a listener is called no more, and there is no exception_listener: %s", self.url, error)
+        return False
