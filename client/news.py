@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from redelivery.client.ledger import ConsumerState
 from redelivery.model.errors import JMSError
-from redelivery.transports.seam import Delivery
+from redelivery.transports.seam import Delivery, Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,20 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The connection is gone, and another one will come; what was delivered is the broker's again."""
+
+    error: JMSError
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """There is another connection."""
+
+    transport: Transport
+
+
+@dataclass(frozen=True, slots=True)
 class CloseAsked:
     """The application closes a consumer."""
 
@@ -44,7 +58,7 @@ class Returned:
     deliveries: tuple[Delivery, ...]
 
 
-News: TypeAlias = LinkEnded | Lost | CloseAsked | Returned
+News: TypeAlias = LinkEnded | Lost | Interrupted | Restored | CloseAsked | Returned
 
 
 class Report(Protocol):

@@ -10,6 +10,7 @@ from redelivery.client.log_lines import count_of
 from redelivery.model.destinations import Destination
 from redelivery.model.events import (
     Acknowledged,
+    AcknowledgedTooLate,
     DeadLettered,
     Delivered,
     Discarded,
@@ -40,6 +41,11 @@ class Observed(GuardedObserver):
         """They are consumed."""
         for each in deliveries:
             self.notify(Acknowledged(session, each, count_of(each)))
+
+    def too_late(self, session: int, deliveries: Iterable[Delivery]) -> None:
+        """They were acknowledged when the connection that had brought them was gone."""
+        for each in deliveries:
+            self.notify(AcknowledgedTooLate(session, each, count_of(each)))
 
     def released(self, session: int, deliveries: Iterable[Delivery], *, counted: bool = False) -> None:
         """They are delivered again, as if they had not been; ``counted``: our own count has been raised for it."""

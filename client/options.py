@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from ssl import SSLContext
 from typing import Final, TypedDict, Unpack
@@ -14,9 +14,11 @@ from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
+from redelivery.policies.failover_url import is_failover, parse_failover_url
 from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.policies.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.reconnect import ReconnectPolicy
+from redelivery.policies.redelivery.map import RedeliveryPolicyMap
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 from redelivery.transports.dialects.detect import check_name
 from redelivery.transports.seam import TransportOptions
 
@@ -41,6 +43,8 @@ class ConnectionKeywords(TypedDict, total=False):
         of closing.
     heartbeat: seconds (10) between signs of life; 0 for none.
     exception_listener: called with a JMSError that no call waits for.
+    reconnect: a ReconnectPolicy: a connection that is lost comes back by it; without one, and without a ``failover:``
+        URL, which brings its own, it is over. ``vm://`` has none: its messages end with their broker.
     observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
         so it must be quick, and must not use the session; what it raises is logged once.
     """
@@ -60,6 +64,7 @@ class ConnectionKeywords(TypedDict, total=False):
     close_timeout: float | timedelta
     heartbeat: float | timedelta
     exception_listener: ExceptionListener | None
+    reconnect: ReconnectPolicy | None
     observer: Observer | None
 
 
@@ -100,6 +105,8 @@ class ConnectionOptions:
     dead_letter_strategy: DeadLetterStrategy
     exception_listener: ExceptionListener | None
     observed: Observed | None
+    reconnect: ReconnectPolicy | None
+    servers: tuple[TransportOptions, ...]  # `transport` is the first
     request_timeout: float
     close_timeout: float = field(default=15.0)
 
@@ -110,13 +117,18 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     Raises:
         ConfigError: an option is unknown, malformed, or contradicts another; the text names it.
     """
-    parsed = parse_connection_url(url)
+    failover = parse_failover_url(url) if is_failover(url) else None
+    brokers = (parse_connection_url(url),) if failover is None else failover.servers
+    parsed = brokers[0]
     given = {**CONNECTION_DEFAULTS, **given}
     redelivery_policy, redelivery_policies = given.get("redelivery_policy"), given.get("redelivery_policies")
     username, password, client_id = given.get("username"), given.get("password"), given.get("client_id")
     dialect, tls, prefetch = given["dialect"], given.get("tls"), given.get("prefetch")
     dead_letter_strategy, exception_listener = given.get("dead_letter_strategy"), given.get("exception_listener")
     non_blocking_redelivery, observer = given.get("non_blocking_redelivery"), given.get("observer")
+    reconnect = given.get("reconnect") or (None if failover is None else failover.reconnect)
+    if reconnect is not None and parsed.scheme == "vm":
+        raise ConfigError("reconnect= was given, but vm:// does not come back: its messages end with its broker")
     if isinstance(redelivery_policies, Mapping):
         redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
     if redelivery_policy is not None and redelivery_policies is not None:
@@ -125,8 +137,10 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     _check("redelivery_policies", redelivery_policies, RedeliveryPolicyMap)
     _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
+    _check("reconnect", reconnect, ReconnectPolicy)
     if tls is not None:
-        _check_encrypted(parsed.scheme)
+        for each in brokers:
+            _check_encrypted(each.scheme)
     check_name(dialect)
     for name, text in (("username", username), ("password", password), ("client_id", client_id), ("dialect", dialect)):
         if text is not None and not isinstance(text, str):
@@ -140,23 +154,34 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     policies = redelivery_policies or RedeliveryPolicyMap(
         {}, default=redelivery_policy or parsed.redelivery_policy or RedeliveryPolicy()
     )
+    first = TransportOptions(
+        scheme=parsed.scheme,
+        host=parsed.host,
+        client_id=parsed.client_id if client_id is None else client_id,
+        dialect=dialect,
+        tls=tls,
+        connect_timeout=_more_than_0("connect_timeout", given["connect_timeout"]),
+        request_timeout=wait,
+        close_timeout=goodbye,
+        heartbeat=seconds("heartbeat", given["heartbeat"]),
+    )
+    servers = tuple(
+        replace(
+            first,
+            scheme=each.scheme,
+            host=each.host,
+            port=each.port,
+            username=each.username if username is None else username,
+            password=each.password if password is None else password,
+            params=each.params,
+        )
+        for each in brokers
+    )
     return ConnectionOptions(
-        url=parsed,
-        transport=TransportOptions(
-            scheme=parsed.scheme,
-            host=parsed.host,
-            port=parsed.port,
-            username=parsed.username if username is None else username,
-            password=parsed.password if password is None else password,
-            client_id=parsed.client_id if client_id is None else client_id,
-            dialect=dialect,
-            tls=tls,
-            connect_timeout=_more_than_0("connect_timeout", given["connect_timeout"]),
-            request_timeout=wait,
-            close_timeout=goodbye,
-            heartbeat=seconds("heartbeat", given["heartbeat"]),
-            params=parsed.params,
-        ),
+        url=parsed if failover is None else replace(parsed, masked=failover.masked),
+        transport=servers[0],
+        servers=servers,
+        reconnect=reconnect,
         redelivery_policies=policies,
         non_blocking_redelivery=bool(
             parsed.non_blocking_redelivery if non_blocking_redelivery is None else non_blocking_redelivery

@@ -20,8 +20,9 @@ from itertools import count
 from redelivery.client.connection.lifecycle import SESSION, ConnectionStage, Lifecycle, SessionStage
 from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Ledger
+from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import RETURNED
-from redelivery.client.news import CloseAsked, LinkEnded, Lost, News, Report, Returned
+from redelivery.client.news import CloseAsked, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
@@ -33,6 +34,7 @@ from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 NEVER = float("inf")
+SILENCE = 0.02  # seconds without an answer after which one looks whether the connection is there before one asks
 _NUMBERS = count(1)
 
 
@@ -71,6 +73,10 @@ class SessionState:
         self.channel: Channel  # by `open_channel`
         self.listener: object = None  # the shell's, where one is set
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
+        self.away: JMSError | None = None  # why its connection was lost, until it has a channel on another one
+        self.returned: Transport | None = None  # another connection, on which it has no channel yet
+        self.doomed: JMSError | None = None  # why its transaction can only be rolled back
+        self.stale: list[Delivery] = []  # CLIENT: what the application held at the loss, and may acknowledge in vain
 
     @property
     def listens(self) -> bool:
@@ -103,10 +109,17 @@ class SessionState:
             self.notify(LinkEnded(consumer, error))
         self.report(error, deadly=consumer is not None and consumer.listening)
 
-    def on_lost(self, error: JMSError, at: datetime) -> None:
-        """The connection is gone, since ``at`` as far as is known; for the connection."""
+    def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False) -> None:
+        """The connection is gone, since ``at`` as far as is known; for the connection.
+
+        ``comes_back``: there will be another one, or another loss.
+        """
         self.irregular = True
-        self.notify(Lost(error, at))
+        self.notify(Interrupted(error) if comes_back else Lost(error, at))
+
+    def on_returned(self, transport: Transport) -> None:
+        """There is another connection; for the connection."""
+        self.notify(Restored(transport))
 
     def release(self, hand: Iterable[Delivery]) -> None:
         """Deliveries of a call that failed or was interrupted: the application has not got them. From any thread."""
@@ -126,6 +139,11 @@ class SessionState:
         return self.connection.error
 
     @property
+    def comes_back(self) -> bool:
+        """Whether its connection, after a loss, is or will be another one."""
+        return self.options.reconnect is not None and self.lost is None
+
+    @property
     def closing(self) -> bool:
         """Whether somebody has begun to close it."""
         return self.life.stage is SessionStage.CLOSING
@@ -135,7 +153,9 @@ class SessionState:
         self.life.step(event, why, error, at)
         if self.life.stage is SessionStage.OPEN:
             self.irregular = False
-        if self.life.stage is not SessionStage.OPEN or self.lost is not None:  # looked at last: another may step too
+        if (
+            self.life.stage is not SessionStage.OPEN or self.away or self.lost is not None
+        ):  # looked at last: another may step too
             self.irregular = True
 
     # who may come in: of the holder of the session
@@ -177,13 +197,8 @@ class SessionState:
         arrivals = self.arrivals
         while arrivals:
             match arrivals.popleft():
-                case LinkEnded(consumer, error):
-                    self.ledger.link_ended(consumer, error)
-                    if self.observed is not None:
-                        self.observed.notify(ConsumerEnded(self.number, consumer.link.destination, error))
-                case Lost(error, at):
-                    self.ledger.transport_lost()
-                    self.step("lose", "the connection was lost", error, at)
+                case LinkEnded() | Lost() | Interrupted() | Restored() as news:
+                    self._wire_changed(news)
                 case CloseAsked(consumer):
                     held = self.ledger.covered() if self.observed is not None else ()
                     self.ledger.close_consumer(consumer)
@@ -196,6 +211,40 @@ class SessionState:
                         self.observed.released(self.number, deliveries)
                 case delivery:
                     self.ledger.arrived([delivery])
+
+    def _wire_changed(self, news: LinkEnded | Lost | Interrupted | Restored) -> None:
+        match news:
+            case LinkEnded(consumer, error):
+                self.ledger.link_ended(consumer, error)
+                if self.observed is not None:
+                    self.observed.notify(ConsumerEnded(self.number, consumer.link.destination, error))
+            case Lost(error, at):
+                self.ledger.transport_lost()
+                self.step("lose", "the connection was lost", error, at)
+            case Interrupted(error):
+                self._interrupted(error)
+            case Restored(transport):
+                self.returned = transport
+
+    def came_back(self) -> None:
+        """It has a channel again, and its consumers are attached."""
+        self.away = self.returned = None
+        self.irregular = self.life.stage is not SessionStage.OPEN or self.lost is not None
+        if self.news:  # looked at last: another loss may have been notified meanwhile
+            self.irregular = True
+        self.waiter.wake()  # a listener's thread that is parked reads again
+
+    def _interrupted(self, error: JMSError) -> None:
+        self.away, self.returned = error, None
+        held = interrupted(self.ledger)
+        if self.mode == AckMode.TRANSACTED and (held or self.sent):
+            self.doomed = self.doomed or error
+        self.sent.clear()
+        if self.observed is not None:
+            self.observed.released(self.number, held)
+        if self.mode == AckMode.CLIENT:
+            self.stale += held
+        self.browsing.clear()
 
     # answers that nobody waits for
 

@@ -79,6 +79,11 @@ class Acknowledged(MessageEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class AcknowledgedTooLate(MessageEvent):
+    """The application acknowledged it after the connection that had brought it was lost: it is redelivered."""
+
+
+@dataclass(frozen=True, slots=True)
 class Released(MessageEvent):
     """The application has not got it, or not kept it: it is delivered again, as if this had not been.
 
@@ -183,6 +188,25 @@ class ConnectionLost:
 
 
 @dataclass(frozen=True, slots=True)
+class ReconnectFailed:
+    """No broker of the list answered in the ``attempt``-th round; the next one is at ``again_at``, None for none."""
+
+    url: str
+    error: JMSError
+    attempt: int
+    again_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnected:
+    """The connection is there again since ``at``: to the broker that ``metadata`` names, consumers and all."""
+
+    url: str
+    metadata: ConnectionMetaData
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionClosed:
     """A connection was closed by the application."""
 
@@ -194,6 +218,7 @@ Event: TypeAlias = (
     | Dispatched
     | Delivered
     | Acknowledged
+    | AcknowledgedTooLate
     | Released
     | RolledBack
     | Expired
@@ -205,6 +230,8 @@ Event: TypeAlias = (
     | ConsumerEnded
     | Connected
     | ConnectionLost
+    | ReconnectFailed
+    | Reconnected
     | ConnectionClosed
 )
 Observer: TypeAlias = Callable[[Event], object]

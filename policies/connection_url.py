@@ -18,7 +18,7 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
 from redelivery.policies.checks import read_flag
 from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -103,8 +103,6 @@ def _split(url: str) -> tuple[str | None, str, str, str]:
     """User info (None: no ``@``), host and port, query, scheme: still encoded."""
     if not isinstance(url, str):
         raise ConfigError(f"a connection URL is a str, not a {type(url).__name__}")
-    if url.lower().startswith("failover:"):
-        raise ConfigError("failover: is not in this version; give the URL of one broker, like 'stomp://host:61613'")
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         raise ConfigError("a connection URL begins with a scheme, like 'vm://name' or 'stomp://host:61613'")

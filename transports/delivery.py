@@ -13,7 +13,7 @@ from redelivery.model.values import Body, Value
 class Link:
     """One consumer's attachment to a destination. The transport fills `id`; the session owns `consumer`."""
 
-    __slots__ = ("browse", "consumer", "destination", "id", "no_local", "prefetch", "selector")
+    __slots__ = ("browse", "consumer", "destination", "id", "no_local", "prefetch", "selector", "window")
 
     def __init__(
         self,
@@ -25,12 +25,19 @@ class Link:
         browse: bool = False,
     ) -> None:
         self.destination = destination
+        self.window = prefetch  # as it was wished
         self.prefetch = prefetch  # None: the dialect's default, filled in by attach
         self.selector = selector
         self.no_local = no_local
         self.browse = browse  # it takes nothing: what comes is never settled, see `Channel.browse_more`
         self.id = ""
         self.consumer: Any = None
+
+    def again(self, destination: Destination | None = None) -> Link:
+        """Another one of the same wishes, for another connection, where the destination may have another name."""
+        return Link(
+            destination or self.destination, prefetch=self.window, selector=self.selector, no_local=self.no_local
+        )
 
 
 class Delivery(ABC):

@@ -14,6 +14,8 @@ T = TypeVar("T")
 class Waiter(Protocol):
     """Where one thread (or task) of a session parks; see wire/threads/waiter.py."""
 
+    place: Any  # the transport's; None for another transport
+
     def wake(self) -> None:
         """Let the one who waits check again; harmless when nobody waits. May be called from any thread."""
 
@@ -74,6 +76,13 @@ class Arrival:
     poll: bool = False  # at once, when what the wire has is taken in
 
 
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The wish to go on when the waiter is woken, where there is no connection that could be read meanwhile."""
+
+    deadline: float | None = None  # monotonic seconds: then at the latest
+
+
 class Descriptor(Protocol):
     """A socket, or what owns one."""
 
@@ -119,5 +128,5 @@ class Lookup:
 
 
 Opening: TypeAlias = Readable | Writable | Pause | Lookup
-Wish: TypeAlias = Pending | Arrival | Opening
+Wish: TypeAlias = Pending | Arrival | Parked | Opening
 Flow: TypeAlias = Generator[Wish, None, T]

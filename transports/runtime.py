@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from redelivery.transports.flows import T, Waiter
@@ -37,14 +37,17 @@ class Runtime(Protocol):
     def enter(self, owner: Owner) -> None:
         """From now on it may be needed."""
 
-    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:
-        """It is not any more; its tasks and its watch are forgotten."""
+    def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
+        """It is not any more; its tasks and watches are forgotten."""
 
     def at(self, due: float, task: Task) -> None:
         """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` while the descriptor has input, until it says False."""
+
+    def when_ended(self, descriptor: int, watch: Watch) -> None:
+        """Call ``watch`` when the peer has closed it, until it says False; where nobody reads, that is not noticed."""
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` when the descriptor takes output, until it says False. Only where nothing blocks."""

@@ -8,12 +8,11 @@ from typing import cast
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Closing
 from redelivery.client.aio.message import Message
-from redelivery.client.operations.browse import BrowseState, begin, leave, poll_once
+from redelivery.client.operations.browse import BrowseState, begin, leave, open_channel, poll_once
 from redelivery.model import messages
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Receipt
-from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Link
 
 
@@ -79,9 +78,7 @@ class QueueBrowser(Closing):
     async def _attach(self) -> Link:
         core, state = self._core, self._state
         self.check_open("browse")
-        if state.channel is None:
-            state.channel = await core.do(core.transport.channel(AckMode.AUTO, state.events))
-            core.browsing.append(state.channel)
+        await core.do(open_channel(core, state))
         return await core.do(begin(state))
 
     async def _poll_once(self, link: Link) -> Message | None:

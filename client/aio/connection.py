@@ -7,21 +7,25 @@ import logging
 import os
 import threading
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from inspect import isawaitable
 
 from redelivery.client.aio.core import SessionCore
-from redelivery.client.aio.driver import close_transport, open_transport
+from redelivery.client.aio.driver import NEVER, close_transport, run
 from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
+from redelivery.client.connection.dialing import redial
 from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED, ConnectionState
+from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.wired import Nowhere
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -29,8 +33,9 @@ from redelivery.model.errors import (
     JMSError,
     RequestTimeoutError,
 )
-from redelivery.model.events import ConnectionClosed, ConnectionLost
+from redelivery.model.events import ConnectionClosed, ConnectionLost, Reconnected
 from redelivery.model.modes import AckMode
+from redelivery.transports.seam import Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.clock import monotonic, utc_now
 
@@ -52,11 +57,15 @@ class Connection(ConnectionState, Closing):
         self._notifier: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()  # closed or lost
+        self._there = asyncio.Event()  # it is there, or over
+        self._there.set()
+        self._parked = self._runtime.new_waiter()  # of the task that dials
+        self._recovering: asyncio.Task[None] | None = None
+        self._returning: set[asyncio.Task[None]] = set()  # of its sessions, after a loss
 
     async def open(self) -> None:
         """For `connect`. Raises as that; a cancelled one closes its socket."""
-        await open_transport(self._transport, self._runtime.new_waiter())
-        self._opened()
+        self._opened(await run(self.dialer.open(again=False), Nowhere(), self._parked, NEVER))
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Made[Session]:
         """A new session: ``await`` it, or ``async with``; see `redelivery.Connection.session`.
@@ -89,6 +98,7 @@ class Connection(ConnectionState, Closing):
         """Deliver messages (again). A wait for a redelivery is not shortened by it."""
         self._check_loop("start")
         self._life.step("start")
+        self._started = True
         for core in self._sessions.values():
             core.running = True
             core.waiter.wake()
@@ -103,6 +113,7 @@ class Connection(ConnectionState, Closing):
         """
         self._check_loop("stop")
         self._life.step("stop")
+        self._started = False
         for core in self._sessions.values():
             core.running = False
         timeout = self._options.close_timeout
@@ -122,7 +133,10 @@ class Connection(ConnectionState, Closing):
                 if session.close_after_callback(self.close):
                     return
             self._life.step("close", "closed by close()")
+            self.dialer.ended = True
+            self._parked.wake()
             self._ended.set()
+            self._there.set()
             self._closing = self._runtime.loop.create_task(self._close(), name="redelivery-close")
         await asyncio.shield(self._closing)
 
@@ -154,18 +168,61 @@ class Connection(ConnectionState, Closing):
         raise self._life.problem("wait")
 
     def on_lost(self, error: JMSError) -> None:
-        """See ConnectionEvents: every session raises ConnectionLostError from now on."""
+        """See ConnectionEvents: another one is dialled, or every session raises ConnectionLostError from now on."""
         if self._called_elsewhere(partial(self.on_lost, error)):
             return
         at = utc_now()  # every session tells the same
+        self._observe(ConnectionLost(self.url, error, at))
+        if not self._comes_back:
+            self._lose(error, at)
+            return
+        self._life.step("interrupt")
+        self._there.clear()
+        log.warning("%s: the connection was lost, and is dialled again: %s", self.url, error)
+        for core in list(self._sessions.values()):
+            core.on_lost(error, at, comes_back=True)
+        self._notify(error, deadly=False)
+        if self._recovering is None:
+            redialling = run(redial(weakref.ref(self)), Nowhere(), self._parked, NEVER)
+            self._recovering = self._runtime.loop.create_task(redialling, name="redelivery-reconnect")
+
+    def _lose(self, error: JMSError, at: datetime) -> None:
+        """There will be no other connection."""
         self._life.step("lose", "the connection was lost", error, at)
         cores = list(self._sessions.values())
         log.warning("%s: the connection was lost: %s", self.url, error)
-        self._observe(ConnectionLost(self.url, error, at))
         for core in cores:
             core.on_lost(error, at)
         self._notify(error, deadly=any(core.listener is not None for core in cores))
         self._ended.set()
+        self._there.set()
+
+    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
+        """For the task that has dialled it: there is another transport. False: it is lost again."""
+        if not self._returned(transport):
+            transport.abort()
+            return True
+        cores = list(self._sessions.values())
+        for core in cores:
+            core.running = self._started
+            core.on_returned(transport)
+        self._there.set()
+        self._say_connected()
+        self._observe(Reconnected(self.url, self.metadata, utc_now()))
+        events.adopt()
+        for core in cores:
+            task = self._runtime.loop.create_task(core.come_back(), name="redelivery-come-back")
+            self._returning.add(task)
+            task.add_done_callback(self._returning.discard)
+        if self._life.stage is ConnectionStage.RECOVERING:
+            return False
+        self._recovering = None
+        return True
+
+    def not_reconnected(self, error: JMSError) -> None:
+        """For the task that has dialled: there will be no other transport."""
+        self._recovering = None
+        self._lose(error, utc_now())
 
     def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
         """See ConnectionEvents: told to the exception listener, and to the log where there is none.
@@ -187,7 +244,14 @@ class Connection(ConnectionState, Closing):
 
     async def _session(self, ack_mode: AckMode | int | str) -> Session:
         self._check_loop("session")
-        mode = self._session_mode(ack_mode)
+        while True:
+            await self._there.wait()
+            session = await self._new_session(self._session_mode(ack_mode))
+            if session is not None:
+                return session
+
+    async def _new_session(self, mode: AckMode) -> Session | None:
+        """None: the connection was lost meanwhile, and comes back."""
         self.check_open("session")
         core = SessionCore(
             self._transport,
@@ -202,8 +266,13 @@ class Connection(ConnectionState, Closing):
             await core.do(core.open_channel())
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
-            raise
+            if not self._comes_back:
+                raise
+            await asyncio.sleep(0.01)  # the connection is about to hear of it
+            return None
         self.check_open("session")  # what was opened meanwhile has ended with the connection
+        if core.transport is not self._transport or not self._there.is_set():
+            return None
         session = Session(core, self._forget)
         core.running = self._life.stage is ConnectionStage.RUNNING
         self._sessions[session] = core
@@ -212,6 +281,8 @@ class Connection(ConnectionState, Closing):
 
     async def _close(self) -> None:
         until = monotonic() + self._options.close_timeout
+        if self._recovering is not None:
+            self._recovering.cancel()
         try:
             for session in list(self._sessions):
                 await session.close_until(until)

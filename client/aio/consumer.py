@@ -12,6 +12,7 @@ from redelivery.client.aio.listeners import ListenerLoop, MessageListener, check
 from redelivery.client.aio.made import Closing
 from redelivery.client.aio.message import Message
 from redelivery.client.arguments import optional_seconds, seconds
+from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.log_lines import name_of
 from redelivery.client.operations.acknowledge import accept, hand_out
@@ -28,7 +29,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Receipt, convert_body
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import monotonic
 
@@ -60,6 +61,7 @@ class Consumer(Closing):
         self._at_once = core.mode in (AckMode.AUTO, AckMode.DUPS_OK)
         self._hold = not self._at_once
         self._batched = core.mode == AckMode.DUPS_OK
+        self._comes_back = core.options.reconnect is not None
         self._tells = log.isEnabledFor(logging.DEBUG)  # asked once: it is the path of every message
 
     @property
@@ -98,6 +100,17 @@ class Consumer(Closing):
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout)
+        if not self._comes_back:
+            return await self._receive(timeout)
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            try:
+                return await self._receive(timeout)
+            except ConnectionLostError:
+                await self._core.inside("receive", lambda: self._core.do(await_loss(self._core)))
+            timeout = None if deadline is None else max(0.0, deadline - monotonic())
+
+    async def _receive(self, timeout: float | None) -> Message | None:
         core, consumer = self._core, self._state
         hand: list[Delivery] = []
         await core.enter("receive")
@@ -150,7 +163,8 @@ class Consumer(Closing):
         wait = optional_seconds("timeout", timeout)
         if type not in (str, bytes, dict, list):
             raise MessageFormatError(f"{type!r} is not a kind of body; ask for str, bytes, dict or list")
-        return await self._taking("receive_body", lambda hand: self._convert(type, wait, hand))
+        deadline = None if wait is None else monotonic() + wait
+        return await self._taking("receive_body", lambda hand: self._convert(type, deadline, hand))
 
     async def listen(self, callback: MessageListener | None) -> None:
         """Await ``callback(message)`` for each message, one at a time within the session; None ends it.
@@ -204,7 +218,20 @@ class Consumer(Closing):
         return f"<Consumer {self.destination}{' closed' if self._closed else ''}>"
 
     async def _taking(self, action: str, take: Callable[[list[Delivery]], Awaitable[T]]) -> T:
-        """`inside`; when it fails the application gets nothing of what was taken."""
+        """Inside; when it fails the application gets nothing of what was taken.
+
+        Once more where the connection was lost and comes back.
+        """
+        core = self._core
+        while True:
+            try:
+                return await self._take(action, take)
+            except ConnectionLostError:
+                if not core.comes_back:
+                    raise
+            await core.inside(action, lambda: core.do(await_loss(core)))
+
+    async def _take(self, action: str, take: Callable[[list[Delivery]], Awaitable[T]]) -> T:
         core = self._core
         hand: list[Delivery] = []
         await core.enter(action)
@@ -234,8 +261,9 @@ class Consumer(Closing):
             accept(core, hand, batched=self._batched)
         return messages
 
-    async def _convert(self, type: type, timeout: float | None, hand: list[Delivery]) -> Any:
+    async def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:
         core = self._core
+        timeout = None if deadline is None else max(0.0, deadline - monotonic())
         delivery = await core.receive(self._state, timeout, hand, None, hold=True)
         if delivery is None:
             return None
@@ -263,7 +291,7 @@ class Consumer(Closing):
             raise IllegalStateError(
                 "receive: a message listener is set in this session, so messages come to listeners only"
             )
-        if not self._state.attached:
+        if not self._state.attached and self._core.away is None:
             await self._core.do(attach_late(self._core, self._state))
 
     def _closed_problem(self, action: str) -> JMSError:

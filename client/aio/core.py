@@ -17,12 +17,14 @@ from typing import Any, Final, cast
 
 from redelivery.client.aio.driver import run
 from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
+from redelivery.client.connection.reattach import await_return
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
+from redelivery.client.operations.send import make_room
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
@@ -190,7 +192,7 @@ class SessionCore(SessionState):
     async def do(self, flow: Flow[T]) -> T:
         """Drive a flow, each answer within `request_timeout`."""
         waiter = cast(LoopWaiter, self.waiter)
-        return await run(flow, self.transport, waiter, self.options.request_timeout, self.until)
+        return await run(flow, self, waiter, self.options.request_timeout, self.until)
 
     async def perform(self, flow: Flow[T]) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it."""
@@ -207,6 +209,21 @@ class SessionCore(SessionState):
         """Carry out the ledger's orders."""
         while self.ledger.orders:
             await self.do(carry_out_first(self))
+
+    async def come_back(self) -> None:
+        """On the connection that has come, unless the one whose turn it is does so himself."""
+        if not self.turn.take():
+            return
+        self.visitors += 1
+        try:
+            self.take_in()
+            if self.returned is not None and not self.life.ended:
+                await self.do(await_return(self))
+        except JMSError as error:
+            self.report(error)
+        finally:
+            self.visitors -= 1
+            self.turn.release()
 
     async def receive(
         self,
@@ -241,13 +258,13 @@ class SessionCore(SessionState):
     async def relieve(self) -> None:
         """Wait until the peer has taken what is written, where too much of it waits."""
         if self.channel.congested:
-            await self.do(self.channel.room())
+            await self.do(make_room(self))
 
     async def end_work(self, until: float) -> None:
         """For the close: roll back, wait for what is still unanswered, end the channels."""
         try:
             await self.do(close_ledger(self))
             await self.carry_out()
-            await run(await_answers(self), self.transport, cast(LoopWaiter, self.waiter), NEVER, until)
+            await run(await_answers(self), self, cast(LoopWaiter, self.waiter), NEVER, until)
         finally:
             await self.do(close_channels(self))

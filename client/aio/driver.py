@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from redelivery.client.connection.wired import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Pending, T, Transport, Wish
+from redelivery.transports.seam import Arrival, Flow, Parked, Pending, T, Transport, Wish
 from redelivery.transports.wire.aio.opening import fulfil
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic
@@ -15,7 +16,7 @@ log = logging.getLogger(__name__)
 NEVER = float("inf")
 
 
-async def run(flow: Flow[T], transport: Transport, waiter: LoopWaiter, timeout: float, until: float = NEVER) -> T:
+async def run(flow: Flow[T], wired: Wired, waiter: LoopWaiter, timeout: float, until: float = NEVER) -> T:
     """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
     A cancellation is told to the flow as a time-out, so that its `finally` puts everything right, and then goes on. Its
@@ -30,7 +31,7 @@ async def run(flow: Flow[T], transport: Transport, waiter: LoopWaiter, timeout: 
             except StopIteration as end:
                 value: T = end.value
                 return value
-            error = await _fulfil(wish, transport, waiter, timeout, until)
+            error = await _fulfil(wish, wired, waiter, timeout, until)
     except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit) as ended:
         outcome = _give_up(flow)
         if outcome is None:
@@ -39,33 +40,30 @@ async def run(flow: Flow[T], transport: Transport, waiter: LoopWaiter, timeout: 
         raise ended from outcome
 
 
-async def open_transport(transport: Transport, waiter: LoopWaiter) -> None:
-    """See `Transport.open`."""
-    await run(transport.open(), transport, waiter, NEVER)
-
-
 async def close_transport(transport: Transport, waiter: LoopWaiter) -> None:
     """See `Transport.close`; returns within `close_timeout`."""
-    await run(transport.close(waiter), transport, waiter, NEVER, monotonic() + transport.options.close_timeout)
+    await run(transport.close(waiter), Bare(transport), waiter, NEVER, monotonic() + transport.options.close_timeout)
 
 
-async def _fulfil(
-    wish: Wish, transport: Transport, waiter: LoopWaiter, timeout: float, until: float
-) -> JMSError | None:
+async def _fulfil(wish: Wish, wired: Wired, waiter: LoopWaiter, timeout: float, until: float) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
     if isinstance(wish, Pending):
-        return await wait_for(wish, transport, waiter, timeout if until == NEVER else min(timeout, until - monotonic()))
+        timeout = timeout if until == NEVER else min(timeout, until - monotonic())
+        return await wait_for(wish, wired.transport, waiter, timeout)
+    if isinstance(wish, Parked):
+        await waiter.wait(None if wish.deadline is None else wish.deadline - monotonic())
+        return None
     if not isinstance(wish, Arrival):
         await fulfil(wish)
         return None
     remaining = 0.0 if wish.poll else None if wish.deadline is None else wish.deadline - monotonic()
     try:
         if remaining is not None and remaining <= 0:
-            transport.wait(waiter, 0)
+            wired.transport.wait(waiter, 0)
             if not wish.poll:
                 await asyncio.sleep(0)  # who asks for what is there again and again must not stop the loop
         else:
-            transport.flush(waiter)
+            wired.transport.flush(waiter)
             await waiter.wait(remaining)
     except ConnectionLostError as error:
         return error

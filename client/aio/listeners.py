@@ -7,11 +7,12 @@ import functools
 import logging
 from collections.abc import Awaitable, Callable
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.message import Message
 from redelivery.client.connection.lifecycle import SessionStage
+from redelivery.client.connection.reattach import await_return
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
@@ -24,6 +25,7 @@ from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
+_NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
 MessageListener: TypeAlias = Callable[[Message], Awaitable[object]]
 
 
@@ -148,7 +150,7 @@ class ListenerLoop:
                     if delivery is not None:
                         await self._call(delivery)
                 except ConnectionLostError:
-                    lost = True  # the connection has told its exception listener
+                    lost = not core.comes_back  # the connection has told its exception listener
                 except JMSError as error:  # of an order of the ledger: the session goes on
                     core.report(error)
         finally:
@@ -169,34 +171,47 @@ class ListenerLoop:
                 core.ledger.transport_lost()
                 raise ConnectionLostError(str(core.lost)) from core.lost
             core.take_in()
+            if core.returned is not None:
+                await core.do(await_return(core))
             drop_ended(self._listeners)
             if not self._listeners:
                 return None
-            remaining: float | None = None
             self._idle.clear()
-            if core.running:
-                now = monotonic()
-                if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
-                    core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
-                    core.take_in()
-                core.ledger.tick(now)
-                delivery, self._next_served = dispatch(core, list(self._listeners), self._next_served, now)
-                try:
-                    await core.carry_out()
-                except BaseException:  # of what stands before the delivery, which was not delivered
-                    if delivery is not None:
-                        core.ledger.put_back(delivery)
-                    raise
-                if delivery is not None:
-                    return delivery
-                until = core.ledger.next_deadline()
-                remaining = None if until == float("inf") else max(0.0, until - now)
+            delivery, remaining = await self._dispatch()
+            if delivery is not None:
+                return delivery
             self._idle.set()
         finally:
             core.turn.release()
-        core.transport.flush(core.waiter)
+        try:
+            if core.away is None:
+                core.transport.flush(core.waiter)
+        except ConnectionLostError:
+            if not core.comes_back:
+                raise
+            remaining = _NEWS
         await cast(LoopWaiter, core.waiter).wait(remaining)
         return None
+
+    async def _dispatch(self) -> tuple[Delivery | None, float | None]:
+        """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
+        core = self._core
+        if not core.running or core.away is not None:
+            return None, None
+        now = monotonic()
+        if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
+            core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
+            core.take_in()
+        core.ledger.tick(now)
+        delivery, self._next_served = dispatch(core, list(self._listeners), self._next_served, now)
+        try:
+            await core.carry_out()
+        except BaseException:  # of what stands before the delivery, which was not delivered
+            if delivery is not None:
+                core.ledger.put_back(delivery)
+            raise
+        until = core.ledger.next_deadline()
+        return delivery, None if until == float("inf") else max(0.0, until - now)
 
     async def _call(self, delivery: Delivery) -> None:
         core = self._core
@@ -209,8 +224,11 @@ class ListenerLoop:
         callback, receipt = entry
         try:
             hand_out(core, delivery)
-        except BaseException:
+        except BaseException as problem:
             core.ledger.put_back(delivery)
+            self._idle.set()
+            if isinstance(problem, ConnectionLostError) and core.comes_back:
+                return
             raise
         error: BaseException | None = None
         try:

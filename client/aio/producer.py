@@ -7,7 +7,7 @@ from typing import Unpack
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Closing
 from redelivery.client.operations.prepare import SendOptions, prepare
-from redelivery.client.operations.send import send, send_confirmed
+from redelivery.client.operations.send import send, send_confirmed, send_when_connected
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message
@@ -64,7 +64,10 @@ class Producer(Closing):
             message = prepare(self._options, body_or_message, destination, options, epoch_ms())
             transacted = core.mode == AckMode.TRANSACTED
             if transacted or not message.persistent:
-                send(core, message, None, transacted=transacted)
+                if core.options.reconnect is None:
+                    send(core, message, None, transacted=transacted)
+                else:
+                    await core.do(send_when_connected(core, message, None, transacted=transacted))
                 await core.relieve()
             else:
                 await core.do(send_confirmed(core, message))

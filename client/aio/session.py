@@ -28,7 +28,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
@@ -323,7 +323,8 @@ class Session(Closing):
             log.warning("close: a task did not leave the session within close_timeout")
             return
         try:
-            if core.lost is None:
+            core.take_in()
+            if core.lost is None and core.away is None:
                 await core.end_work(until)
         except JMSError as error:
             log.warning("close: %s", error)

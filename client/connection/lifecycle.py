@@ -1,6 +1,7 @@
 """The lives of a connection and of a session: a table each; what is not in it is the error.
 
 Connection   CONNECTING ──open──▶ STOPPED ◀──start/stop──▶ RUNNING      all ──lose──▶ FAILED
+                                  both ──interrupt──▶ RECOVERING ──return──▶ STOPPED
                                   any of them ──close──▶ CLOSING ──end──▶ CLOSED
 Session      OPEN ◀──listen/unlisten──▶ LISTENING                       all ──lose──▶ LOST ──end──▶ CLOSED
                                   any of them ──close──▶ CLOSING ──end──▶ CLOSED
@@ -27,6 +28,7 @@ class ConnectionStage(Enum):
     CONNECTING = "connecting"
     STOPPED = "stopped"
     RUNNING = "started"
+    RECOVERING = "being connected again"
     CLOSING = "being closed"
     CLOSED = "closed"
     FAILED = "lost"
@@ -46,8 +48,16 @@ Stage = TypeVar("Stage", bound=Enum)
 C, S = ConnectionStage, SessionStage
 CONNECTION: Final[Mapping[ConnectionStage, Mapping[str, ConnectionStage]]] = {
     C.CONNECTING: {"open": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
-    C.STOPPED: {"start": C.RUNNING, "stop": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
-    C.RUNNING: {"start": C.RUNNING, "stop": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
+    C.STOPPED: {"start": C.RUNNING, "stop": C.STOPPED, "interrupt": C.RECOVERING, "lose": C.FAILED, "close": C.CLOSING},
+    C.RUNNING: {"start": C.RUNNING, "stop": C.STOPPED, "interrupt": C.RECOVERING, "lose": C.FAILED, "close": C.CLOSING},
+    C.RECOVERING: {
+        "start": C.RECOVERING,
+        "stop": C.RECOVERING,
+        "interrupt": C.RECOVERING,
+        "return": C.STOPPED,
+        "lose": C.FAILED,
+        "close": C.CLOSING,
+    },
     C.FAILED: {"open": C.FAILED, "lose": C.FAILED, "close": C.CLOSING},
     C.CLOSING: {"lose": C.CLOSING, "close": C.CLOSING, "end": C.CLOSED},
     C.CLOSED: {"lose": C.CLOSED, "close": C.CLOSED, "end": C.CLOSED},

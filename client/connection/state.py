@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
+from redelivery.client.connection.dialing import Dialer
 from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.operations.dead_letters import DeadLetters
@@ -13,12 +14,12 @@ from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.events import Connected, Event
 from redelivery.model.modes import AckMode
-from redelivery.transports.registry import transport_class
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import ConnectionEvents, Transport
 
 log = logging.getLogger(__name__)
 CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
+_GOES_ON = (ConnectionStage.STOPPED, ConnectionStage.RUNNING, ConnectionStage.RECOVERING)
 
 
 class ConnectionState(ConnectionEvents):
@@ -29,10 +30,10 @@ class ConnectionState(ConnectionEvents):
         self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
         self._dead_letters = DeadLetters(options.dead_letter_strategy)
         self._exception_listener = options.exception_listener
-        self._transport: Transport = transport_class(options.transport.scheme)(
-            options.transport, UnownedConnection(self), runtime
-        )
-        self._process = os.getpid()
+        self.dialer = Dialer(options, self, runtime)
+        self._transport: Transport  # by `_opened`
+        self._started = False  # by `start`, whatever the connection is doing
+        self._process: int | None = None  # in which it was opened
 
     @property
     def client_id(self) -> str | None:
@@ -62,8 +63,8 @@ class ConnectionState(ConnectionEvents):
 
     @property
     def connected(self) -> bool:
-        """Whether it is there: neither closed nor lost."""
-        return not self._life.ended
+        """Whether it is there: neither closed, nor lost, nor being connected again."""
+        return not self._life.ended and self._life.stage is not ConnectionStage.RECOVERING
 
     @property
     def dropped_count(self) -> int:
@@ -85,9 +86,21 @@ class ConnectionState(ConnectionEvents):
     def __repr__(self) -> str:
         return f"<Connection {self.url} {self._life.stage.value}>"
 
-    def _opened(self) -> None:
-        """The transport is open."""
+    @property
+    def transport(self) -> Transport:
+        """The one that it has now."""
+        return self._transport
+
+    def _opened(self, opened: tuple[Transport, UnownedConnection]) -> None:
+        """There is a first transport."""
+        self._transport, events = opened
+        self._process = os.getpid()
         self._life.step("open")
+        events.adopt()
+        self._say_connected()
+        self._observe(Connected(self.url, self.metadata))
+
+    def _say_connected(self) -> None:
         peer = self._transport.peer
         log.info(
             "%s: connected to %s %s over %s (dialect %s)",
@@ -97,7 +110,22 @@ class ConnectionState(ConnectionEvents):
             peer.protocol,
             peer.dialect,
         )
-        self._observe(Connected(self.url, self.metadata))
+
+    @property
+    def _comes_back(self) -> bool:
+        """Whether a loss now is followed by another connection."""
+        policy = self._options.reconnect
+        return policy is not None and policy.maximum_attempts != 0 and self._life.stage in _GOES_ON
+
+    def _returned(self, transport: Transport) -> bool:
+        """There is another transport; False where nobody wants it any more. By the holder of what guards the life."""
+        if self._life.stage is not ConnectionStage.RECOVERING:
+            return False
+        self._transport = transport
+        self._life.step("return")
+        if self._started:
+            self._life.step("start")
+        return True
 
     def _observe(self, event: Event) -> None:
         if self._options.observed is not None:

@@ -6,28 +6,43 @@ dropped must be collected all the same, to say so and to close them; so whatever
 
 from __future__ import annotations
 
-import logging
+import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
-from queue import SimpleQueue
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from redelivery.client.options import ExceptionListener
 from redelivery.model.errors import JMSError
 from redelivery.transports.seam import ConnectionEvents, Delivery, Link, SessionEvents, Waiter
 
-log = logging.getLogger(__name__)
-
 
 class UnownedConnection:
-    """`ConnectionEvents` of a connection that may be gone."""
+    """`ConnectionEvents` of one transport of a connection, which may be gone, or may have another transport by now."""
 
-    def __init__(self, connection: ConnectionEvents) -> None:
-        self._connection = weakref.ref(connection)
+    def __init__(self, connection: weakref.ref[ConnectionEvents]) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()  # between `adopt` and a loss
+        self._adopted = False
+        self._lost: JMSError | None = None  # before it was adopted
+
+    @classmethod
+    def maker(cls, connection: ConnectionEvents) -> Callable[[], UnownedConnection]:
+        """Makes one for each transport of the connection."""
+        return partial(cls, weakref.ref(connection))
+
+    def adopt(self) -> None:
+        """The connection has this transport now; a loss since it was opened is told."""
+        with self._lock:
+            self._adopted, lost = True, self._lost
+        if lost is not None:
+            self.on_lost(lost)
 
     def on_lost(self, error: JMSError) -> None:
         """See ConnectionEvents."""
+        with self._lock:
+            if not self._adopted:
+                self._lost = error
+                return
         connection = self._connection()
         if connection is not None:
             connection.on_lost(error)
@@ -57,29 +72,3 @@ class UnownedSession:
         session = self._session()
         if session is not None:
             session.on_link_closed(link, error)
-
-
-class Listened(Protocol):
-    """Who has an exception listener."""
-
-    @property
-    def exception_listener(self) -> ExceptionListener | None:
-        """It is called on a thread of its own."""
-
-
-def notify_all(troubles: SimpleQueue[JMSError | None], listened: weakref.ref[Listened]) -> None:
-    """The exception listener's thread: there from the first trouble to the connection's end."""
-    while _notify(troubles.get(), listened):
-        pass  # and nothing is held meanwhile: an error's traceback would keep the connection alive
-
-
-def _notify(error: JMSError | None, listened: weakref.ref[Listened]) -> bool:
-    """One trouble; False: that was all."""
-    connection = listened()
-    listener = None if connection is None else connection.exception_listener
-    if error is not None and listener is not None:
-        try:
-            listener(error)
-        except Exception:  # a guard of application code: its failure must not end the telling
-            log.exception("the exception listener raised")
-    return error is not None

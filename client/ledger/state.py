@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
 
-from redelivery.client.ledger.stages import CLOSING, OPEN, ConsumerStage, next_stage
+from redelivery.client.ledger.stages import CLOSED, CLOSING, OPEN, ConsumerStage, next_stage
+from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery, Link
 
 
@@ -23,10 +24,11 @@ class State(IntEnum):
     TAKEN = 5  # the caller acknowledges it at once (AUTO, DUPS_OK)
     RETURNED = 6  # the broker's again although the application holds it: its consumer was closed (INDIVIDUAL)
     ACCEPTED = 7  # acknowledged (AUTO, DUPS_OK), or about to be, when an interrupt kept it from the application
+    STALE = 8  # the broker's again although the application holds it: the connection that brought it was lost
 
 
 # Looking a member up in its class costs a fifth of a microsecond, on the path of every message.
-READY, HELD, DELAYED, CONDEMNED, GONE, TAKEN, RETURNED, ACCEPTED = State
+READY, HELD, DELAYED, CONDEMNED, GONE, TAKEN, RETURNED, ACCEPTED, STALE = State
 
 
 class ConsumerState:
@@ -61,7 +63,29 @@ class ConsumerState:
         """``close``, ``reopen``, ``settle`` or ``end``: see `stages`."""
         self.stage = next_stage(self.stage, event)
 
+    def renew(self) -> None:
+        """Its connection was lost: what still comes by the old link is nobody's; a new one is to be attached."""
+        self.link.consumer = _PAST
+        self.link = self.link.again()
+        self.link.consumer = self
+        self.attached = False
+
     @property
     def closing(self) -> bool:
         """Whether its close waits until it holds nothing any more."""
         return self.stage is CLOSING
+
+
+def _past() -> ConsumerState:
+    """Of all links of lost connections: closed, and it keeps nothing."""
+
+    def no_policy(_: Delivery) -> RedeliveryPolicy:
+        raise AssertionError("nothing of a lost connection is judged")
+
+    past = ConsumerState(Link(Queue("past")), no_policy, name="a consumer of a lost connection")
+    past.ready = deque(maxlen=0)
+    past.stage = CLOSED
+    return past
+
+
+_PAST = _past()

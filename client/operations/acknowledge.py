@@ -10,10 +10,10 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from redelivery.client.ledger.state import ACCEPTED, HELD, RETURNED, ConsumerState
+from redelivery.client.ledger.state import ACCEPTED, HELD, RETURNED, STALE, ConsumerState
 from redelivery.client.log_lines import name_of
 from redelivery.client.state import SessionState
-from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Delivery
 
@@ -89,8 +89,16 @@ def acknowledge_one(s: SessionState, message: Message) -> None:
     if consumer is not None and consumer.error is not None and held:
         raise give_up_stranded(s, "acknowledge", consumer.error)
     redeliveries = message.local_redeliveries
-    if held and delivery.redeliveries == redeliveries:
-        acknowledge(s, delivery, redeliveries)
+    if delivery is not None and delivery.state is STALE:
+        too_late(s, [delivery])
+    elif held and delivery.redeliveries == redeliveries:
+        try:
+            acknowledge(s, delivery, redeliveries)
+        except ConnectionLostError:
+            if not s.comes_back:
+                raise
+            too_late(s, [delivery])  # or just not
+            return
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s: acknowledged", name_of(delivery))
         if s.observed is not None:
@@ -99,6 +107,15 @@ def acknowledge_one(s: SessionState, message: Message) -> None:
         raise IllegalStateError(
             "acknowledge: the message was not received here, or its consumer was closed and it is the broker's again"
         )
+
+
+def too_late(s: SessionState, stale: list[Delivery]) -> None:
+    """Acknowledged after the connection that had brought them was lost: nothing can be done; they are redelivered."""
+    for delivery in stale:
+        log.debug("%s: acknowledged after its connection was lost; it is redelivered", name_of(delivery))
+    if stale and s.observed is not None:
+        s.observed.too_late(s.number, stale)
+    s.stale.clear()
 
 
 def give_up_stranded(s: SessionState, action: str, error: JMSError) -> JMSError:

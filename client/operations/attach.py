@@ -7,15 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from redelivery.client.arguments import check_no_local, check_selector
+from redelivery.client.connection.reattach import await_loss, await_return
 from redelivery.client.ledger import ConsumerState
+from redelivery.client.news import ended
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.destinations import destination as parse_destination
-from redelivery.model.errors import ConfigError, JMSError, UnsupportedError
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, Flow, Link
 
 log = logging.getLogger(__name__)
@@ -58,6 +60,8 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
     """
     target, window = spec.destination, spec.window
+    if s.away is not None and not (yield from await_return(s)):
+        raise s.life.problem("consumer")
     _check_capable(s, spec)
     policy = spec.policy or s.options.redelivery_policies.policy_for(target)
     answer = _policy_of(s, spec, policy)
@@ -83,11 +87,25 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
         return policy
     try:
         yield from s.channel.attach(link)
+    except ConnectionLostError:
+        if not s.comes_back:
+            _unmade(s, consumer, made)
+            raise
+        yield from await_loss(s)
+        if not (yield from await_return(s)):  # where it is attached with the others
+            raise s.life.problem("consumer") from None
+        if consumer.error is not None:
+            made.remove(consumer)
+            raise ended(consumer, "consumer") from None
     except JMSError:
-        s.ledger.consumers.remove(consumer)
-        made.remove(consumer)
+        _unmade(s, consumer, made)
         raise
     return policy
+
+
+def _unmade(s: SessionState, consumer: ConsumerState, made: list[ConsumerState]) -> None:
+    s.ledger.consumers.remove(consumer)
+    made.remove(consumer)
 
 
 def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from redelivery.client.connection.reattach import await_return
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
-from redelivery.transports.seam import Channel, Delivery, Flow, Link, Peer, Waiter
+from redelivery.model.modes import AckMode
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Peer, Transport, Waiter
 
 
 class BrowseState:
@@ -20,6 +22,7 @@ class BrowseState:
         self.window = window
         self.events = BrowserEvents(waiter)
         self.channel: Channel | None = None  # of its own: the session's inbox and transaction are not its affair
+        self.transport: Transport | None = None  # that the channel is of
         self.link: Link | None = None  # of the iteration that is under way
         self.more = False
 
@@ -38,6 +41,17 @@ class BrowserEvents:
 
     def on_link_closed(self, link: Link, error: JMSError) -> None:
         """See SessionEvents: `Channel.browse_more` raises it."""
+
+
+def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
+    """Its channel on the connection that its session has now. Raises as `Transport.channel`."""
+    if s.away is not None and not (yield from await_return(s)):
+        raise s.life.problem("browse")
+    if b.channel is None or b.transport is not s.transport:
+        b.link = None
+        b.channel = yield from s.transport.channel(AckMode.AUTO, b.events)
+        b.transport = s.transport
+        s.browsing.append(b.channel)
 
 
 def begin(b: BrowseState) -> Flow[Link]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded
+from redelivery.client.connection.reattach import arrival, await_loss
+from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.failures import fail
-from redelivery.client.state import SessionState
+from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.events import Committed, InDoubt
 from redelivery.model.messages import Message
@@ -15,7 +16,6 @@ from redelivery.transports.seam import Arrival, Delivery, Flow
 
 log = logging.getLogger(__name__)
 _DONE = {"commit": "committed", "acknowledge": "acknowledged"}
-_SILENCE = 0.02  # seconds without an answer after which a commit looks first whether the connection is still there
 
 
 def commits_whole(s: SessionState) -> bool:
@@ -28,18 +28,23 @@ def commit(s: SessionState, action: str = "commit") -> Flow[None]:
 
     Raises:
         ConnectionLostError: the connection was lost before; nothing was committed.
-        TransactionRolledBackError: the deliveries are redelivered, by the policy.
+        TransactionRolledBackError: the deliveries are redelivered, by the policy; or by the broker, where the
+            connection was lost since the transaction began.
         InDoubtError: they are forgotten; ``sent`` and ``received`` are filled in.
         JMSError: in CLIENT mode: the broker has ended the consumer of some of them.
     """
     s.take_in()  # what was released is not covered
+    if s.now() - s.heard > SILENCE and s.away is None and (s.mode != AckMode.CLIENT or s.ledger.held):
+        # a connection that is known to be gone is no doubt: nothing was committed
+        yield from arrival(s, Arrival(poll=True))
+        s.take_in()
+    if s.doomed is not None:
+        yield from _refuse_doomed(s, action, s.doomed)
+    too_late(s, s.stale)
     covered = s.ledger.covered()
     sent = tuple(s.sent)
-    if not covered and not sent and s.mode == AckMode.CLIENT:
+    if not covered and not sent and (s.mode == AckMode.CLIENT or s.away is not None):
         return
-    if s.now() - s.heard > _SILENCE:
-        yield Arrival(poll=True)  # a connection that is known to be gone is no doubt: nothing was committed
-        s.take_in()
     if s.lost is not None:
         raise ConnectionLostError(
             f"{action}: nothing was {_DONE[action]}, the connection was lost: {s.lost}"
@@ -98,6 +103,20 @@ def _refuse_stranded(s: SessionState, action: str, error: JMSError) -> Flow[None
     raise give_up_stranded(s, action, error)
 
 
+def _refuse_doomed(s: SessionState, action: str, error: JMSError) -> Flow[None]:
+    """The connection was lost since the transaction began: nothing of it is at the broker.
+
+    Raises:
+        TransactionRolledBackError: always; what came of the next connection is rolled back with it.
+    """
+    problem = TransactionRolledBackError(
+        f"{action}: nothing was {_DONE[action]}: the connection was lost since the transaction began; what was received"
+        f" is redelivered: {error}"
+    )
+    yield from rollback(s, problem)
+    raise problem from error
+
+
 def _in_doubt(error: InDoubtError, action: str) -> InDoubtError:
     if action == "commit" or action in str(error):
         return error
@@ -112,7 +131,16 @@ def rollback(s: SessionState, cause: BaseException | None) -> Flow[None]:
     """Undo the sends; what is held is redelivered or dead-lettered. `recover` is the same where nothing is sent."""
     s.take_in()
     s.sent.clear()
-    yield from s.channel.rollback()
+    s.doomed = None
+    s.stale.clear()
+    if s.away is None:
+        try:
+            yield from s.channel.rollback()
+        except ConnectionLostError:
+            if not s.comes_back:
+                raise
+            yield from await_loss(s)  # which is a rollback
+            s.doomed = None
     _fail(s, cause)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from redelivery.client.ledger import Detach, Park, Poison, Release, Unpark
+from redelivery.client.connection.reattach import await_loss
+from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.transports.seam import NO_ANSWER, Flow
@@ -14,6 +15,17 @@ def carry_out_first(s: SessionState) -> Flow[None]:
     An order is done with in the step that begins it: an interrupt leaves the others, for the next call.
     """
     order = s.ledger.orders.pop(0)
+    if s.away is not None:
+        return  # there is nothing at the broker
+    try:
+        yield from _carry_out(s, order)
+    except ConnectionLostError:
+        if not s.comes_back:
+            raise
+        yield from await_loss(s)
+
+
+def _carry_out(s: SessionState, order: Order) -> Flow[None]:
     match order:
         case Poison():
             yield from _poison(s, order)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import CLOSED, OPEN
 from redelivery.client.news import ended
+from redelivery.client.operations.attach import attach_late
 from redelivery.client.state import NEVER, SessionState
+from redelivery.model.errors import ConnectionLostError
 from redelivery.transports.seam import Arrival, Delivery, Flow
 
 
@@ -32,8 +35,14 @@ def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Delivery], h
 def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """For a receive that does not wait: "what is there" is what the broker has."""
     _check_serving(consumer)
-    if s.running and consumer.stage is OPEN:
+    if not s.running or consumer.stage is not OPEN or s.away is not None:
+        return
+    try:
         yield from s.channel.fetch(consumer.link)
+    except ConnectionLostError:
+        if not s.comes_back:
+            raise
+        yield from await_loss(s)
 
 
 def receive(
@@ -51,9 +60,13 @@ def receive(
     polled = False
     ledger = s.ledger
     while True:
+        if s.away is not None and not (yield from await_return(s, deadline)):
+            return None
+        if not consumer.attached and consumer.stage is OPEN:
+            yield from attach_late(s, consumer)
         now = s.now() if ledger.delayed and s.running else 0.0
         if ledger.delayed and ledger.delayed[0][0] <= now:
-            yield Arrival(poll=True)  # what the wire has brought goes first, or short waits would starve it
+            yield from arrival(s, Arrival(poll=True))  # what the wire has brought goes first, or short waits starve it
             s.take_in()
             s.whole(lambda now=now: ledger.tick(now))  # type: ignore[misc]  # bound at once
         delivery = next_ready(s, consumer, hand, hold)
@@ -69,7 +82,7 @@ def receive(
                 if polled:
                     return None
                 polled = True  # what the socket holds already counts as there
-        yield Arrival(None if until == NEVER else until)
+        yield from arrival(s, Arrival(None if until == NEVER else until))
 
 
 def _check_serving(consumer: ConsumerState) -> None:

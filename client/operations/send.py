@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from redelivery.client.state import SessionState
-from redelivery.model.errors import InDoubtError, JMSError
+from redelivery.client.connection.reattach import arrival, await_loss, await_return
+from redelivery.client.state import SILENCE, SessionState
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
-from redelivery.transports.seam import NO_ANSWER, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
@@ -37,15 +38,19 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
         JMSError: the broker refused it.
     """
     pending = Pending(s.waiter)
-    _write(s, message, pending, transacted=False)
-    if s.channel.congested:
-        yield from s.channel.room()
+    if s.options.reconnect is None:  # no loss that is known before it would be any better
+        _write(s, message, pending, transacted=False)
+    else:
+        yield from send_when_connected(s, message, pending, transacted=False)
     try:
+        if s.channel.congested:
+            yield from s.channel.room()
         yield pending
     except NO_ANSWER as none:
         raise _in_doubt(s, message, none) from none
     error = pending.error
     if error is None:
+        s.heard = s.now()
         if pending.value is not None:
             message.stamp(message_id=pending.value)
         if s.observed is not None:
@@ -54,6 +59,46 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
         raise _in_doubt(s, message, error)
     else:
         raise refused_send(message, error)
+
+
+def make_room(s: SessionState) -> Flow[None]:
+    """`Channel.room`; where the connection is lost and comes back, nothing waits any more."""
+    try:
+        yield from s.channel.room()
+    except ConnectionLostError:
+        if not s.comes_back:
+            raise
+        yield from await_loss(s)
+
+
+def send_when_connected(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> Flow[None]:
+    """`send`, where the connection comes back: what has not left is sent when it is there.
+
+    In a transaction that the loss has ended there is nothing to send any more: its commit says so.
+
+    Raises:
+        ConnectionLostError: it was not there within the `timeout` of the ReconnectPolicy, or there will be none.
+    """
+    if s.now() - s.heard > SILENCE and s.away is None:
+        yield from arrival(s, Arrival(poll=True))  # a message that does not leave is no doubt
+    policy = s.options.reconnect
+    timeout = None if policy is None else policy.timeout
+    deadline = None if timeout is None else s.now() + timeout
+    while not (transacted and s.doomed is not None):
+        if s.away is not None and not (yield from await_return(s, deadline)):
+            if s.closing:
+                raise s.life.problem("send")
+            raise ConnectionLostError(
+                f"send: not sent, as the connection was not there again within {timeout:g} s: {s.away}"
+            ) from s.away
+        try:
+            _write(s, message, pending, transacted=transacted)  # not all of it has left where it raises
+        except ConnectionLostError:
+            yield from await_loss(s)
+            if pending is not None and pending.done:
+                pending.done, pending.error = False, None
+        else:
+            return
 
 
 def _in_doubt(s: SessionState, message: Message, error: BaseException) -> InDoubtError:

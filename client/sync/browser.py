@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from redelivery.client.operations.browse import BrowseState, begin, leave, poll_once
+from redelivery.client.operations.browse import BrowseState, begin, leave, open_channel, poll_once
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message
-from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Link
 
 
@@ -78,9 +77,7 @@ class QueueBrowser(Closing):
     def _attach(self) -> Link:
         core, state = self._core, self._state
         self.check_open("browse")
-        if state.channel is None:
-            state.channel = core.do_open(core.transport.channel(AckMode.AUTO, state.events))
-            core.browsing.append(state.channel)
+        core.do_open(open_channel(core, state))
         return core.do(begin(state))
 
     def _next(self, link: Link) -> Message | None:

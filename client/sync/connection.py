@@ -9,31 +9,36 @@ import threading
 import warnings
 import weakref
 from contextlib import suppress
-from datetime import timedelta
-from queue import SimpleQueue
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, cast
 
 from redelivery.client.arguments import seconds
+from redelivery.client.connection.dialing import redial
 from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED, ConnectionState
-from redelivery.client.connection.unowned import notify_all
+from redelivery.client.connection.troubles import Troubles
+from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.watchers import Watchers
+from redelivery.client.connection.wired import Nowhere
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
-from redelivery.client.sync.driver import close_transport, open_transport
+from redelivery.client.sync.driver import NEVER, close_transport, run_open
 from redelivery.client.sync.listeners import ListenerExit
 from redelivery.client.sync.publisher import Publisher
 from redelivery.client.sync.session import Session
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.model.events import ConnectionClosed, ConnectionLost
+from redelivery.model.events import ConnectionClosed, ConnectionLost, Reconnected
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Waiter
+from redelivery.transports.seam import Transport
 from redelivery.transports.wire.clock import monotonic, utc_now
+from redelivery.transports.wire.threads.waiter import Waiter
 
 log = logging.getLogger(__name__)
 # Seconds after which `wait` looks again: a signal that comes as it begins to sleep does not wake it, so Python would
 # not call the handler.
 _LOOK: Final = 0.5
+_TURN: Final = 0.05  # seconds that the thread which has reconnected waits for the one that has a session
 
 
 class Connection(ConnectionState, Closing):
@@ -47,12 +52,12 @@ class Connection(ConnectionState, Closing):
         self._lock = threading.Lock()  # guards the list of sessions and the lifecycle
         self._sessions: list[Session] = []
         self._cores: list[SessionCore] = []
-        self._troubles: SimpleQueue[JMSError | None] = SimpleQueue()
-        self._teller: threading.Thread | None = None
+        self._troubles = Troubles(self)
         self._exit: BaseException | None = None  # that a listener has raised
-        self._waiting: list[Waiter] = []  # of the threads in `wait`
-        open_transport(self._transport)
-        self._opened()
+        self._watchers = Watchers()
+        self._recovering: threading.Thread | None = None
+        self._parked = Waiter()  # of the one who dials
+        self._opened(run_open(self.dialer.open(again=False), Nowhere(), self._parked, NEVER))
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """A new session.
@@ -65,16 +70,21 @@ class Connection(ConnectionState, Closing):
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
-        mode = self._session_mode(ack_mode)
-        with self._lock:
-            self._check_open()
-        core = self._new_core(mode)  # without the lock: it may have to connect
-        session = Session(core, self._forget)
-        with self._lock:
-            self._check_open()  # what was opened meanwhile has ended with the connection
-            core.running = self._life.stage is ConnectionStage.RUNNING
-            self._sessions.append(session)
-            self._cores.append(core)
+        while True:
+            self._await_connection()
+            mode = self._session_mode(ack_mode)
+            core = self._new_core(mode)  # without the lock: it may have to connect
+            if core is None:
+                continue
+            session = Session(core, self._forget)
+            with self._lock:
+                self._check_open()  # what was opened meanwhile has ended with the connection
+                if core.transport is not self._transport or self._life.stage is ConnectionStage.RECOVERING:
+                    continue
+                core.running = self._life.stage is ConnectionStage.RUNNING
+                self._sessions.append(session)
+                self._cores.append(core)
+            break
         log.debug("%s: a session, %s", self.url, mode.name)
         return session
 
@@ -92,6 +102,7 @@ class Connection(ConnectionState, Closing):
         """Deliver messages (again). A wait for a redelivery is not shortened by it."""
         with self._lock:
             self._life.step("start")
+            self._started = True
             cores = list(self._cores)
         for core in cores:
             core.running = True
@@ -107,6 +118,7 @@ class Connection(ConnectionState, Closing):
         """
         with self._lock:
             self._life.step("stop")
+            self._started = False
             sessions, cores = list(self._sessions), list(self._cores)
         for core in cores:
             core.running = False
@@ -128,7 +140,9 @@ class Connection(ConnectionState, Closing):
                     return
             if not self._life.step("close", "closed by close()"):
                 return
-        self._wake()
+        self.dialer.ended = True
+        self._parked.wake()
+        self._watchers.wake()
         until = monotonic() + self._options.close_timeout
         for session in sessions:
             session.close_until(until)
@@ -137,8 +151,7 @@ class Connection(ConnectionState, Closing):
         self._observe(ConnectionClosed(self.url))
         with self._lock:
             self._life.step("end")
-            if self._teller is not None:
-                self._troubles.put(None)
+            self._troubles.end()
 
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost; the text says when and why."""
@@ -161,10 +174,7 @@ class Connection(ConnectionState, Closing):
             SystemExit: a listener has called ``sys.exit()``.
         """
         deadline = None if timeout is None else monotonic() + seconds("timeout", timeout)
-        waiter = self._transport.new_waiter()
-        with self._lock:
-            self._waiting.append(waiter)
-        try:
+        with self._watchers.waiter() as waiter:
             while True:
                 if self._exit is not None:
                     raise self._exit
@@ -175,25 +185,44 @@ class Connection(ConnectionState, Closing):
                 remaining = None if deadline is None else deadline - monotonic()
                 if remaining is not None and remaining <= 0:
                     return False
+                remaining = _LOOK if remaining is None else min(remaining, _LOOK)
+                if self._life.stage is ConnectionStage.RECOVERING:
+                    waiter.wait(remaining)
+                    continue
                 with suppress(ConnectionLostError):  # seen above
-                    self._transport.wait(waiter, _LOOK if remaining is None else min(remaining, _LOOK))
-        finally:
-            with self._lock:
-                self._waiting.remove(waiter)
+                    self._transport.wait(waiter, remaining)
 
     def on_lost(self, error: JMSError) -> None:
-        """See ConnectionEvents: every session raises ConnectionLostError from now on."""
+        """See ConnectionEvents: another one is dialled, or every session raises ConnectionLostError from now on."""
         at = utc_now()  # every session tells the same
+        with self._lock:
+            comes_back = self._comes_back
+            if comes_back:
+                self._life.step("interrupt")
+            cores = list(self._cores)
+        if not comes_back:
+            self._observe(ConnectionLost(self.url, error, at))
+            self._lose(error, at)
+            return
+        log.warning("%s: the connection was lost, and is dialled again: %s", self.url, error)
+        self._observe(ConnectionLost(self.url, error, at))
+        for core in cores:
+            core.on_lost(error, at, comes_back=True)
+        self._notify(error, deadly=False)
+        self._watchers.wake()
+        self._recover()
+
+    def _lose(self, error: JMSError, at: datetime) -> None:
+        """There will be no other connection."""
         with self._lock:
             self._life.step("lose", "the connection was lost", error, at)
             cores = list(self._cores)
             listening = any(core.listener is not None for core in cores)
         log.warning("%s: the connection was lost: %s", self.url, error)
-        self._observe(ConnectionLost(self.url, error, at))
         for core in cores:
             core.on_lost(error, at)
         self._notify(error, deadly=listening)
-        self._wake()
+        self._watchers.wake()
 
     def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
         """See ConnectionEvents: told to the exception listener, and to the log where there is none.
@@ -203,10 +232,53 @@ class Connection(ConnectionState, Closing):
         if isinstance(error, ListenerExit):
             self._exit = self._exit or error.__cause__
             log.critical("%s: %s", self.url, error)
-            self._wake()
+            self._watchers.wake()
             self._notify(error, deadly=False)
         elif not self._notify(error, deadly=deadly) and not deadly:
             log.error("%s: %s", self.url, error)
+
+    def _recover(self) -> None:
+        with self._lock:
+            if self._recovering is None:
+                self._recovering = threading.Thread(
+                    target=_redial, args=(weakref.ref(self), self._parked), name="redelivery-reconnect", daemon=True
+                )
+                self._recovering.start()
+
+    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
+        """For the thread that has dialled it: there is another transport. False: it is lost again."""
+        with self._lock:
+            if not self._returned(transport):
+                transport.abort()
+                return True
+            cores = list(self._cores)
+            for core in cores:
+                core.running = self._started
+                core.on_returned(transport)
+        self._say_connected()
+        self._observe(Reconnected(self.url, self.metadata, utc_now()))
+        events.adopt()
+        self._watchers.wake()
+        while cores and self._life.stage in (ConnectionStage.RUNNING, ConnectionStage.STOPPED):
+            cores = [core for core in cores if not self._come_back(core)]
+        with self._lock:
+            if self._life.stage is ConnectionStage.RECOVERING:
+                return False
+            self._recovering = None
+        return True
+
+    def not_reconnected(self, error: JMSError) -> None:
+        """For the thread that has dialled: there will be no other transport."""
+        with self._lock:
+            self._recovering = None
+        self._lose(error, utc_now())
+
+    def _come_back(self, core: SessionCore) -> bool:
+        try:
+            return core.come_back(_TURN)
+        except JMSError as error:
+            self.on_error(error)
+            return True
 
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:
         """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
@@ -214,23 +286,20 @@ class Connection(ConnectionState, Closing):
             if not self._listener_for(error, deadly=deadly):
                 return False
             self._troubles.put(error)
-            if self._teller is None:
-                self._teller = threading.Thread(
-                    target=notify_all,
-                    args=(self._troubles, weakref.ref(self)),
-                    name="redelivery-exceptions",
-                    daemon=True,
-                )
-                self._teller.start()
         return True
 
-    def _wake(self) -> None:
-        with self._lock:
-            waiting = list(self._waiting)
-        for waiter in waiting:
-            waiter.wake()
+    def _await_connection(self) -> None:
+        """Wait while there is none. Raises ConnectionLostError, IllegalStateError: there will be none."""
+        self.check_open("session")
+        if self._life.stage is not ConnectionStage.RECOVERING:
+            return
+        with self._watchers.waiter() as waiter:
+            while self._life.stage is ConnectionStage.RECOVERING:
+                waiter.wait(_LOOK)
+        self.check_open("session")
 
-    def _new_core(self, mode: AckMode) -> SessionCore:
+    def _new_core(self, mode: AckMode) -> SessionCore | None:
+        """None: the connection was lost meanwhile, and comes back."""
         try:
             core = SessionCore(
                 self._transport, self._options, mode, self._dead_letters, self.on_error, connection=self._life
@@ -238,6 +307,9 @@ class Connection(ConnectionState, Closing):
             core.do_open(core.open_channel())
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
+            if self._comes_back:
+                cast(Waiter, core.waiter).wait(_TURN)  # the connection is about to hear of it
+                return None
             raise
         return core
 
@@ -256,7 +328,9 @@ class Connection(ConnectionState, Closing):
         """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""
         if getattr(self, "_process", None) != os.getpid():
             return  # it was never open, or is the parent's
-        self._troubles.put(None)
+        self._troubles.end()
+        self.dialer.ended = True
+        self._parked.wake()
         if self._life.ended:
             return
         with suppress(RuntimeError):  # the interpreter ends, and the sockets with it
@@ -264,3 +338,8 @@ class Connection(ConnectionState, Closing):
             # Not by `threading`, which has locks of its own.
             _thread.start_new_thread(self._transport.abort, ())
         warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
+
+
+def _redial(lost: weakref.ref[Connection], parked: Waiter) -> None:
+    """The thread that dials."""
+    run_open(redial(lost), Nowhere(), parked, NEVER)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from redelivery.client.arguments import optional_seconds, seconds
+from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.log_lines import name_of
 from redelivery.client.operations.acknowledge import accept, hand_out
@@ -20,8 +21,8 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, MessageFormatError
 from redelivery.model.messages import Message, Receipt, convert_body
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Consumer(Closing):
         self._at_once = core.mode in (AckMode.AUTO, AckMode.DUPS_OK)
         self._hold = not self._at_once
         self._batched = core.mode == AckMode.DUPS_OK
+        self._comes_back = core.options.reconnect is not None
         self._tells = log.isEnabledFor(logging.DEBUG)  # asked once: it is the path of every message
 
     @property
@@ -91,6 +93,17 @@ class Consumer(Closing):
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout)
+        if not self._comes_back:
+            return self._receive(timeout)
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            try:
+                return self._receive(timeout)
+            except ConnectionLostError:
+                self._core.inside("receive", lambda: self._core.do(await_loss(self._core)))
+            timeout = None if deadline is None else max(0.0, deadline - monotonic())
+
+    def _receive(self, timeout: float | None) -> Message | None:
         core, consumer = self._core, self._state
         turn: list[bool] = []
         hand: list[Delivery] = []
@@ -132,14 +145,7 @@ class Consumer(Closing):
         if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
             raise ConfigError(f"max_messages={max_messages!r} must be a whole number from 1")
         deadline = monotonic() + seconds("timeout", timeout)
-        hand: list[Delivery] = []
-        try:
-            messages = self._core.inside("receive_many", lambda: self._collect(max_messages, deadline, hand))
-        except BaseException:
-            if hand:
-                self._core.release(hand)  # the application gets none of them
-            raise
-        return messages
+        return self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand))
 
     def receive_body(self, type: type, timeout: float | timedelta | None = None) -> Any:
         """The body of the next message as ``str``, ``bytes``, ``dict`` or ``list``; None as `receive`.
@@ -151,14 +157,8 @@ class Consumer(Closing):
         wait = optional_seconds("timeout", timeout)
         if type not in (str, bytes, dict, list):
             raise MessageFormatError(f"{type!r} is not a kind of body; ask for str, bytes, dict or list")
-        hand: list[Delivery] = []
-        try:
-            body = self._core.inside("receive_body", lambda: self._convert(type, wait, hand))
-        except BaseException:
-            if hand:
-                self._core.release(hand)
-            raise
-        return body
+        deadline = None if wait is None else monotonic() + wait
+        return self._taking("receive_body", lambda hand: self._convert(type, deadline, hand))
 
     def listen(self, callback: MessageListener | None) -> None:
         """Call ``callback(message)`` for each message, one at a time within the session; None ends it.
@@ -207,6 +207,23 @@ class Consumer(Closing):
     def __repr__(self) -> str:
         return f"<Consumer {self.destination}{' closed' if self._closed else ''}>"
 
+    def _taking(self, action: str, step: Callable[[list[Delivery]], T]) -> T:
+        """``step``, whose hand is released where it fails; once more where the connection was lost and comes back."""
+        core = self._core
+        while True:
+            hand: list[Delivery] = []
+            try:
+                return core.inside(action, lambda hand=hand: step(hand))  # type: ignore[misc]  # bound at once
+            except ConnectionLostError:
+                core.release(hand)
+                if not core.comes_back:
+                    raise
+            except BaseException:
+                if hand:
+                    core.release(hand)  # the application gets none of them
+                raise
+            core.inside(action, lambda: core.do(await_loss(core)))
+
     def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
         self._ready_to_receive()
         core = self._core
@@ -222,9 +239,10 @@ class Consumer(Closing):
             accept(core, hand, batched=self._batched)
         return messages
 
-    def _convert(self, type: type, timeout: float | None, hand: list[Delivery]) -> Any:
+    def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:
         self._ready_to_receive()
         core = self._core
+        timeout = None if deadline is None else max(0.0, deadline - monotonic())
         delivery = core.receive(self._state, timeout, hand, None, hold=True)
         if delivery is None:
             return None
@@ -252,7 +270,7 @@ class Consumer(Closing):
             raise IllegalStateError(
                 "receive: a message listener is set in this session, so messages come to listeners only"
             )
-        if not self._state.attached:
+        if not self._state.attached and self._core.away is None:
             self._core.do(attach_late(self._core, self._state))
 
     def _closed_problem(self, action: str) -> JMSError:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 
 from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
+from redelivery.client.connection.reattach import await_return
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
@@ -128,11 +129,11 @@ class SessionCore(SessionState):
 
     def do(self, flow: Flow[T]) -> T:
         """Drive a flow, each answer within `request_timeout`."""
-        return run(flow, self.transport, self.waiter, self.options.request_timeout, self.until)
+        return run(flow, self, self.waiter, self.options.request_timeout, self.until)
 
     def do_open(self, flow: Flow[T]) -> T:
         """The same for one whose steps are whole by themselves: see `run_open`."""
-        return run_open(flow, self.transport, self.waiter, self.options.request_timeout, self.until)
+        return run_open(flow, self, self.waiter, self.options.request_timeout, self.until)
 
     def perform(self, flow: Flow[T], *, whole: bool = False) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that.
@@ -152,6 +153,21 @@ class SessionCore(SessionState):
         """Carry out the ledger's orders."""
         while self.ledger.orders:
             self.do(carry_out_first(self))
+
+    def come_back(self, timeout: float) -> bool:
+        """On the connection that has come, unless its holder does so himself; False where it is still to be done."""
+        turn: list[bool] = []
+        self.visitors.append(None)
+        try:
+            if self.enter_patiently(turn, timeout):
+                self.take_in()
+                if self.returned is not None and not self.life.ended:
+                    self.do(await_return(self))
+            return self.away is None or self.lost is not None or self.life.ended
+        finally:
+            del self.visitors[-1]
+            if turn and turn[-1]:
+                self.use.release()
 
     def receive(
         self,
@@ -188,6 +204,6 @@ class SessionCore(SessionState):
         try:
             self.do(close_ledger(self))
             self.carry_out()
-            run(await_answers(self), self.transport, self.waiter, NEVER, until)
+            run(await_answers(self), self, self.waiter, NEVER, until)
         finally:
             self.do(close_channels(self))

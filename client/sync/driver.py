@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from redelivery.client.connection.wired import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Pending, T, Transport, Waiter, Wish
+from redelivery.transports.seam import Arrival, Flow, Parked, Pending, T, Transport, Waiter, Wish
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.opening import fulfil
 from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 NEVER = float("inf")
 
 
-def run(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
+def run(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
     """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
     It is sheltered as a whole: an interrupt ends a wait, never a step. An interrupt (KeyboardInterrupt, SystemExit) is
     told to the flow as a time-out, so that its `finally` puts everything right, and then goes on.
     """
     interrupt = Interrupt(waiter)
-    return sheltered(lambda: _drive(flow, transport, waiter, timeout, until, interrupt), interrupt.come)
+    return sheltered(lambda: _drive(flow, wired, waiter, timeout, until, interrupt), interrupt.come)
 
 
-def run_open(flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
+def run_open(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
     """The same for a flow whose steps are whole by themselves: it needs no shelter, whose hand-over takes its time."""
-    return _drive(flow, transport, waiter, timeout, until, Interrupt(waiter))
+    return _drive(flow, wired, waiter, timeout, until, Interrupt(waiter))
 
 
-def _drive(
-    flow: Flow[T], transport: Transport, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt
-) -> T:
+def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt) -> T:
     try:
         wish = next(flow)
         while True:
-            error = _fulfil(wish, transport, waiter, timeout, until, interrupt)
+            error = _fulfil(wish, wired, waiter, timeout, until, interrupt)
             if interrupt.came and not (isinstance(wish, Pending) and wish.done):
                 raise KeyboardInterrupt  # here; the thread that was interrupted goes on with its own
             wish = next(flow) if error is None else flow.throw(error)
@@ -46,15 +48,10 @@ def _drive(
         raise
 
 
-def open_transport(transport: Transport) -> None:
-    """See `Transport.open`."""
-    run_open(transport.open(), transport, transport.new_waiter(), NEVER)
-
-
 def close_transport(transport: Transport) -> None:
     """See `Transport.close`; returns within `close_timeout`."""
     waiter = transport.new_waiter()
-    run_open(transport.close(waiter), transport, waiter, NEVER, monotonic() + transport.options.close_timeout)
+    run_open(transport.close(waiter), Bare(transport), waiter, NEVER, monotonic() + transport.options.close_timeout)
 
 
 class Interrupt:
@@ -73,18 +70,21 @@ class Interrupt:
 
 
 def _fulfil(
-    wish: Wish, transport: Transport, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt
+    wish: Wish, wired: Wired, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt
 ) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
     if isinstance(wish, Pending):
         timeout = timeout if until == NEVER else min(timeout, until - monotonic())
-        return _wait_for(wish, transport, waiter, timeout, interrupt)
+        return _wait_for(wish, wired.transport, waiter, timeout, interrupt)
+    if isinstance(wish, Parked):
+        cast(ParkedWaiter, waiter).wait(None if wish.deadline is None else wish.deadline - monotonic())
+        return None
     if not isinstance(wish, Arrival):
         fulfil(wish)
         return None
     remaining = 0.0 if wish.poll else None if wish.deadline is None else max(0.0, wish.deadline - monotonic())
     try:
-        transport.wait(waiter, remaining)
+        wired.transport.wait(waiter, remaining)
     except ConnectionLostError as error:
         return error
     return None

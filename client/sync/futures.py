@@ -26,9 +26,10 @@ class SendFuture(Future[Message]):
 
     _making = threading.RLock()  # guards the making of that part against the answer, which comes on any thread
 
-    def __init__(self, message: Message, transport: Transport, beside: Waiter) -> None:
+    def __init__(self, message: Message, transport: Callable[[], Transport], beside: Waiter) -> None:
         self._message = message
-        self._transport = transport
+        self._transport = transport  # the one that the session has now
+        self._refused: JMSError | None = None
         self._beside = beside  # the session's waiter
         self._made = False
         self.pending = Pending()  # with nothing to call back, the usual answer is quicker taken in
@@ -75,11 +76,16 @@ class SendFuture(Future[Message]):
         super().add_done_callback(fn)
 
     def _error(self) -> JMSError | None:
-        error = self.pending.error
-        if error is None or isinstance(error, InDoubtError):
+        error = self._refused or self.pending.error
+        if error is None or error is self._refused or isinstance(error, InDoubtError):
             return error
         unanswered = isinstance(error, NO_ANSWER)
         return in_doubt_send(self._message, error) if unanswered else refused_send(self._message, error)
+
+    def refuse(self, error: JMSError) -> None:
+        """It was not sent."""
+        self._refused = error
+        self.pending.fail(error)
 
     def _sent(self) -> Message:
         identifier = self.pending.value
@@ -121,13 +127,13 @@ class SendFuture(Future[Message]):
         pending = self.pending
         if pending.done:
             return
-        waiter = pending.waiter = self._transport.new_waiter(self._beside)
+        waiter = pending.waiter = self._transport().new_waiter(self._beside)
         deadline = None if timeout is None else monotonic() + timeout
         while not pending.done:
             remaining = None if deadline is None else deadline - monotonic()
             if remaining is not None and remaining <= 0:
                 raise TimeoutError(f"the broker did not confirm the send within {timeout:g} s")
             try:
-                self._transport.wait(waiter, remaining)
+                self._transport().wait(waiter, remaining)
             except ConnectionLostError as error:
                 pending.fail(error)  # by rule it has failed before; harmless then

@@ -6,9 +6,10 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
-from typing import Final
+from typing import Final, cast
 
 from redelivery.client.connection.lifecycle import SessionStage
+from redelivery.client.connection.reattach import await_return
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
@@ -19,6 +20,7 @@ from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, 
 from redelivery.model.messages import Message, Receipt
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.waiter import Waiter
 
 log = logging.getLogger(__name__)
 _STEP: Final = 0.1  # seconds until our thread is woken once more
@@ -161,7 +163,7 @@ class ListenerLoop:
                     if delivery is not None:
                         self._call(delivery)
                 except ConnectionLostError:
-                    lost = True  # the connection has told its exception listener
+                    lost = not core.comes_back  # the connection has told its exception listener
                 except JMSError as error:  # of an order of the ledger: the session goes on
                     core.report(error)
         finally:
@@ -183,35 +185,49 @@ class ListenerLoop:
                 core.ledger.transport_lost()
                 raise ConnectionLostError(str(core.lost)) from core.lost
             core.take_in()
+            if core.returned is not None:
+                core.do(await_return(core))
             drop_ended(self._listeners)
             if not self._listeners:
                 return None
-            remaining: float | None = None
             self._idle.clear()  # before `running` is read: stop() reads in the other order
-            if core.running:
-                now = monotonic()
-                if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
-                    core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
-                    core.take_in()
-                core.ledger.tick(now)
-                delivery, self._turn = dispatch(core, list(self._listeners), self._turn, now)
-                try:
-                    core.carry_out()
-                except BaseException:  # of what stands before the delivery, which was not delivered
-                    if delivery is not None:
-                        core.ledger.put_back(delivery)
-                    raise
-                if delivery is not None:
-                    return delivery
-                until = core.ledger.next_deadline()
-                remaining = None if until == float("inf") else max(0.0, until - now)
+            delivery, remaining = self._dispatch()
+            if delivery is not None:
+                return delivery
             self._idle.set()
             self._waits.acquire()  # at once: who else takes it holds `use`
         try:
-            core.transport.wait(core.waiter, remaining)
+            if core.away is None:
+                core.transport.wait(core.waiter, remaining)
+            else:
+                cast(Waiter, core.waiter).wait(None)
+        except ConnectionLostError:
+            if not core.comes_back:
+                raise
+            cast(Waiter, core.waiter).wait(_STEP)  # for the news of it
         finally:
             self._waits.release()
         return None
+
+    def _dispatch(self) -> tuple[Delivery | None, float | None]:
+        """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
+        core = self._core
+        if not core.running or core.away is not None:
+            return None, None
+        now = monotonic()
+        if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
+            core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
+            core.take_in()
+        core.ledger.tick(now)
+        delivery, self._turn = dispatch(core, list(self._listeners), self._turn, now)
+        try:
+            core.carry_out()
+        except BaseException:  # of what stands before the delivery, which was not delivered
+            if delivery is not None:
+                core.ledger.put_back(delivery)
+            raise
+        until = core.ledger.next_deadline()
+        return delivery, None if until == float("inf") else max(0.0, until - now)
 
     def _call(self, delivery: Delivery) -> None:
         core = self._core
@@ -226,8 +242,11 @@ class ListenerLoop:
         callback, receipt = entry
         try:
             hand_out(core, delivery)
-        except BaseException:
+        except BaseException as problem:
             core.ledger.put_back(delivery)
+            self._idle.set()
+            if isinstance(problem, ConnectionLostError) and core.comes_back:
+                return
             raise
         error: BaseException | None = None
         try:

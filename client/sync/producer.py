@@ -6,16 +6,17 @@ from concurrent.futures import Future
 from typing import Unpack
 
 from redelivery.client.operations.prepare import SendOptions, prepare
-from redelivery.client.operations.send import send, send_confirmed
+from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
 from redelivery.client.sync.futures import SendFuture
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import IllegalStateError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import epoch_ms
 
 
@@ -71,9 +72,7 @@ class Producer(Closing):
             message = self._prepare(body_or_message, destination, options)
             transacted = core.mode == AckMode.TRANSACTED
             if transacted or not message.persistent:
-                send(core, message, None, transacted=transacted)
-                if core.channel.congested:
-                    core.do(core.channel.room())
+                self._send(message, None, transacted=transacted)
             else:
                 core.do_open(send_confirmed(core, message))
             return message
@@ -97,11 +96,14 @@ class Producer(Closing):
         try:
             core.enter("send_async", turn)
             message = self._prepare(body_or_message, destination, options)
-            future = SendFuture(message, core.transport, core.waiter)
-            send(core, message, future.pending, transacted=core.mode == AckMode.TRANSACTED)
+            future = SendFuture(message, lambda: core.transport, core.waiter)
             core.watch(future.pending)
-            if core.channel.congested:
-                core.do(core.channel.room())
+            try:
+                self._send(message, future.pending, transacted=core.mode == AckMode.TRANSACTED)
+            except ConnectionLostError as error:
+                if not core.comes_back:
+                    raise
+                future.refuse(error)
             return future
         finally:
             if turn and turn[-1]:
@@ -118,6 +120,15 @@ class Producer(Closing):
 
     def __repr__(self) -> str:
         return f"<Producer {self.destination or 'without a destination'}{' closed' if self._closed else ''}>"
+
+    def _send(self, message: Message, pending: Pending | None, *, transacted: bool) -> None:
+        core = self._core
+        if core.options.reconnect is None:
+            send(core, message, pending, transacted=transacted)
+        else:
+            core.do(send_when_connected(core, message, pending, transacted=transacted))
+        if core.channel.congested:
+            core.do(make_room(core))
 
     def _prepare(self, body: object, destination: Destination | str | None, options: SendKeywords) -> Message:
         if self._closed:

@@ -33,7 +33,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery.policy import RedeliveryPolicy
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 
@@ -334,7 +334,8 @@ class Session(Closing):
             if not core.enter_patiently(turn, until - monotonic()):
                 log.warning("close: a thread did not leave the session within close_timeout")
                 return
-            if core.lost is None:
+            core.take_in()
+            if core.lost is None and core.away is None:
                 core.end_work(until)
             sheltered(core.ledger.transport_lost)
         except JMSError as error:

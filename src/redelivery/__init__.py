@@ -58,8 +58,9 @@ if TYPE_CHECKING:
         SharedDeadLetterStrategy,
     )
     from redelivery.policies.prefetch import PrefetchPolicy
-    from redelivery.policies.redelivery import RedeliveryPolicy
-    from redelivery.policies.redelivery_map import RedeliveryPolicyMap
+    from redelivery.policies.reconnect import ReconnectPolicy
+    from redelivery.policies.redelivery.map import RedeliveryPolicyMap
+    from redelivery.policies.redelivery.policy import RedeliveryPolicy
 
 __all__ = [
     "AckMode",
@@ -96,6 +97,7 @@ __all__ = [
     "Publisher",
     "Queue",
     "QueueBrowser",
+    "ReconnectPolicy",
     "RedeliveryPolicy",
     "RedeliveryPolicyMap",
     "RequestTimeoutError",
@@ -154,8 +156,9 @@ _HOMES = {
         "SharedDeadLetterStrategy",
     ),
     "redelivery.policies.prefetch": ("PrefetchPolicy",),
-    "redelivery.policies.redelivery": ("RedeliveryPolicy",),
-    "redelivery.policies.redelivery_map": ("RedeliveryPolicyMap",),
+    "redelivery.policies.reconnect": ("ReconnectPolicy",),
+    "redelivery.policies.redelivery.policy": ("RedeliveryPolicy",),
+    "redelivery.policies.redelivery.map": ("RedeliveryPolicyMap",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

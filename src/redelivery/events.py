@@ -12,6 +12,7 @@ connection = redelivery.connect("vm://example", observer=observe)
 
 from redelivery.model.events import (
     Acknowledged,
+    AcknowledgedTooLate,
     Committed,
     Connected,
     ConnectionClosed,
@@ -27,6 +28,8 @@ from redelivery.model.events import (
     InDoubt,
     MessageEvent,
     Observer,
+    Reconnected,
+    ReconnectFailed,
     Released,
     RolledBack,
     Sent,
@@ -34,6 +37,7 @@ from redelivery.model.events import (
 
 __all__ = [
     "Acknowledged",
+    "AcknowledgedTooLate",
     "Committed",
     "Connected",
     "ConnectionClosed",
@@ -49,6 +53,8 @@ __all__ = [
     "InDoubt",
     "MessageEvent",
     "Observer",
+    "ReconnectFailed",
+    "Reconnected",
     "Released",
     "RolledBack",
     "Sent",

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from redelivery.client.connection.wired import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.seam import Flow, Pending, Transport, Waiter
@@ -49,7 +50,7 @@ class ScriptedContext:
 
     def drive(self, on_wait: Callable[[], None], timeout: float = 5.0) -> Any:
         self.transport = FakeTransport(on_wait)
-        return run(self.flow(), cast(Transport, self.transport), cast(Waiter, None), timeout)
+        return run(self.flow(), Bare(cast(Transport, self.transport)), cast(Waiter, None), timeout)
 
 
 def nothing() -> None:
@@ -148,7 +149,7 @@ def test_the_flow_may_turn_a_time_out_into_a_result() -> None:
             return "gave up"
         return "answered"
 
-    assert run(flow(), cast(Transport, FakeTransport(nothing)), cast(Waiter, None), 0.0) == "gave up"
+    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), cast(Waiter, None), 0.0) == "gave up"
 
 
 def test_a_lost_connection_is_thrown_into_the_flow() -> None:
@@ -203,7 +204,7 @@ def test_an_interrupted_flow_that_wants_to_go_on_is_closed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(flow(), cast(Transport, FakeTransport(stop)), cast(Waiter, None), 5.0)
+        run(flow(), Bare(cast(Transport, FakeTransport(stop))), cast(Waiter, None), 5.0)
     assert ended == [True]
 
 
@@ -212,7 +213,7 @@ def test_a_flow_without_requests_gives_its_value() -> None:
         return 42
         yield Pending()  # unreachable: it makes this a generator
 
-    assert run(flow(), cast(Transport, FakeTransport(nothing)), cast(Waiter, None), 5.0) == 42
+    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), cast(Waiter, None), 5.0) == 42
 
 
 class TestPending:
@@ -229,6 +230,8 @@ class TestPending:
         reported: list[bool] = []
 
         class Sleeper:
+            place = None
+
             def wake(self) -> None:
                 reported.append(pending.done)
 

@@ -10,19 +10,27 @@ import pytest
 from redelivery.client.connection.lifecycle import CONNECTION, SESSION, ConnectionStage, Lifecycle, SessionStage
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 
-CONNECTING, STOPPED, RUNNING, CLOSING, CLOSED, FAILED = ConnectionStage
+CONNECTING, STOPPED, RUNNING, RECOVERING, CLOSING, CLOSED, FAILED = ConnectionStage
 LEGAL: dict[tuple[Enum, str], Enum] = {
     (CONNECTING, "open"): STOPPED,
     (CONNECTING, "lose"): FAILED,
     (CONNECTING, "close"): CLOSING,
     (STOPPED, "start"): RUNNING,
     (STOPPED, "stop"): STOPPED,
+    (STOPPED, "interrupt"): RECOVERING,
     (STOPPED, "lose"): FAILED,
     (STOPPED, "close"): CLOSING,
     (RUNNING, "start"): RUNNING,
     (RUNNING, "stop"): STOPPED,
+    (RUNNING, "interrupt"): RECOVERING,
     (RUNNING, "lose"): FAILED,
     (RUNNING, "close"): CLOSING,
+    (RECOVERING, "start"): RECOVERING,
+    (RECOVERING, "stop"): RECOVERING,
+    (RECOVERING, "interrupt"): RECOVERING,
+    (RECOVERING, "return"): STOPPED,
+    (RECOVERING, "lose"): FAILED,
+    (RECOVERING, "close"): CLOSING,
     (FAILED, "open"): FAILED,  # lost before the login had ended
     (FAILED, "lose"): FAILED,
     (FAILED, "close"): CLOSING,
@@ -56,7 +64,7 @@ LEGAL |= {
     (SHUT, "close"): SHUT,
     (SHUT, "end"): SHUT,
 }
-EVENTS = ("open", "start", "stop", "listen", "unlisten", "lose", "close", "end")
+EVENTS = ("open", "start", "stop", "interrupt", "return", "listen", "unlisten", "lose", "close", "end")
 STAGES = pytest.mark.parametrize("stage", [*ConnectionStage, *SessionStage], ids=str)
 
 

@@ -5,13 +5,16 @@ import uuid
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.conformance import record
 from tests.conformance.java.client import JavaError
+from tests.conformance.outage import Outage
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.stage import Stage
 from tests.run import again
+from tests.run.gate import Gate
 
 from redelivery import IndividualDeadLetterStrategy, JMSError, UnsupportedError
 from redelivery.broker import BrokerConfig, EmbeddedBroker
@@ -94,3 +97,13 @@ def stage(request: pytest.FixtureRequest, pair: Pair, stage_class: type[Stage]) 
     name = re.sub(r"\W+", "-", request.node.originalname.removeprefix("test_"))[:40]
     with ExitStack() as opened:
         yield stage_class(pair, f"conformance.{name}.{uuid.uuid4().hex[:8]}", opened)
+
+
+@pytest.fixture
+def outage(stage: Stage) -> Iterator[Outage]:
+    """Connections to the pair that pass a gate, which can be shut."""
+    if not stage.pair.kind.remote:
+        pytest.skip(stage.pair.kind.cannot["a lost connection"])
+    parts = urlsplit(stage.pair.url)
+    with Gate(str(parts.hostname), int(parts.port or 0)) as gate:
+        yield Outage(stage, gate)

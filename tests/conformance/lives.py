@@ -9,6 +9,7 @@ from typing import Final
 from redelivery import events
 from redelivery.events import (
     Acknowledged,
+    AcknowledgedTooLate,
     DeadLettered,
     Delivered,
     Discarded,
@@ -24,6 +25,7 @@ _AFTER: Final[Mapping[type[MessageEvent], tuple[type[MessageEvent] | None, ...]]
     Delivered: (None, RolledBack, Released),
     Acknowledged: (Delivered,),
     RolledBack: (Delivered,),
+    AcknowledgedTooLate: (Released,),
     Released: (None, Delivered, Released, RolledBack),
     Expired: (None, Released, RolledBack),
     DeadLettered: (None, Delivered, RolledBack, Released, Expired),

@@ -45,7 +45,7 @@ class Stage:
         return self._opened.enter_context(self._open(start=start, **options))
 
     def _open(self, **options: Any) -> Connection:
-        return redelivery.connect(self.pair.url, **options)
+        return redelivery.connect(**{"url": self.pair.url, **options})
 
     def session(self, mode: AckMode, **options: Any) -> Session:
         """A session on a connection of its own."""

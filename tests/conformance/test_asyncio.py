@@ -27,6 +27,7 @@ SUITE: Final = (
         "order",
         "publisher",
         "receive_body",
+        "reconnect",
         "recover",
         "rollback",
     ),
@@ -44,7 +45,7 @@ class AsyncioStage(Stage):
         opened.callback(self._loop.end)
 
     def _open(self, **options: Any) -> Any:
-        return blocking.connect(self._loop, self.pair.url, **options)
+        return blocking.connect(self._loop, **{"url": self.pair.url, **options})
 
 
 @pytest.fixture

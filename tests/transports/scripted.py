@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from redelivery.client.sync.driver import close_transport, open_transport, run
+from tests.run.opening import open_transport
+
+from redelivery.client.connection.wired import Bare
+from redelivery.client.sync.driver import close_transport, run
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import JMSError
@@ -168,7 +171,7 @@ class Session:
         raise AssertionError((link, error))
 
     def do(self, flow: Flow[T], timeout: float = TIMEOUT) -> T:
-        return run(flow, self.transport, self.waiter, timeout)
+        return run(flow, Bare(self.transport), self.waiter, timeout)
 
     def attach(self, destination: str | Destination = "orders", **options: Any) -> Link:
         link = Link(as_destination(destination), **options)

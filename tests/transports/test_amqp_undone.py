@@ -13,6 +13,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, Session, entered, knows_the_transaction, transacted
 from tests.transports.scripted import TIMEOUT, text
 
+from redelivery.client.connection.wired import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import InvalidDestinationError, JMSError, TransactionRolledBackError
 from redelivery.transports.seam import Pending
@@ -263,7 +264,7 @@ def test_a_commit_that_is_given_up_takes_back_what_waits(way: str, monkeypatch: 
             with monkeypatch.context() as patch:
                 patch.setattr(session.transport, "wait", _interrupt)
                 with pytest.raises(KeyboardInterrupt):
-                    run(session.channel.commit([]), session.transport, session.waiter, TIMEOUT)
+                    run(session.channel.commit([]), Bare(session.transport), session.waiter, TIMEOUT)
         assert all(isinstance(each.error, TransactionRolledBackError) for each in sent)
         session.until(undone.is_set)
 

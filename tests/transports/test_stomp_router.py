@@ -23,6 +23,7 @@ class Events:
     def __init__(self) -> None:
         self.inbox: deque[Delivery] = deque()
         self.waiter: Waiter = self
+        self.place = None
         self.then: Callable[[], None] = lambda: None
 
     def wake(self) -> None:

@@ -76,6 +76,7 @@ class WireConnection(Generic[P]):
             self._runtime.at(due, self._tick)
         if not self._runtime.blocks:
             self._runtime.watch(self._stream.fileno(), self._read)
+        self._runtime.when_ended(self._stream.fileno(), self._ended)
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
@@ -97,7 +98,8 @@ class WireConnection(Generic[P]):
         self.lost = error = self.protocol.fail(error)
         self._runtime.unwatch(self._stream.fileno())
         self.leader.stop(error)
-        self._runtime.leave(self, self._flush, self._tick, self._read_on_behalf, self._stalled, watch=self._poll_once)
+        tasks = self._flush, self._tick, self._read_on_behalf, self._stalled, self._look_again
+        self._runtime.leave(self, *tasks, watches=(self._poll_once, self._ended))
         self._drained()
         if not self.closing:
             self._events.on_lost(error)
@@ -230,6 +232,18 @@ class WireConnection(Generic[P]):
     def _poll_once(self) -> bool:
         """Read what is there; whether to go on: only while nobody else reads, and there is something to wait for."""
         return self.leader.read_now() and self.protocol.awaits
+
+    def _ended(self) -> bool:
+        """The peer has closed: read what is left, up to that; whether to be called again."""
+        if self.leader.read_now():
+            return self.lost is None
+        if self.lost is None:  # somebody reads, who may go away before that
+            self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._look_again)
+        return False
+
+    def _look_again(self, _: float) -> float | None:
+        self._runtime.when_ended(self._stream.fileno(), self._ended)
+        return None
 
     def _tick(self, now: float) -> float | None:
         if self.protocol.quiet(now):

@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from tests.run.opening import open_transport
+
 from redelivery.broker.vm import VmTransport
-from redelivery.client.sync.driver import close_transport, open_transport
+from redelivery.client.sync.driver import close_transport
 from redelivery.model.destinations import destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from redelivery.transports.flows import T
 from redelivery.transports.runtime import Owner, Task, Watch
@@ -33,7 +33,7 @@ class LoopRuntime:
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""
 
-    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:  # noqa: ARG002  # as `Runtime` says
+    def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:  # noqa: ARG002  # as `Runtime` says
         """See `Runtime.leave`."""
         for task in tasks:
             _, timer = self._timers.pop(task, (0.0, None))
@@ -53,6 +53,9 @@ class LoopRuntime:
         """See `Runtime.watch`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.add_reader(descriptor, self._readable, descriptor, watch)
+
+    def when_ended(self, descriptor: int, watch: Watch) -> None:
+        """See `Runtime.when_ended`: the loop reads, and so it notices."""
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_writable`."""

@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import threading
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Final
@@ -19,6 +20,7 @@ from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.clock import monotonic
 
 _NEVER: Final = float("inf")
+_CLOSED_BY_PEER: Final = getattr(select, "POLLRDHUP", 0)  # Linux has it
 
 
 class Housekeeper:
@@ -30,6 +32,7 @@ class Housekeeper:
         self._heap: list[tuple[float, int, Task]] = []
         self._due: dict[Task, float] = {}  # what counts: an entry of the heap that differs is stale
         self._watched: dict[Watch, int] = {}
+        self._ends: dict[Watch, int] = {}
         self._numbers = count()
         self._thread: threading.Thread | None = None
         self._asleep_until = -_NEVER
@@ -40,11 +43,13 @@ class Housekeeper:
         with self._lock:
             self._owners.add(owner)
 
-    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:
-        """It is not any more; its tasks and its watch are forgotten."""
+    def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
+        """It is not any more; its tasks and watches are forgotten."""
         with self._lock:
             self._owners.discard(owner)
-            self._watched.pop(watch, None)
+            for watch in watches:
+                self._watched.pop(watch, None)
+                self._ends.pop(watch, None)
             for task in tasks:
                 self._due.pop(task, None)
             self._poke()
@@ -62,6 +67,13 @@ class Housekeeper:
         with self._lock:
             if descriptor >= 0 and self._watched.get(watch) != descriptor:
                 self._watched[watch] = descriptor
+                self._need(-_NEVER)
+
+    def watch_end(self, descriptor: int, watch: Watch) -> None:
+        """Call ``watch`` when the peer has closed, until it says False. Where the system does not tell, never."""
+        with self._lock:
+            if descriptor >= 0 and _CLOSED_BY_PEER:
+                self._ends[watch] = descriptor
                 self._need(-_NEVER)
 
     def orphan(self) -> None:
@@ -97,27 +109,32 @@ class Housekeeper:
                 now = monotonic()
                 tasks = self._pop_due(now)
                 watched = {} if tasks else {descriptor: watch for watch, descriptor in self._watched.items()}
+                ends = {} if tasks else {descriptor: watch for watch, descriptor in self._ends.items()}
                 if not tasks:
                     self._asleep_until = self._heap[0][0] if self._heap else _NEVER
                     timeout = None if self._asleep_until == _NEVER else max(0.0, self._asleep_until - now)
             if tasks:
                 self._call(tasks, now)
                 continue
-            ready = _readable([wake.fileno(), *watched], timeout)
+            ready = _ready((wake.fileno(), *watched), ends, timeout)
             self._asleep_until = -_NEVER
-            for descriptor in ready:
-                if descriptor in watched:
-                    self._call_watch(descriptor, watched[descriptor])
-                else:
+            for descriptor, events in ready:
+                if descriptor in watched and events & ~_CLOSED_BY_PEER:
+                    self._call_watch(descriptor, watched[descriptor], self._watched, self.watch)
+                elif descriptor in ends:
+                    self._call_watch(descriptor, ends[descriptor], self._ends, self.watch_end)
+                elif descriptor == wake.fileno():
                     with suppress(OSError):
                         wake.recv(4096)
 
-    def _call_watch(self, descriptor: int, watch: Watch) -> None:
+    def _call_watch(
+        self, descriptor: int, watch: Watch, watches: dict[Watch, int], again: Callable[[int, Watch], None]
+    ) -> None:
         with self._lock:  # forgotten first: another request for it meanwhile counts
-            if self._watched.pop(watch, None) is None:
+            if watches.pop(watch, None) is None:
                 return
         if watch():
-            self.watch(descriptor, watch)
+            again(descriptor, watch)
 
     def _pop_due(self, now: float) -> list[Task]:
         tasks = []
@@ -145,11 +162,14 @@ class Housekeeper:
         self._wake = None
 
 
-def _readable(descriptors: list[int], timeout: float | None) -> list[int]:
+def _ready(inputs: Collection[int], ends: Collection[int], timeout: float | None) -> list[tuple[int, int]]:
+    """Which have input, or were closed by their peer, and what of it."""
     poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    return [descriptor for descriptor, _ in poll.poll(None if timeout is None else timeout * 1000)]
+    for descriptor in ends:
+        poll.register(descriptor, _CLOSED_BY_PEER)
+    for descriptor in inputs:
+        poll.register(descriptor, select.POLLIN | (_CLOSED_BY_PEER if descriptor in ends else 0))
+    return poll.poll(None if timeout is None else timeout * 1000)
 
 
 _housekeeper = Housekeeper()

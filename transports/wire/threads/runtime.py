@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from redelivery.transports.flows import T
@@ -17,6 +17,9 @@ class ThreadRuntime:
 
     blocks = True
 
+    def __init__(self, *, notices_ends: bool = False) -> None:
+        self._notices_ends = notices_ends  # of connections that nobody reads
+
     def new_waiter(self) -> Waiter:
         """See `Runtime.new_waiter`."""
         return Waiter()
@@ -29,9 +32,9 @@ class ThreadRuntime:
         """See `Runtime.enter`."""
         housekeeper().enter(owner)
 
-    def leave(self, owner: Owner, *tasks: Task, watch: Watch) -> None:
+    def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
         """See `Runtime.leave`."""
-        housekeeper().leave(owner, *tasks, watch=watch)
+        housekeeper().leave(owner, *tasks, watches=watches)
 
     def at(self, due: float, task: Task) -> None:
         """See `Runtime.at`."""
@@ -40,6 +43,11 @@ class ThreadRuntime:
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
         housekeeper().watch(descriptor, watch)
+
+    def when_ended(self, descriptor: int, watch: Watch) -> None:
+        """See `Runtime.when_ended`."""
+        if self._notices_ends:
+            housekeeper().watch_end(descriptor, watch)
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_writable`: a thread waits for that itself."""
@@ -50,3 +58,4 @@ class ThreadRuntime:
 
 
 THREADS: Final = ThreadRuntime()
+NOTICING: Final = ThreadRuntime(notices_ends=True)

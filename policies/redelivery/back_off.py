@@ -35,6 +35,11 @@ def jittered(delay_ms: int, factor: float, rng: Random | None) -> int:
     return truncated(delay_ms + delay_ms * (side * source.random()))
 
 
+def drawn(rng: Random | None) -> float:
+    """A number from 0 to below 1, of ``rng`` or of our own."""
+    return (_shared if rng is None else rng).random()
+
+
 class Classic:
     """ActiveMQ's RedeliveryPolicy.getNextRedeliveryDelay, applied n - 1 times after the initial delay."""
 

@@ -1,0 +1,142 @@
+"""Opening a transport: of the one broker, or of the first of a list that answers, round after round."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+from typing import Protocol
+
+from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.options import ConnectionOptions
+from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
+from redelivery.model.events import ReconnectFailed
+from redelivery.transports.registry import transport_class
+from redelivery.transports.runtime import Runtime
+from redelivery.transports.seam import ConnectionEvents, Flow, Parked, Transport, TransportOptions
+from redelivery.transports.wire.clock import monotonic, utc_now
+from redelivery.transports.wire.threads.runtime import NOTICING
+
+log = logging.getLogger(__name__)
+_FINAL = (SecurityError, ConfigError, UnsupportedError)  # to ask again would end no better
+
+
+class Dialer:
+    """Who dials for one connection, which it does not keep alive.
+
+    ``last``: the broker that was connected last, and is asked last after it was lost.
+    """
+
+    def __init__(self, options: ConnectionOptions, events: ConnectionEvents, runtime: Runtime | None) -> None:
+        self._options = options
+        self._new_events: Callable[[], UnownedConnection] = UnownedConnection.maker(events)
+        self._runtime = NOTICING if runtime is None and options.reconnect is not None else runtime
+        self._rng = Random()  # noqa: S311  # of the order and of the waits; nothing that is a secret
+        self.last: TransportOptions | None = None
+        self.ended = False  # nobody wants a connection any more
+
+    def open(self, *, again: bool) -> Flow[tuple[Transport, UnownedConnection]]:
+        """A transport that is open, and its events, to be adopted. ``again``: after a loss, not at the start.
+
+        Raises:
+            ConnectError, ProtocolError: nobody answered, as often as the policy says; of the last one asked.
+            SecurityError: a login was refused, which ends it at once.
+            ConfigError, UnsupportedError: likewise.
+        """
+        policy = self._options.reconnect
+        if policy is None:
+            return (yield from self._dial(self._options.transport))
+        rounds = 0
+        if again:
+            yield Parked(monotonic() + policy.delay(1, self._rng))  # ActiveMQ: before the first one, too
+        while True:
+            rounds += 1
+            error: JMSError | None = None
+            for server in self._order():
+                if self.ended:
+                    break
+                try:
+                    return (yield from self._dial(server))
+                except _FINAL:
+                    raise
+                except JMSError as failure:
+                    error = failure
+            if error is None:
+                raise ConfigError("the connection was closed while it was being connected")
+            last = policy.exhausted(rounds, startup=not again)
+            wait = 0.0 if last else policy.delay(rounds + again, self._rng)
+            self._failed(error, rounds, None if last else wait)
+            if last:
+                raise error
+            yield Parked(monotonic() + wait)
+
+    def _dial(self, server: TransportOptions) -> Flow[tuple[Transport, UnownedConnection]]:
+        events = self._new_events()
+        transport = transport_class(server.scheme)(server, events, self._runtime)
+        yield from transport.open()
+        self.last = server
+        return transport, events
+
+    def _order(self) -> list[TransportOptions]:
+        """Of one round: the broker that was lost comes last."""
+        policy, servers = self._options.reconnect, list(self._options.servers)
+        if policy is not None and policy.randomize:
+            self._rng.shuffle(servers)
+        if self.last in servers:
+            servers.remove(self.last)
+            servers.append(self.last)
+        return servers
+
+    def _failed(self, error: JMSError, rounds: int, wait: float | None) -> None:
+        url = self._options.url.masked
+        more = "that was the last attempt" if wait is None else f"the next attempt is in {wait:.3g} s"
+        log.log(
+            logging.WARNING if rounds == 1 or rounds % 10 == 0 else logging.DEBUG,
+            "%s: attempt %d to connect failed, %s: %s",
+            url,
+            rounds,
+            more,
+            error,
+        )
+        if self._options.observed is not None:
+            again_at = None if wait is None else utc_now() + timedelta(seconds=wait)
+            self._options.observed.notify(ReconnectFailed(url, error, rounds, again_at))
+
+
+class Redialled(Protocol):
+    """A connection that comes back."""
+
+    @property
+    def dialer(self) -> Dialer:
+        """Who dials for it."""
+
+    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
+        """There is another transport; False: it is lost again by now."""
+
+    def not_reconnected(self, error: JMSError) -> None:
+        """There will be no other transport."""
+
+
+def redial(lost: Callable[[], Redialled | None]) -> Flow[None]:
+    """Until the connection is there again, or there will be none, or nobody wants it; it keeps no connection alive."""
+    done = False
+    while not done:
+        connection = lost()
+        if connection is None:
+            return
+        dialer = connection.dialer
+        del connection
+        try:
+            opened = yield from dialer.open(again=True)
+        except JMSError as error:
+            connection = lost()
+            if connection is not None:
+                connection.not_reconnected(error)
+            return
+        connection = lost()
+        if connection is None:
+            opened[0].abort()
+            return
+        done = connection.reconnected(*opened)
+        del connection

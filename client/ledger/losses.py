@@ -1,0 +1,25 @@
+"""What a lost connection means for the ledger, where another connection will come."""
+
+from __future__ import annotations
+
+from redelivery.client.ledger.ledger import Ledger
+from redelivery.client.ledger.state import STALE
+from redelivery.transports.delivery import Delivery
+
+
+def interrupted(ledger: Ledger) -> tuple[Delivery, ...]:
+    """Everything is the broker's again, and no order can be carried out; the consumers go on, by links to be attached.
+
+    Returns what the application holds: it can be acknowledged no more, and is redelivered.
+    """
+    stale = ledger.covered()
+    ledger.transport_lost()
+    ledger.lost = False
+    for delivery in stale:
+        delivery.state = STALE
+    for consumer in [each for each in ledger.consumers if each.closing]:
+        consumer.step("settle")
+        ledger.consumers.remove(consumer)
+    for consumer in ledger.consumers:
+        consumer.renew()
+    return stale

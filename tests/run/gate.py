@@ -1,0 +1,93 @@
+"""A gate before a broker: connections pass, until it is shut, which resets them and refuses others."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self
+
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, and no time: close() sends RST
+
+
+class Gate:
+    """Listens on `port` and passes everything on to ``host`` and ``port``, while it is open."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._broker = (host, port)
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._lock = threading.Lock()
+        self._open = True
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._timers: list[threading.Timer] = []
+        self._threads[0].start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        self.shut()
+        for thread in (*self._timers, *self._threads):
+            thread.join(timeout=10)
+
+    def shut(self, seconds: float | None = None) -> None:
+        """Reset all connections, and refuse new ones; ``seconds``: open it after that."""
+        with self._lock:
+            self._open, pairs = False, self._pairs
+            self._pairs = []
+        for pair in pairs:
+            _reset(*pair)
+        if seconds is not None:
+            timer = threading.Timer(seconds, self.open)
+            self._timers.append(timer)
+            timer.start()
+
+    def open(self) -> None:
+        """Let connections pass (again)."""
+        with self._lock:
+            self._open = True
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return  # closed
+            with self._lock:
+                if not self._open:
+                    _reset(client)
+                    continue
+                broker = socket.create_connection(self._broker, timeout=10)
+                self._pairs.append((client, broker))
+            broker.settimeout(None)
+            for each in (client, broker):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for source, sink in ((client, broker), (broker, client)):
+                thread = threading.Thread(target=_pass_on, args=(source, sink), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+
+def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):  # reset, or the other side has hung up
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
+def _reset(*sockets: socket.socket) -> None:
+    for each in sockets:
+        with suppress(OSError):  # it has gone already
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            each.shutdown(socket.SHUT_RDWR)
+        each.close()

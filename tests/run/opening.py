@@ -1,0 +1,12 @@
+"""Opening a transport without a connection."""
+
+from __future__ import annotations
+
+from redelivery.client.connection.wired import Bare
+from redelivery.client.sync.driver import NEVER, run_open
+from redelivery.transports.seam import Transport
+
+
+def open_transport(transport: Transport) -> None:
+    """See `Transport.open`."""
+    run_open(transport.open(), Bare(transport), transport.new_waiter(), NEVER)
