@@ -1,0 +1,266 @@
+"""Connections that come back: lists of brokers, answers that are missing, and how they end."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.client.shell import SOON, eventually, receive
+from tests.run.gate import Gate
+
+import redelivery
+from redelivery import (
+    AckMode,
+    ConfigError,
+    ConnectError,
+    ConnectionLostError,
+    InDoubtError,
+    Queue,
+    ReconnectPolicy,
+    SecurityError,
+    TransactionRolledBackError,
+)
+from redelivery.broker import EmbeddedBroker
+from redelivery.broker.engine.config import BrokerConfig
+from redelivery.events import ConnectionLost, Event, InDoubt, Reconnected, ReconnectFailed
+
+QUICK = ReconnectPolicy(maximum_delay=0.05)
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def protocol(request: pytest.FixtureRequest) -> str:
+    if request.param == "amqp":
+        pytest.importorskip("proton")
+    found: str = request.param
+    return found
+
+
+class Site:
+    """An embedded broker behind a gate."""
+
+    def __init__(self, protocol: str, opened: ExitStack, **options: Any) -> None:
+        ports: dict[str, Any] = {f"{protocol}_port": 0}
+        self.broker = opened.enter_context(EmbeddedBroker(f"failover-{uuid4().hex}", **ports, **options))
+        port = int(getattr(self.broker, f"{protocol}_url").rpartition(":")[2])
+        self.gate = opened.enter_context(Gate("127.0.0.1", port))
+        self.url = f"{protocol}://127.0.0.1:{self.gate.port}"
+
+
+@pytest.fixture
+def site(protocol: str, opened: ExitStack) -> Site:
+    return Site(protocol, opened)
+
+
+def has(events: list[Event], number: int) -> bool:
+    return count(events, Reconnected) == number
+
+
+def count(events: list[Event], kind: type) -> int:
+    return sum(isinstance(each, kind) for each in events)
+
+
+def test_the_next_broker_of_the_list_takes_over(protocol: str, opened: ExitStack) -> None:
+    first, second = Site(protocol, opened), Site(protocol, opened)
+    url = f"failover:({first.url},{second.url})?randomize=false&initialReconnectDelay=10"
+    connection = opened.enter_context(redelivery.connect(url))
+    consumer = connection.session().consumer("orders")
+    first.broker.send("orders", "of the first")
+    assert receive(consumer).body == "of the first"
+    first.broker.wait_for("orders", depth=0)
+    first.gate.shut()
+    second.broker.send("orders", "of the second")
+    assert receive(consumer).body == "of the second"
+    second.broker.wait_for("orders", depth=0)
+    first.gate.open()
+    second.gate.shut()
+    first.broker.send("orders", "of the first again")
+    assert receive(consumer).body == "of the first again"
+    assert connection.url == f"failover:({first.url},{second.url})?randomize=false&initialReconnectDelay=10"
+
+
+def test_a_list_may_have_both_protocols_and_each_epoch_its_own_capabilities(opened: ExitStack) -> None:
+    pytest.importorskip("proton")
+    stomp, amqp = Site("stomp", opened), Site("amqp", opened)
+    url = f"failover:({stomp.url},{amqp.url})?randomize=false"
+    connection = opened.enter_context(redelivery.connect(url))
+    session = connection.session("transacted")
+    consumer = session.consumer("orders")
+    assert connection.metadata.protocol.startswith("STOMP")
+    stomp.gate.shut()
+    amqp.broker.send("orders", "by AMQP")
+    assert receive(consumer).body == "by AMQP"
+    session.commit()
+    assert connection.metadata.protocol.startswith("AMQP")
+
+
+def test_the_first_connect_waits_for_a_broker_as_often_as_it_may(site: Site, opened: ExitStack) -> None:
+    site.gate.shut(0.2)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    assert connection.connected
+    site.gate.shut()
+    events: list[Event] = []
+    with pytest.raises(ConnectError):
+        redelivery.connect(site.url, reconnect=ReconnectPolicy(startup_maximum_attempts=3), observer=events.append)
+    assert count(events, ReconnectFailed) == 3
+
+
+def test_a_refused_login_is_not_tried_again(protocol: str, opened: ExitStack) -> None:
+    site = Site(protocol, opened, config=BrokerConfig(users={"ann": "s3cret"}))
+    events: list[Event] = []
+    with pytest.raises(SecurityError):
+        redelivery.connect(site.url, username="ann", password="wrong", reconnect=QUICK, observer=events.append)  # noqa: S106  # of this broker
+    assert not events
+
+
+def test_vm_does_not_come_back() -> None:
+    with pytest.raises(ConfigError, match="vm:// does not come back"):
+        redelivery.connect("vm://x", reconnect=QUICK)
+
+
+def test_a_commit_without_an_answer_is_in_doubt_and_the_session_goes_on(site: Site, opened: ExitStack) -> None:
+    events: list[Event] = []
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    session = connection.session(AckMode.TRANSACTED)
+    producer = session.producer("orders")
+    producer.send("once")
+    site.broker.faults.drop_after("COMMIT")
+    with pytest.raises(InDoubtError) as raised:
+        session.commit()
+    assert [each.body for each in raised.value.sent] == ["once"]
+    producer.send("next")
+    session.commit()
+    assert [each.body for each in site.broker.messages("orders")] == ["once", "next"]
+    assert count(events, InDoubt) == 1
+
+
+def test_a_commit_that_never_came_is_in_doubt_too(site: Site, opened: ExitStack) -> None:
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    session = connection.session(AckMode.TRANSACTED)
+    session.producer("orders").send("lost")
+    site.broker.faults.drop("COMMIT")
+    with pytest.raises((InDoubtError, TransactionRolledBackError)):
+        session.commit()
+    session.commit()
+    assert not site.broker.messages("orders")
+
+
+def test_a_send_without_an_answer_is_in_doubt_and_not_repeated(site: Site, opened: ExitStack) -> None:
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    producer = connection.session().producer("orders")
+    producer.send("first")
+    site.broker.faults.drop_after("SEND")
+    with pytest.raises(InDoubtError):
+        producer.send("second")
+    producer.send("third")
+    assert [each.body for each in site.broker.messages("orders")] == ["first", "second", "third"]
+
+
+def test_futures_tell_what_is_in_doubt_and_what_was_not_sent(site: Site, opened: ExitStack) -> None:
+    events: list[Event] = []
+    policy = ReconnectPolicy(timeout=0.2)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=policy, observer=events.append))
+    producer = connection.session().producer("orders")
+    site.broker.faults.drop_after("SEND")
+    with pytest.raises(InDoubtError):
+        producer.send_async("first").result(SOON)
+    eventually(lambda: count(events, Reconnected))
+    site.gate.shut()
+    eventually(lambda: count(events, ConnectionLost) == 2)
+    futures = [producer.send_async(each) for each in ("second", "third")]
+    assert [type(each.exception(SOON)) for each in futures] == [ConnectionLostError] * 2
+    site.gate.open()
+    eventually(lambda: count(events, Reconnected) == 2)
+    assert producer.send_async("fourth").result(SOON).body == "fourth"
+    assert [each.body for each in site.broker.messages("orders")] == ["first", "fourth"]
+
+
+def test_an_iteration_under_way_ends_and_the_next_one_begins_anew(site: Site, opened: ExitStack) -> None:
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    session = connection.session()
+    producer = session.producer("orders")
+    for number in range(3):
+        producer.send(str(number))
+    browser = session.browser("orders")
+    looking = iter(browser)
+    assert next(looking).body == "0"
+    site.gate.shut(0.1)
+    with pytest.raises(ConnectionLostError):
+        list(looking)
+    assert [each.body for each in browser] == ["0", "1", "2"]
+
+
+def test_a_queue_that_the_other_broker_refuses_ends_its_consumer_alone(protocol: str, opened: ExitStack) -> None:
+    first, second = Site(protocol, opened), Site(protocol, opened)
+    url = f"failover:({first.url},{second.url})?randomize=false"
+    connection = opened.enter_context(redelivery.connect(url))
+    session = connection.session()
+    refused, served = session.consumer("orders"), session.consumer("invoices")
+    second.broker.faults.error("SUBSCRIBE", "no such queue")
+    first.gate.shut()
+    second.broker.send("invoices", "one")
+    assert receive(served).body == "one"
+    with pytest.raises(redelivery.JMSError, match="no such queue"):
+        refused.receive(timeout=SOON)
+
+
+def test_an_interrupt_ends_a_wait_for_the_connection(site: Site, opened: ExitStack) -> None:
+    events: list[Event] = []
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    session = connection.session()
+    consumer, producer = session.consumer("orders"), session.producer("orders")
+    site.gate.shut()
+    eventually(lambda: count(events, ConnectionLost))
+    for call in (consumer.receive, lambda: producer.send("x"), connection.session, lambda: session.consumer("y")):
+        timer = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        timer.join()
+    site.gate.open()
+    producer.send("after")
+    assert receive(consumer).body == "after"
+
+
+@pytest.mark.filterwarnings("ignore:.*was dropped without close:ResourceWarning")  # by whichever thread had it last
+def test_one_that_is_dropped_while_it_is_away_ends_its_thread(site: Site) -> None:
+    def use() -> None:
+        events: list[Event] = []
+        connection = redelivery.connect(site.url, reconnect=ReconnectPolicy(), observer=events.append)
+        connection.session().consumer(Queue("orders"))
+        site.gate.shut()
+        eventually(lambda: count(events, ConnectionLost))
+
+    def ended() -> bool:
+        gc.collect()  # again: a thread may have had it for a moment
+        return not [each for each in threading.enumerate() if each.name == "redelivery-reconnect"]
+
+    use()
+    eventually(ended)
+
+
+def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: ExitStack) -> None:
+    events: list[Event] = []
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    consumer = connection.session("client").consumer("orders")
+    site.broker.send("orders", "one")
+    for number in range(1, 101):
+        message = receive(consumer)
+        assert message.body == "one"
+        site.gate.shut(0.0)
+        eventually(partial(has, events, number))
+    receive(consumer).acknowledge()
+    site.broker.wait_for("orders", depth=0)
+    assert threading.active_count() < 30
