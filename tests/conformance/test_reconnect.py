@@ -114,6 +114,7 @@ def test_a_transaction_that_has_sent_is_rolled_back_and_says_so(stage: Stage, ou
     assert stage.left_bodies(at_least=1) == ["next"]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_a_rollback_succeeds_while_the_connection_is_away(stage: Stage, outage: Outage) -> None:
     needs_transactions(stage)
     stage.send("one")
@@ -136,6 +137,7 @@ def test_a_send_waits_for_the_connection(stage: Stage, outage: Outage) -> None:
     assert stage.left_bodies(at_least=3) == ["0", "1", "2"]
 
 
+@pytest.mark.everywhere_in_long_form
 def test_a_send_waits_no_longer_than_the_time_out(stage: Stage, outage: Outage) -> None:
     producer = outage.connect(reconnect=ReconnectPolicy(timeout=0.2)).session().producer(stage.queue)
     outage.begin(5)
@@ -157,6 +159,7 @@ def until_sent(producer: Any, body: str) -> None:
     until(sent)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_a_receive_that_may_not_wait_does_not(stage: Stage, outage: Outage) -> None:
     consumer = outage.connect().session().consumer(stage.queue)
     outage.begin(1.0)
@@ -177,6 +180,7 @@ def test_a_listener_goes_on(stage: Stage, outage: Outage) -> None:
     until(lambda: "meanwhile" in got)
 
 
+@pytest.mark.everywhere_in_long_form
 def test_sessions_and_consumers_are_made_while_it_is_away(stage: Stage, outage: Outage) -> None:
     connection = outage.connect()
     session = connection.session()
@@ -187,6 +191,7 @@ def test_sessions_and_consumers_are_made_while_it_is_away(stage: Stage, outage: 
     assert receive(first).body == "one"
 
 
+@pytest.mark.everywhere_in_long_form
 def test_a_wait_for_a_redelivery_ends_with_its_connection(stage: Stage, outage: Outage) -> None:
     needs_transactions(stage)
     stage.send("one")
@@ -201,6 +206,7 @@ def test_a_wait_for_a_redelivery_ends_with_its_connection(stage: Stage, outage: 
     assert consumer.receive(timeout=NOTHING) is None
 
 
+@pytest.mark.everywhere_in_long_form
 def test_it_gives_up_after_the_last_attempt(stage: Stage, outage: Outage) -> None:
     problems: list[JMSError] = []
     connection = outage.connect(reconnect=ReconnectPolicy(maximum_attempts=2), exception_listener=problems.append)
@@ -216,6 +222,7 @@ def test_it_gives_up_after_the_last_attempt(stage: Stage, outage: Outage) -> Non
         connection.session()
 
 
+@pytest.mark.everywhere_in_long_form
 def test_closing_does_not_wait_for_the_connection(stage: Stage, outage: Outage) -> None:
     connection = outage.connect()
     connection.session().consumer(stage.queue)

@@ -66,7 +66,7 @@ def kill_and_restart(broker: RealBroker) -> None:
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+@pytest.mark.parametrize("protocol", ["stomp", pytest.param("amqp", marks=pytest.mark.long_form)])
 def test_confirmed_messages_survive_and_come_once_but_for_what_was_in_doubt(
     killable: RealBroker, protocol: str
 ) -> None:
