@@ -14,7 +14,7 @@ from redelivery.client.ledger import Poison
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import MessageFormatError
 from redelivery.policies.causes import describe_cause
-from redelivery.policies.redelivery.policy import NO_LIMIT
+from redelivery.policies.redelivery import NO_LIMIT
 from redelivery.transports.delivery import Delivery
 
 log = logging.getLogger(__name__)

@@ -14,12 +14,12 @@ from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
-from redelivery.policies.failover_url import is_failover, parse_failover_url
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.reconnect import ReconnectPolicy
-from redelivery.policies.redelivery.map import RedeliveryPolicyMap
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 from redelivery.transports.dialects.detect import check_name
+from redelivery.transports.failover import is_failover, parse_failover_url
 from redelivery.transports.seam import TransportOptions
 
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}  # scheme -> the same over TLS
@@ -106,7 +106,7 @@ class ConnectionOptions:
     exception_listener: ExceptionListener | None
     observed: Observed | None
     reconnect: ReconnectPolicy | None
-    servers: tuple[TransportOptions, ...]  # `transport` is the first
+    servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords and all; `transport` is the first
     request_timeout: float
     close_timeout: float = field(default=15.0)
 
@@ -118,7 +118,8 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         ConfigError: an option is unknown, malformed, or contradicts another; the text names it.
     """
     failover = parse_failover_url(url) if is_failover(url) else None
-    brokers = (parse_connection_url(url),) if failover is None else failover.servers
+    urls = (url,) if failover is None else failover.urls
+    brokers = [parse_connection_url(each) for each in urls]
     parsed = brokers[0]
     given = {**CONNECTION_DEFAULTS, **given}
     redelivery_policy, redelivery_policies = given.get("redelivery_policy"), given.get("redelivery_policies")
@@ -127,8 +128,8 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     dead_letter_strategy, exception_listener = given.get("dead_letter_strategy"), given.get("exception_listener")
     non_blocking_redelivery, observer = given.get("non_blocking_redelivery"), given.get("observer")
     reconnect = given.get("reconnect") or (None if failover is None else failover.reconnect)
-    if reconnect is not None and parsed.scheme == "vm":
-        raise ConfigError("reconnect= was given, but vm:// does not come back: its messages end with its broker")
+    if reconnect is not None:
+        _check_reconnect(reconnect, parsed.scheme)
     if isinstance(redelivery_policies, Mapping):
         redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
     if redelivery_policy is not None and redelivery_policies is not None:
@@ -137,7 +138,6 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     _check("redelivery_policies", redelivery_policies, RedeliveryPolicyMap)
     _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
-    _check("reconnect", reconnect, ReconnectPolicy)
     if tls is not None:
         for each in brokers:
             _check_encrypted(each.scheme)
@@ -165,8 +165,8 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         close_timeout=goodbye,
         heartbeat=seconds("heartbeat", given["heartbeat"]),
     )
-    servers = tuple(
-        replace(
+    servers = {
+        which: replace(
             first,
             scheme=each.scheme,
             host=each.host,
@@ -175,11 +175,11 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
             password=each.password if password is None else password,
             params=each.params,
         )
-        for each in brokers
-    )
+        for which, each in zip(urls, brokers, strict=True)
+    }
     return ConnectionOptions(
         url=parsed if failover is None else replace(parsed, masked=failover.masked),
-        transport=servers[0],
+        transport=servers[urls[0]],
         servers=servers,
         reconnect=reconnect,
         redelivery_policies=policies,
@@ -193,6 +193,18 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         request_timeout=wait,
         close_timeout=goodbye,
     )
+
+
+def _check_reconnect(policy: ReconnectPolicy, scheme: str) -> None:
+    if not isinstance(policy, ReconnectPolicy):
+        raise ConfigError(f"reconnect must be a ReconnectPolicy, not a {type(policy).__name__}")
+    if scheme == "vm":
+        raise ConfigError("reconnect= was given, but vm:// does not come back: its messages end with its broker")
+    if policy.priority_backup:
+        raise ConfigError(
+            "priority_backup (priorityBackup in a URL) is not in this version, as a connection that works is not moved "
+            "to another broker: leave it out; randomize=False asks the first URL first"
+        )
 
 
 def _check_encrypted(scheme: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import suggesting
+from redelivery.policies.activemq.back_off import Random, artemis_delay
 from redelivery.policies.checks import (
     Seconds,
     check_flag,
@@ -22,7 +23,6 @@ from redelivery.policies.checks import (
 )
 from redelivery.policies.destinations.explain import DEFAULT_KEY, why_before
 from redelivery.policies.destinations.map import DestinationMap, Entry
-from redelivery.policies.redelivery.back_off import Random, artemis_delay
 
 _MAX_FACTOR_OF_DELAY: Final = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 MAX_CAUSE: Final = 2000
 """Longest exception text that a cause repeats, in characters: it travels as a header."""

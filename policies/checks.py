@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
 
 Seconds: TypeAlias = float | timedelta
+Bean: TypeAlias = Mapping[str, tuple[str, Callable[[str, object], object]]]
+"""ActiveMQ's name of an option -> the keyword here, and what reads its value from ``(name, value)``."""
 
+INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
 _BOOLEANS: Final = {"true": True, "false": False}
 _NO_SYNONYMS: Final[Mapping[str, str]] = {}
@@ -94,6 +97,15 @@ def check_known(
             names = [prefix + each for each in known]
             others = {prefix + other: prefix + ours for other, ours in synonyms.items()}
             raise ConfigError(unknown_option(prefix + name, names, others))
+
+
+def read_bean(bean: Bean, options: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
+    """Keyword arguments from options whose names are known. Raises ConfigError that names a bad one with its prefix."""
+    arguments = {}
+    for name, value in options.items():
+        keyword, read = bean[name]
+        arguments[keyword] = read(prefix + name, value)
+    return arguments
 
 
 def read_whole(name: str, value: object, minimum: int, maximum: int) -> int:

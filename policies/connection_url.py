@@ -18,9 +18,10 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
 from redelivery.policies.checks import read_flag
 from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
+_HEAD: Final = re.compile(r"[^][:/?#@(),]*")  # of a host or a user name
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SECRET: Final = re.compile(r"passw|passcode|secret|token|credential", re.IGNORECASE)
 _MASK: Final = "****"
@@ -72,7 +73,7 @@ def parse_connection_url(url: str) -> ConnectionURL:
     """
     user_info, place, query, scheme = _split(url)
     host, port = _host_and_port(scheme, place)
-    options = _options(query)
+    options = parse_query(query)
     username, password = _credentials(user_info, options)
     strange = [name for name in options if name.startswith(_JMS) and not name.startswith((_REDELIVERY, _PREFETCH))]
     strange = [name for name in strange if name not in _SINGLE]
@@ -99,10 +100,55 @@ def parse_connection_url(url: str) -> ConnectionURL:
     )
 
 
+def parse_query(query: str) -> dict[str, str]:
+    """The options after the ``?`` of a URL, decoded.
+
+    Raises:
+        ConfigError: one is not of the form ``name=value``, or occurs twice; the text names it, and shows no value.
+    """
+    options: dict[str, str] = {}
+    for piece in query.split("&") if query else ():
+        encoded, equals, value = piece.partition("=")
+        name = _decoded("name of an option", encoded)
+        if not equals or not name:
+            shown = "an option" if "@" in piece else repr(name)
+            raise ConfigError(f"{shown} in the connection URL is not of the form name=value")
+        if name in options:
+            raise ConfigError(f"{name!r} occurs twice in the connection URL")
+        options[name] = _decoded(repr(name), value)
+    return options
+
+
+def masked_query(query: str) -> str:
+    """What stands after the ``?``, with ``****`` for every password."""
+    pieces = []
+    for piece in query.split("&"):
+        name = piece.partition("=")[0]
+        pieces.append(f"{name}={_MASK}" if _SECRET.search(unquote(name)) else piece)
+    return "&".join(pieces)
+
+
+def masked_url(url: str) -> str:
+    """A URL with ``****`` for every password; of one that cannot be parsed no more than `url_head`."""
+    try:
+        return parse_connection_url(url).masked
+    except ConfigError:
+        return url_head(url)
+
+
+def url_head(url: str) -> str:
+    """``stomp://host…``: a part of a URL that holds no password even where the URL is malformed; empty if none does."""
+    scheme, _, rest = url.partition("://")
+    found = _HEAD.match(rest)
+    return f"{scheme}://{found[0]}…" if rest and found and _SCHEME.fullmatch(scheme) else ""
+
+
 def _split(url: str) -> tuple[str | None, str, str, str]:
     """User info (None: no ``@``), host and port, query, scheme: still encoded."""
     if not isinstance(url, str):
         raise ConfigError(f"a connection URL is a str, not a {type(url).__name__}")
+    if url.lower().startswith("failover:"):
+        raise ConfigError("failover: is not in this version; give the URL of one broker, like 'stomp://host:61613'")
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         raise ConfigError("a connection URL begins with a scheme, like 'vm://name' or 'stomp://host:61613'")
@@ -153,20 +199,6 @@ def _host_and_port(scheme: str, place: str) -> tuple[str, int | None]:
     return host, int(port)
 
 
-def _options(query: str) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for piece in query.split("&") if query else ():
-        encoded, equals, value = piece.partition("=")
-        name = _decoded("name of an option", encoded)
-        if not equals or not name:
-            shown = "an option" if "@" in piece else repr(name)
-            raise ConfigError(f"{shown} in the connection URL is not of the form name=value")
-        if name in options:
-            raise ConfigError(f"{name!r} occurs twice in the connection URL")
-        options[name] = _decoded(repr(name), value)
-    return options
-
-
 def _credentials(user_info: str | None, options: Mapping[str, str]) -> tuple[str | None, str | None]:
     username, password = options.get(_USER_NAME), options.get(_PASSWORD)
     if user_info is None:
@@ -196,8 +228,4 @@ def _group(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 def _masked(scheme: str, user_info: str | None, place: str, query: str) -> str:
     user, colon, _ = (user_info or "").partition(":")
     shown = "" if user_info is None else f"{user}:{_MASK}@" if colon else f"{user}@"
-    pieces = []
-    for piece in query.split("&") if query else ():
-        name = piece.partition("=")[0]
-        pieces.append(f"{name}={_MASK}" if _SECRET.search(unquote(name)) else piece)
-    return f"{scheme}://{shown}{place}" + ("?" + "&".join(pieces) if pieces else "")
+    return f"{scheme}://{shown}{place}" + ("?" + masked_query(query) if query else "")

@@ -1,13 +1,16 @@
-"""When a connection that was lost is dialled again: the delays of ActiveMQ's failover transport, with a jitter."""
+"""When a lost connection is tried again, and when no more: the delays of ActiveMQ's failover transport, with jitter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import suggesting
+from redelivery.policies.activemq.back_off import Classic, Random, random_source
+from redelivery.policies.activemq.reconnect_names import read_reconnect_policy
 from redelivery.policies.checks import (
     Seconds,
     check_flag,
@@ -17,37 +20,50 @@ from redelivery.policies.checks import (
     to_ms,
     warn_if_long,
 )
-from redelivery.policies.redelivery.back_off import Random, drawn, truncated
 
 NO_LIMIT: Final = -1
-_LEAST_MS: Final = 10  # with an initial delay of 0 the second wait is this long: 0 · 2 = 0 would never pause
-_MOST_STEPS: Final = 10_000
+_AFTER_NONE_MS: Final = 10  # the delay after one of 0, which ActiveMQ would multiply for ever
 _SYNONYMS: Final = {
     "initial_reconnect_delay": "initial_delay",
-    "max_delay": "maximum_delay",
+    "reconnect_delay": "initial_delay",
+    "delay": "initial_delay",
     "max_reconnect_delay": "maximum_delay",
+    "max_delay": "maximum_delay",
     "back_off_multiplier": "multiplier",
-    "max_attempts": "maximum_attempts",
+    "factor": "multiplier",
     "max_reconnect_attempts": "maximum_attempts",
-    "startup_max_attempts": "startup_maximum_attempts",
-    "randomise": "randomize",
+    "max_attempts": "maximum_attempts",
+    "max_retries": "maximum_attempts",
+    "retries": "maximum_attempts",
+    "attempts": "maximum_attempts",
+    "startup_max_reconnect_attempts": "startup_maximum_attempts",
+    "exponential": "use_exponential_back_off",
     "shuffle": "randomize",
+    "send_timeout": "timeout",
 }
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class ReconnectPolicy:
-    """How a lost connection comes back; durations in seconds, or given as timedelta. Defaults are ActiveMQ's.
+    """How a connection that is lost, or was never made, is tried again; durations in seconds, or given as timedelta.
 
-    ``initial_delay``, ``multiplier``, ``maximum_delay``: a round asks each broker of the list once. Before the n-th
-    round a delay between the half and the whole of ``initial_delay · multiplier ** (n - 1)``, at most
-    ``maximum_delay``, is drawn: ActiveMQ waits the whole, so that all clients of a broker come back to it at the same
-    moment. A multiplier of 1 means no back-off.
-    ``maximum_attempts``: rounds after which the connection is lost for good; -1 for no limit, 0 for never again.
-    ``startup_maximum_attempts``: the same of the first connect; -1 is ``maximum_attempts``. It is tried once at least.
-    ``randomize``: each round asks the brokers in an order of its own; the one that was lost comes last.
-    ``timeout``: how long a send waits while the connection is away, before it raises ConnectionLostError; None waits
-    as long as it takes.
+    One attempt is one round: every URL once. Names, defaults and the growth of the delays are those of ActiveMQ's
+    failover transport; the jitter is not, as its clients all return in the same millisecond.
+
+    ``initial_delay``: before the first attempt after a loss. 0 makes this attempt at once; the delays after it
+    begin with 10 ms, where ActiveMQ would try without a pause for ever.
+    ``maximum_delay``: no delay is longer.
+    ``use_exponential_back_off``, ``multiplier`` (1 or more): each delay is the one before times the multiplier, in
+    whole milliseconds; with False it is not multiplied, and ``maximum_delay`` has no effect.
+    ``jitter`` (0 to 1): the part of a delay d that is left to chance. The wait is drawn uniformly from
+    [(1 - jitter) * d, d]: by default from [d/2, d], with 0 it is d. The next delay is computed from d.
+    ``maximum_attempts``: the connection has failed when as many attempts have; -1 for no limit, 0 to never reconnect.
+    ``startup_maximum_attempts``: the same until the first success; -1 to take ``maximum_attempts``. The first attempt
+    is made in any case.
+    ``warn_after_attempts``: the first failed attempt and each n-th are worth a warning; 0 for none.
+    ``timeout``: how long a send waits while the connection is away; None or -1 for as long as it takes.
+    ``randomize``: the URLs are tried in random order, a new one in each attempt.
+    ``priority_backup``: priority URLs are tried first, and returned to when they are back.
 
     Raises:
         ConfigError: a value of a wrong type or out of its range; the text names it.
@@ -59,7 +75,11 @@ class ReconnectPolicy:
     maximum_attempts: int
     startup_maximum_attempts: int
     randomize: bool
-    timeout: float | None = field(default=None)
+    use_exponential_back_off: bool
+    jitter: float
+    warn_after_attempts: int
+    timeout: float | None
+    priority_backup: bool
 
     @suggesting(_SYNONYMS)
     def __init__(
@@ -71,7 +91,11 @@ class ReconnectPolicy:
         maximum_attempts: int = NO_LIMIT,
         startup_maximum_attempts: int = NO_LIMIT,
         randomize: bool = True,
+        use_exponential_back_off: bool = True,
+        jitter: float = 0.5,
+        warn_after_attempts: int = 10,
         timeout: Seconds | None = None,
+        priority_backup: bool = False,
     ) -> None:
         put = partial(object.__setattr__, self)
         put("initial_delay", check_seconds("initial_delay", initial_delay))
@@ -80,36 +104,75 @@ class ReconnectPolicy:
         put("maximum_attempts", check_whole("maximum_attempts", maximum_attempts, NO_LIMIT))
         put("startup_maximum_attempts", check_whole("startup_maximum_attempts", startup_maximum_attempts, NO_LIMIT))
         put("randomize", check_flag("randomize", randomize))
-        put("timeout", None if timeout is None else check_seconds("timeout", timeout))
-        if not self.maximum_delay:
-            raise ConfigError("maximum_delay=0: brokers would be asked without a pause; pass seconds > 0")
+        put("use_exponential_back_off", check_flag("use_exponential_back_off", use_exponential_back_off))
+        put("jitter", check_number("jitter", jitter, 0.0, 1.0))
+        put("warn_after_attempts", check_whole("warn_after_attempts", warn_after_attempts, 0))
+        put("timeout", None if timeout is None or timeout == NO_LIMIT else check_seconds("timeout", timeout))
+        put("priority_backup", check_flag("priority_backup", priority_backup))
+        self._check_delays()
         warn_if_long("initial_delay", initial_delay)
         warn_if_long("maximum_delay", maximum_delay)
+        warn_if_long("timeout", timeout)
 
     def delay(self, attempt: int, rng: Random | None = None) -> float:
-        """Seconds to wait before the n-th round, n = 1, 2, …; ``rng.random()`` is drawn once.
+        """Seconds to wait before the n-th attempt since the connection was lost, n = 1, 2, …; to the millisecond.
+
+        Before the first success nothing is waited for before the first attempt, and ``delay(n)`` after the n-th.
+        ``rng`` serves the jitter: its ``random()`` is drawn once; with a jitter of 0 not at all.
 
         Raises:
             ConfigError: the number is not a whole number from 1.
         """
         check_whole("attempt", attempt, 1)
-        cap, wait = to_ms(self.maximum_delay), to_ms(self.initial_delay)
-        for _ in range(min(attempt - 1, _MOST_STEPS)):
-            if wait >= cap:
-                break
-            wait = truncated(wait * self.multiplier) or _LEAST_MS
-            if self.multiplier == 1:
-                break
-        return min(wait, cap) / 1000 * (0.5 + drawn(rng) / 2)
+        cap_ms, first_ms = to_ms(self.maximum_delay), to_ms(self.initial_delay)
+        multiplier = self.multiplier if self.use_exponential_back_off else None
+        arithmetic = Classic(first_ms, first_ms or min(_AFTER_NONE_MS, cap_ms), multiplier, cap_ms, None)
+        longest = arithmetic.delay(attempt, None) / 1000
+        return longest * (1 - self.jitter * random_source(rng).random()) if self.jitter else longest
 
-    def exhausted(self, attempts: int, *, startup: bool = False) -> bool:
-        """Whether so many rounds were all. ``startup``: of the first connect, which is always tried once.
+    def exhausted(self, attempts: int, startup: bool = False) -> bool:
+        """Whether no attempt follows so many failed ones. ``startup``: the connection has never been there.
 
         Raises:
             ConfigError: the number is not a whole number from 0.
         """
         check_whole("attempts", attempts, 0)
-        most = self.maximum_attempts
-        if startup and self.startup_maximum_attempts != NO_LIMIT:
-            most = self.startup_maximum_attempts
-        return most != NO_LIMIT and attempts >= max(most, startup)
+        limit = self.maximum_attempts
+        if startup:
+            limit = limit if self.startup_maximum_attempts == NO_LIMIT else self.startup_maximum_attempts
+            limit = limit or 1
+        return limit != NO_LIMIT and attempts >= limit
+
+    def warns(self, attempts: int) -> bool:
+        """Whether the last of so many failed attempts is worth a warning: the first is, and each n-th.
+
+        Raises:
+            ConfigError: the number is not a whole number from 1.
+        """
+        check_whole("attempts", attempts, 1)
+        every = self.warn_after_attempts
+        return every > 0 and (attempts == 1 or attempts % every == 0)
+
+    @classmethod
+    def from_activemq(cls, options: Mapping[str, object], *, prefix: str = "") -> ReconnectPolicy:
+        """A policy from the option names and milliseconds of ActiveMQ's failover transport, as str or values.
+
+        ``reconnectDelayExponent`` and ``backOffMultiplier`` are the same. A ``timeout`` of 0 or -1 is none. ``prefix``
+        stands before the names in errors.
+
+        Raises:
+            ConfigError: an unknown name, one that has no meaning here, or a value that does not fit; the text names it.
+        """
+        return cls(**read_reconnect_policy(options, prefix))
+
+    def _check_delays(self) -> None:
+        """Refuse what would try without a pause, and a first delay that the second would be shorter than."""
+        if not to_ms(self.maximum_delay):
+            raise ConfigError(
+                f"maximum_delay={self.maximum_delay!r} leaves no pause between attempts: pass 0.001 or more"
+            )
+        if self.use_exponential_back_off and self.initial_delay > self.maximum_delay:
+            raise ConfigError(
+                f"initial_delay={self.initial_delay!r} is longer than maximum_delay={self.maximum_delay!r} (in a URL "
+                "initialReconnectDelay and maxReconnectDelay): change one of them, or use no exponential back-off"
+            )

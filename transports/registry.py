@@ -43,6 +43,26 @@ def transport_class(scheme: str) -> type[Transport]:
     Raises:
         ConfigError: no installed package offers the scheme.
     """
+    try:
+        loaded: type[Transport] = _entry_point(scheme).load()
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(error.name or "")
+        if extra is None:
+            raise
+        raise ConfigError(
+            f"{scheme}:// needs a package that is not installed; "
+            f"from the clone: pip install '.[{extra}]' (needs gcc, python3-dev, pkg-config)"
+        ) from error
+    return loaded
+
+
+def check_scheme(scheme: str) -> None:
+    """Raise ConfigError where no installed package offers the scheme; imports nothing of the transport."""
+    if scheme not in BUILT_IN:
+        _entry_point(scheme)
+
+
+def _entry_point(scheme: str) -> EntryPoint:
     if scheme in _ELSEWHERE:
         raise ConfigError(f"{scheme}:// {_ELSEWHERE[scheme]}")
     found = next(iter(entry_points(group=GROUP, name=scheme)), None)
@@ -54,14 +74,4 @@ def transport_class(scheme: str) -> type[Transport]:
         hint = f"; did you mean {meant}://?" if meant else ""
         known = ", ".join(f"{name}://" for name in names)
         raise ConfigError(f"{scheme}:// is not known{hint or f'; known are {known}'}")
-    try:
-        loaded: type[Transport] = found.load()
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(error.name or "")
-        if extra is None:
-            raise
-        raise ConfigError(
-            f"{scheme}:// needs a package that is not installed; "
-            f"from the clone: pip install '.[{extra}]' (needs gcc, python3-dev, pkg-config)"
-        ) from error
-    return loaded
+    return found

@@ -29,7 +29,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Receipt, convert_body
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import monotonic
 

@@ -28,7 +28,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)

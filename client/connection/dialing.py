@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import timedelta
-from random import Random
 from typing import Protocol
 
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
+from redelivery.transports.failover import attempt_order
 from redelivery.transports.registry import transport_class
 from redelivery.transports.runtime import Runtime
-from redelivery.transports.seam import ConnectionEvents, Flow, Parked, Transport, TransportOptions
+from redelivery.transports.seam import ConnectionEvents, Flow, Parked, Transport
 from redelivery.transports.wire.clock import monotonic, utc_now
 from redelivery.transports.wire.threads.runtime import NOTICING
 
@@ -25,15 +25,14 @@ _FINAL = (SecurityError, ConfigError, UnsupportedError)  # to ask again would en
 class Dialer:
     """Who dials for one connection, which it does not keep alive.
 
-    ``last``: the broker that was connected last, and is asked last after it was lost.
+    ``last``: the URL of the broker that was connected last, which is asked last after it was lost.
     """
 
     def __init__(self, options: ConnectionOptions, events: ConnectionEvents, runtime: Runtime | None) -> None:
         self._options = options
         self._new_events: Callable[[], UnownedConnection] = UnownedConnection.maker(events)
         self._runtime = NOTICING if runtime is None and options.reconnect is not None else runtime
-        self._rng = Random()  # noqa: S311  # of the order and of the waits; nothing that is a secret
-        self.last: TransportOptions | None = None
+        self.last: str | None = None
         self.ended = False  # nobody wants a connection any more
 
     def open(self, *, again: bool) -> Flow[tuple[Transport, UnownedConnection]]:
@@ -46,18 +45,18 @@ class Dialer:
         """
         policy = self._options.reconnect
         if policy is None:
-            return (yield from self._dial(self._options.transport))
+            return (yield from self._dial(next(iter(self._options.servers))))
         rounds = 0
         if again:
-            yield Parked(monotonic() + policy.delay(1, self._rng))  # ActiveMQ: before the first one, too
+            yield Parked(monotonic() + policy.delay(1))  # ActiveMQ: before the first one, too
         while True:
             rounds += 1
             error: JMSError | None = None
-            for server in self._order():
+            for url in attempt_order(tuple(self._options.servers), policy, failed=self.last):
                 if self.ended:
                     break
                 try:
-                    return (yield from self._dial(server))
+                    return (yield from self._dial(url))
                 except _FINAL:
                     raise
                 except JMSError as failure:
@@ -65,34 +64,25 @@ class Dialer:
             if error is None:
                 raise ConfigError("the connection was closed while it was being connected")
             last = policy.exhausted(rounds, startup=not again)
-            wait = 0.0 if last else policy.delay(rounds + again, self._rng)
-            self._failed(error, rounds, None if last else wait)
+            wait = 0.0 if last else policy.delay(rounds + again)
+            self._failed(error, rounds, None if last else wait, warns=policy.warns(rounds))
             if last:
                 raise error
             yield Parked(monotonic() + wait)
 
-    def _dial(self, server: TransportOptions) -> Flow[tuple[Transport, UnownedConnection]]:
+    def _dial(self, url: str) -> Flow[tuple[Transport, UnownedConnection]]:
         events = self._new_events()
+        server = self._options.servers[url]
         transport = transport_class(server.scheme)(server, events, self._runtime)
         yield from transport.open()
-        self.last = server
+        self.last = url
         return transport, events
 
-    def _order(self) -> list[TransportOptions]:
-        """Of one round: the broker that was lost comes last."""
-        policy, servers = self._options.reconnect, list(self._options.servers)
-        if policy is not None and policy.randomize:
-            self._rng.shuffle(servers)
-        if self.last in servers:
-            servers.remove(self.last)
-            servers.append(self.last)
-        return servers
-
-    def _failed(self, error: JMSError, rounds: int, wait: float | None) -> None:
+    def _failed(self, error: JMSError, rounds: int, wait: float | None, *, warns: bool) -> None:
         url = self._options.url.masked
         more = "that was the last attempt" if wait is None else f"the next attempt is in {wait:.3g} s"
         log.log(
-            logging.WARNING if rounds == 1 or rounds % 10 == 0 else logging.DEBUG,
+            logging.WARNING if warns else logging.DEBUG,
             "%s: attempt %d to connect failed, %s: %s",
             url,
             rounds,

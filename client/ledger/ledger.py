@@ -24,7 +24,7 @@ from redelivery.client.ledger.state import (
 )
 from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
 
 NEVER = float("inf")

@@ -9,7 +9,7 @@ from random import Random
 from redelivery.client.ledger.orders import Poison
 from redelivery.client.ledger.state import ConsumerState
 from redelivery.policies.causes import delivery_cause, dispatch_cause, expired_cause
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
 
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 from redelivery.client.ledger.stages import CLOSED, CLOSING, OPEN, ConsumerStage, next_stage
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery, Link
 
 

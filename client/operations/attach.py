@@ -17,7 +17,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, Flow, Link
 
 log = logging.getLogger(__name__)

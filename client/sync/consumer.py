@@ -21,7 +21,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, MessageFormatError
 from redelivery.model.messages import Message, Receipt, convert_body
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import monotonic
 

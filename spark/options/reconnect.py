@@ -13,7 +13,7 @@ from tenacity.wait import wait_exponential, wait_random
 import redelivery
 from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.policies.dead_letters import DeadLetterStrategy
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     )
     from redelivery.policies.prefetch import PrefetchPolicy
     from redelivery.policies.reconnect import ReconnectPolicy
-    from redelivery.policies.redelivery.map import RedeliveryPolicyMap
-    from redelivery.policies.redelivery.policy import RedeliveryPolicy
+    from redelivery.policies.redelivery import RedeliveryPolicy
+    from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 
 __all__ = [
     "AckMode",
@@ -157,8 +157,8 @@ _HOMES = {
     ),
     "redelivery.policies.prefetch": ("PrefetchPolicy",),
     "redelivery.policies.reconnect": ("ReconnectPolicy",),
-    "redelivery.policies.redelivery.policy": ("RedeliveryPolicy",),
-    "redelivery.policies.redelivery.map": ("RedeliveryPolicyMap",),
+    "redelivery.policies.redelivery": ("RedeliveryPolicy",),
+    "redelivery.policies.redelivery_map": ("RedeliveryPolicyMap",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -168,7 +168,7 @@ def test_a_send_without_an_answer_is_in_doubt_and_not_repeated(site: Site, opene
     assert [each.body for each in site.broker.messages("orders")] == ["first", "second", "third"]
 
 
-def test_futures_tell_what_is_in_doubt_and_what_was_not_sent(site: Site, opened: ExitStack) -> None:
+def test_futures_of_what_is_in_doubt_and_of_what_was_not_sent(site: Site, opened: ExitStack) -> None:
     events: list[Event] = []
     policy = ReconnectPolicy(timeout=0.2)
     connection = opened.enter_context(redelivery.connect(site.url, reconnect=policy, observer=events.append))

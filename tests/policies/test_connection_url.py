@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from redelivery.model.errors import ConfigError
 from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.prefetch import PrefetchPolicy
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,7 @@ def test_what_the_url_does_not_say_is_none() -> None:
         ("localhost:61613", "scheme"),
         ("1stomp://h", "scheme"),
         ("", "scheme"),
+        ("failover:(stomp://a,stomp://b)", "failover"),
         (None, "NoneType"),
         (b"vm://x", "bytes"),
     ],

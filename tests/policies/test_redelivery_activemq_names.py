@@ -7,7 +7,7 @@ import json
 import pytest
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 def test_from_activemq_reads_texts_and_values() -> None:

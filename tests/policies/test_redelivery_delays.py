@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 class Script:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 def test_defaults_are_activemqs() -> None:

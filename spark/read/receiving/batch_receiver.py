@@ -23,7 +23,7 @@ from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, factory, persist
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter

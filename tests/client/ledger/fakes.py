@@ -11,7 +11,7 @@ from redelivery.client.ledger import ConsumerState, Detach, Ledger, Order, Park,
 from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
 from redelivery.model.values import Body, Value
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, Link
 
 AT_ONCE = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)

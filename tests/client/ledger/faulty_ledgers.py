@@ -10,7 +10,7 @@ from redelivery.client.ledger import ConsumerState, Ledger, Poison
 from redelivery.client.ledger.stages import ConsumerStage
 from redelivery.client.ledger.state import GONE, HELD, READY
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
 
 Batch = tuple[Delivery, ...]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 CHANCE = 0.75
 """What every draw of the machine's random numbers gives: jitter goes up by three quarters of its width."""

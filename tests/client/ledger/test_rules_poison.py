@@ -6,7 +6,7 @@ import pytest
 from tests.client.ledger.fakes import AT_ONCE, JUST, Rig, policy
 
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 @pytest.mark.parametrize(

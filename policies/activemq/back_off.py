@@ -1,4 +1,4 @@
-"""The arithmetic of redelivery delays, in whole milliseconds like the Java code that it follows."""
+"""The arithmetic of delays, in whole milliseconds like the Java code that it follows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ class Random(Protocol):
         """A number from 0 to below 1."""
 
 
-_shared: Final = random.Random()  # noqa: S311 - it spreads retries, it keeps no secret
+_system: Final = random.SystemRandom()  # has no state: forked processes would all draw the same from a generator
+
+
+def random_source(rng: Random | None) -> Random:
+    """The one that was given, or the system's."""
+    return _system if rng is None else rng
 
 
 def truncated(value: float) -> int:
@@ -30,14 +35,9 @@ def truncated(value: float) -> int:
 
 def jittered(delay_ms: int, factor: float, rng: Random | None) -> int:
     """The delay moved by less than ``factor`` of it; draws twice: the side (upper half: up), then how far."""
-    source = _shared if rng is None else rng
+    source = random_source(rng)
     side = factor if source.random() >= 0.5 else -factor
     return truncated(delay_ms + delay_ms * (side * source.random()))
-
-
-def drawn(rng: Random | None) -> float:
-    """A number from 0 to below 1, of ``rng`` or of our own."""
-    return (_shared if rng is None else rng).random()
 
 
 class Classic:

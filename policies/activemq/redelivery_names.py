@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from redelivery.policies.checks import LONG_MAX, check_known, read_flag, read_number, read_whole
-
-_INT_MAX: Final = (1 << 31) - 1
+from redelivery.policies.checks import (
+    INT_MAX,
+    LONG_MAX,
+    Bean,
+    check_known,
+    read_bean,
+    read_flag,
+    read_number,
+    read_whole,
+)
 
 
 def _limit(name: str, value: object) -> int:
-    return read_whole(name, value, -1, _INT_MAX)
+    return read_whole(name, value, -1, INT_MAX)
 
 
 def _delay(name: str, value: object) -> float:
@@ -32,7 +39,7 @@ def _percent(name: str, value: object) -> int:
     return read_whole(name, value, 0, 100)
 
 
-_BEAN: Final[Mapping[str, tuple[str, Callable[[str, object], object]]]] = {
+_BEAN: Final[Bean] = {
     "maximumRedeliveries": ("maximum_redeliveries", _limit),
     "initialRedeliveryDelay": ("initial_redelivery_delay", _delay),
     "redeliveryDelay": ("redelivery_delay", _delay),
@@ -55,11 +62,7 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 def read_policy(options: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Keyword arguments of a RedeliveryPolicy. Raises ConfigError that names the option, ``prefix`` included."""
     check_known(_BEAN, options, prefix, _SYNONYMS)
-    arguments = {}
-    for name, value in options.items():
-        keyword, read = _BEAN[name]
-        arguments[keyword] = read(prefix + name, value)
-    return arguments
+    return read_bean(_BEAN, options, prefix)
 
 
 def java_double(value: float) -> str:

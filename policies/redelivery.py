@@ -9,7 +9,8 @@ from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import suggesting
-from redelivery.policies.activemq_names import java_double, read_policy
+from redelivery.policies.activemq.back_off import Classic, Random
+from redelivery.policies.activemq.redelivery_names import java_double, read_policy
 from redelivery.policies.checks import (
     Seconds,
     check_flag,
@@ -20,7 +21,6 @@ from redelivery.policies.checks import (
     to_ms,
     warn_if_long,
 )
-from redelivery.policies.redelivery.back_off import Classic, Random
 
 NO_LIMIT: Final = -1
 _DEFAULT_MULTIPLIER: Final = 5.0

@@ -9,7 +9,7 @@ from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.destinations.explain import Explanation
 from redelivery.policies.destinations.map import DestinationMap
-from redelivery.policies.redelivery.policy import RedeliveryPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 class RedeliveryPolicyMap:
