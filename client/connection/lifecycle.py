@@ -105,6 +105,12 @@ class Lifecycle(Generic[Stage]):
             self.stage = target
             return changed
 
+    def orphan(self, error: JMSError) -> None:
+        """In a child after fork(): it is lost, and whatever thread was in here is the parent's."""
+        self._lock = threading.Lock()
+        if self.stage not in _ENDS:
+            self.step("lose", str(error), error)
+
     @property
     def ended(self) -> bool:
         """Closed, being closed, or lost."""

@@ -41,10 +41,14 @@ def await_loss(s: SessionState) -> Flow[None]:
         ConnectionLostError: there will be no other connection.
     """
     s.take_in()
+    until = s.now() + s.options.close_timeout
+    _check_hope(s)
     while s.away is None:
-        _check_hope(s)
+        if s.now() >= until:
+            raise ConnectionLostError("the connection was lost, and nothing is known of another one")
         yield Parked(s.now() + _NEWS)
         s.take_in()
+        _check_hope(s)
 
 
 def arrival(s: SessionState, wish: Arrival) -> Flow[None]:
@@ -68,8 +72,9 @@ def reattach(s: SessionState) -> Flow[None]:
     try:
         if s.transport is not transport:
             yield from _open_channel(s, transport)
-        for consumer in [each for each in s.ledger.consumers if not each.attached and each.link.window != 0]:
-            yield from _attach(s, consumer)
+        for consumer in [each for each in s.ledger.consumers if not each.attached]:
+            if consumer.link.window != 0 or consumer.listening:  # one of 0 begins with its next receive
+                yield from _attach(s, consumer)
     except ConnectionLostError:
         if s.returned is transport:
             s.returned = None  # the news of the next one comes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import weakref
 
 from redelivery.client.connection.dialing import Dialer
 from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
@@ -11,7 +12,7 @@ from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener
 from redelivery.model.capabilities import ConnectionMetaData
-from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.events import Connected, Event
 from redelivery.model.modes import AckMode
 from redelivery.transports.runtime import Runtime
@@ -20,6 +21,9 @@ from redelivery.transports.seam import ConnectionEvents, Transport
 log = logging.getLogger(__name__)
 CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
 _GOES_ON = (ConnectionStage.STOPPED, ConnectionStage.RUNNING, ConnectionStage.RECOVERING)
+
+
+_coming_back: weakref.WeakSet[ConnectionState] = weakref.WeakSet()
 
 
 class ConnectionState(ConnectionEvents):
@@ -34,6 +38,8 @@ class ConnectionState(ConnectionEvents):
         self._transport: Transport  # by `_opened`
         self._started = False  # by `start`, whatever the connection is doing
         self._process: int | None = None  # in which it was opened
+        if options.reconnect is not None:
+            _coming_back.add(self)
 
     @property
     def client_id(self) -> str | None:
@@ -91,6 +97,12 @@ class ConnectionState(ConnectionEvents):
         """The one that it has now."""
         return self._transport
 
+    def orphan(self) -> None:
+        """In a child after fork(), where nobody dials: it is the parent's."""
+        self._life.orphan(
+            ConnectionLostError("the connection was made before fork() and is the parent's: make one in the child")
+        )
+
     def _opened(self, opened: tuple[Transport, UnownedConnection]) -> None:
         """There is a first transport."""
         self._transport, events = opened
@@ -147,3 +159,12 @@ class ConnectionState(ConnectionEvents):
         if deadly and not closed:
             log.critical("%s: a listener is called no more, and there is no exception_listener: %s", self.url, error)
         return False
+
+
+def _after_fork() -> None:
+    for each in list(_coming_back):
+        each.orphan()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -153,6 +153,11 @@ class Connection(ConnectionState, Closing):
             self._life.step("end")
             self._troubles.end()
 
+    def orphan(self) -> None:
+        """See ConnectionState; a thread of the parent's may have held the locks."""
+        self._lock, self._watchers = threading.Lock(), Watchers()
+        super().orphan()
+
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost; the text says when and why."""
         with self._lock:

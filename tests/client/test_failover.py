@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -264,3 +265,45 @@ def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: Exit
     receive(consumer).acknowledge()
     site.broker.wait_for("orders", depth=0)
     assert threading.active_count() < 30
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["there", "away"])
+def test_in_a_child_after_fork_it_does_not_come_back_and_the_parents_does(
+    site: Site, opened: ExitStack, away: bool
+) -> None:
+    events: list[Event] = []
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    session = connection.session()
+    consumer, producer = session.consumer("orders"), session.producer("orders")
+    if away:
+        site.gate.shut()
+        eventually(lambda: count(events, ConnectionLost))
+    child = os.fork()
+    if not child:  # no test's code may go on here
+        raised = 0
+        for call in (consumer.receive, lambda: producer.send("x"), connection.session, lambda: session.consumer("y")):
+            try:
+                call()
+            except ConnectionLostError:
+                raised += 1
+        os._exit(raised)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+    site.gate.open()
+    producer.send("of the parent")
+    assert receive(consumer).body == "of the parent"
+
+
+def test_a_consumer_with_a_prefetch_of_0_receives_and_listens_again(site: Site, opened: ExitStack) -> None:
+    events: list[Event] = []
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    pulling = connection.session().consumer("orders", prefetch=0)
+    listening = connection.session().consumer("invoices", prefetch=0)
+    assert pulling.receive_nowait() is None
+    heard: list[Any] = []
+    listening.listen(lambda message: heard.append(message.body))
+    site.gate.shut(0.0)
+    eventually(lambda: count(events, Reconnected))
+    site.broker.send("orders", "pulled")
+    site.broker.send("invoices", "heard")
+    assert receive(pulling).body == "pulled"
+    eventually(lambda: heard == ["heard"])
