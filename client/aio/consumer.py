@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Self, cast
 
@@ -130,7 +131,8 @@ class Consumer(Closing):
                 if self._tells:
                     log.debug("%s: acknowledged", name_of(delivery))
             if core.channel.congested:
-                await core.relieve()
+                with suppress(ConnectionLostError):  # what is taken is the application's; its next call meets the loss
+                    await core.relieve()
             return cast(Message, message)
         except BaseException:
             if hand:
@@ -238,7 +240,8 @@ class Consumer(Closing):
         try:
             await self._ready_to_receive()
             taken = await take(hand)
-            await core.relieve()
+            with suppress(ConnectionLostError):  # as above
+                await core.relieve()
             return taken
         except BaseException:
             if hand:

@@ -21,6 +21,7 @@ from redelivery.client.ledger.state import (
     TAKEN,
     ConsumerState,
     State,
+    inherited,
 )
 from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
@@ -108,7 +109,7 @@ class Ledger:
 
     def put_back(self, delivery: Delivery) -> None:
         """As if it had not been dispatched or taken: at the head again, uncounted (JMS receiveBody; an interrupt)."""
-        consumer: ConsumerState = delivery.link.consumer
+        consumer = inherited(delivery) if delivery.state is ACCEPTED else delivery.link.consumer
         if delivery.state is HELD:
             self._drop_from_hand(delivery, READY)
         elif delivery.state not in (TAKEN, ACCEPTED) or self.lost or consumer not in self.consumers:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from redelivery.client.ledger.stages import CLOSED, CLOSING, OPEN, ConsumerStage, next_stage
-from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery, Link
@@ -39,8 +38,8 @@ class ConsumerState:
     """
 
     __slots__ = (
-        *("attached", "check_limit", "error", "held", "link", "listening", "name", "not_before", "policy", "ready"),
-        "stage",
+        *("attached", "check_limit", "error", "held", "heir", "link", "listening", "name", "not_before", "policy"),
+        *("ready", "stage"),
     )
 
     def __init__(
@@ -57,6 +56,7 @@ class ConsumerState:
         self.attached = True  # at the broker; False before the first receive with a prefetch of 0
         self.stage: ConsumerStage = OPEN
         self.error: JMSError | None = None  # why the broker has ended it
+        self.heir: ConsumerState | None = None  # of one that stands for a lost connection's link: whose that was
         link.consumer = self
 
     def step(self, event: str) -> None:
@@ -65,7 +65,7 @@ class ConsumerState:
 
     def renew(self) -> None:
         """Its connection was lost: what still comes by the old link is nobody's; a new one is to be attached."""
-        self.link.consumer = _PAST
+        _past(self)
         self.link = self.link.again()
         self.link.consumer = self
         self.attached = False
@@ -76,16 +76,17 @@ class ConsumerState:
         return self.stage is CLOSING
 
 
-def _past() -> ConsumerState:
-    """Of all links of lost connections: closed, and it keeps nothing."""
+def inherited(delivery: Delivery) -> ConsumerState:
+    """Its consumer, by whose new link it came as it were, where its connection was lost meanwhile."""
+    consumer: ConsumerState = delivery.link.consumer
+    if consumer.heir is not None:
+        consumer = consumer.heir
+        delivery.link = consumer.link
+    return consumer
 
-    def no_policy(_: Delivery) -> RedeliveryPolicy:
-        raise AssertionError("nothing of a lost connection is judged")
 
-    past = ConsumerState(Link(Queue("past")), no_policy, name="a consumer of a lost connection")
+def _past(heir: ConsumerState) -> None:
+    """Give its link, which is of a lost connection, to one that is closed and keeps nothing."""
+    past = ConsumerState(heir.link, heir.policy, name=heir.name)
     past.ready = deque(maxlen=0)
-    past.stage = CLOSED
-    return past
-
-
-_PAST = _past()
+    past.stage, past.heir = CLOSED, heir

@@ -32,7 +32,11 @@ def hand_out(s: SessionState, delivery: Delivery) -> None:
 
 
 def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
-    """Acknowledge what the application has, outside any transaction; what was already (`State.ACCEPTED`) is not."""
+    """Acknowledge what the application has, outside any transaction; what was already (`State.ACCEPTED`) is not.
+
+    Where the connection is lost when that has left, or may have, the application has it all the same: the broker may
+    have it no more. The next call meets the loss.
+    """
     missing = [each for each in deliveries if each.state is not ACCEPTED] if len(deliveries) > 1 else deliveries
     if missing and missing[0].state is not ACCEPTED:
         if s.channel.whole:
@@ -56,10 +60,11 @@ def _accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -
     try:
         s.channel.accept(deliveries, batched=batched, done=done)
         _accepted(s, deliveries)
-    except BaseException:
+    except BaseException as problem:
         if done:  # an interrupt behind it: what is accepted must not be so once more
             s.whole(lambda: _accepted(s, deliveries))
-        raise
+        if not done or not isinstance(problem, ConnectionLostError):
+            raise
 
 
 def _accepted(s: SessionState, deliveries: Sequence[Delivery]) -> None:

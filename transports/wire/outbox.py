@@ -171,7 +171,12 @@ class Outbox:
         self._leaving = data
         if done is not None:
             done += (None,)
-        self._stream.send_noting(data, sent)
+        try:
+            self._stream.send_noting(data, sent)
+        except ConnectionLostError:
+            if done is not None:
+                done.clear()  # nothing of it has left
+            raise
         if sent and sent[0] == size:
             # no call between the two
             self._leaving = None

@@ -140,6 +140,7 @@ class AmqpChannel(Channel):
         protocol = self._protocol
         with protocol.lock:
             protocol.check()
+            written = protocol.written
             try:
                 for delivery in ours:
                     receiver = delivery.receiver
@@ -154,6 +155,8 @@ class AmqpChannel(Channel):
                 receiver.batched = 0
                 protocol.write()
                 batched = False
+        if protocol.blocked and not batched:
+            protocol.raise_refused(written)
         if done is not None:
             done.append(None)
         if batched:

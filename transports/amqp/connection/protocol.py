@@ -67,6 +67,15 @@ class AmqpProtocol:
         if self.lost is not None:
             raise ConnectionLostError(str(self.lost)) from self.lost
 
+    def raise_refused(self, written: int) -> None:
+        """Raise ConnectionLostError where a `write` has failed and nothing has left since ``written``.
+
+        By one who does not hold the lock; for one to whom that is no doubt.
+        """
+        if self._failure is not None and self.written == written:
+            self.drain()
+            raise ConnectionLostError(str(self._failure)) from self._failure
+
     def write(self) -> None:
         """Send what the system takes now; by the holder of the lock, who calls `drain` after its release."""
         engine, stream = self.engine, self._stream

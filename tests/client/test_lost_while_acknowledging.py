@@ -1,0 +1,151 @@
+"""AUTO and DUPS_OK: a connection that is lost while a message is acknowledged takes no message with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.client.shell import SOON, eventually
+from tests.run.gate import Gate
+
+import redelivery
+from redelivery import AckMode, ConnectionLostError, ReconnectPolicy, aio
+from redelivery.broker import EmbeddedBroker
+
+MODES = pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
+QUICK = ReconnectPolicy(maximum_delay=0.05)
+
+
+class Site:
+    """An embedded broker with two messages, behind a gate."""
+
+    def __init__(self, protocol: str, opened: ExitStack) -> None:
+        ports: dict[str, Any] = {f"{protocol}_port": 0}
+        self.broker = opened.enter_context(EmbeddedBroker(f"lost-{uuid4().hex}", **ports))
+        port = int(getattr(self.broker, f"{protocol}_url").rpartition(":")[2])
+        self.gate = opened.enter_context(Gate("127.0.0.1", port))
+        self.url = f"{protocol}://127.0.0.1:{self.gate.port}"
+        with redelivery.connect(self.broker.vm_url) as connection, connection.session() as session:
+            for body in ("m1", "m2"):
+                session.producer("orders").send(body)
+
+    def lose(self) -> None:
+        """The connection, once the broker has all but one message no more."""
+        eventually(lambda: self.left == ["m2"])
+        self.gate.shut(0.1)
+
+    @property
+    def left(self) -> list[Any]:
+        return [message.body for message in self.broker.messages("orders")]
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    if request.param == "amqp":
+        pytest.importorskip("proton")
+    with ExitStack() as opened:
+        yield Site(request.param, opened)
+
+
+def fail_once(channel: Any, fail: Callable[[], None]) -> None:
+    """The first message is acknowledged, and then this fails."""
+    accept = channel.accept
+
+    def failing(deliveries: Sequence[Any], *, batched: bool, done: list[None] | None = None) -> None:
+        del batched  # the broker gets it at once
+        channel.accept = accept
+        accept(deliveries, batched=False, done=done)
+        fail()
+
+    channel.accept = failing
+
+
+@MODES
+@pytest.mark.parametrize("take", ["receive", "receive_many", "receive_body"])
+def test_a_loss_behind_the_acknowledgement(site: Site, mode: AckMode, take: str) -> None:
+    def lost() -> None:
+        site.lose()
+        raise ConnectionLostError("reset")
+
+    with redelivery.connect(site.url, reconnect=QUICK) as connection, connection.session(mode) as session:
+        consumer = session.consumer("orders")
+        fail_once(session._core.channel, lost)
+        if take == "receive":
+            got = [consumer.receive(SOON).body]  # type: ignore[union-attr]  # else it fails
+        elif take == "receive_body":
+            got = [consumer.receive_body(str, SOON)]
+        else:
+            got = [message.body for message in consumer.receive_many(1, SOON)]
+        assert got == ["m1"]
+        assert consumer.receive_body(str, SOON) == "m2"
+        eventually(lambda: site.left == [])
+
+
+@MODES
+def test_a_loss_behind_the_acknowledgement_of_a_connection_that_does_not_come_back(site: Site, mode: AckMode) -> None:
+    def lost() -> None:
+        site.lose()
+        raise ConnectionLostError("reset")
+
+    with redelivery.connect(site.url) as connection, connection.session(mode) as session:
+        consumer = session.consumer("orders")
+        fail_once(session._core.channel, lost)
+        bodies: list[Any] = []
+        with pytest.raises(ConnectionLostError):
+            bodies.extend(iter(lambda: consumer.receive_body(str, SOON), None))
+        assert bodies in (["m1"], ["m1", "m2"])  # the acknowledgement of another may find nothing of the loss
+
+
+@MODES
+@pytest.mark.parametrize("known", [False, True], ids=["the loss comes later", "the loss has come"])
+def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Site, mode: AckMode, known: bool) -> None:
+    with redelivery.connect(site.url, reconnect=QUICK) as connection, connection.session(mode) as session:
+        consumer = session.consumer("orders")
+
+        def interrupted() -> None:
+            if known:
+                site.lose()
+                eventually(lambda: session._core.irregular)  # it knows of the loss
+            raise KeyboardInterrupt
+
+        fail_once(session._core.channel, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.receive(SOON)
+        if not known:
+            site.lose()
+            eventually(lambda: session._core.irregular)  # it knows of the loss
+        assert [consumer.receive_body(str, SOON), consumer.receive_body(str, SOON)] == ["m1", "m2"]
+        eventually(lambda: site.left == [])
+
+
+@MODES
+@pytest.mark.parametrize("cancelled", [False, True], ids=["lost", "cancelled, then lost"])
+def test_of_a_task(site: Site, mode: AckMode, cancelled: bool) -> None:
+    async def work() -> None:
+        async with (
+            await aio.connect(site.url, reconnect=QUICK) as connection,
+            await connection.session(mode) as session,
+        ):
+            consumer = await session.consumer("orders")
+
+            def fail() -> None:
+                if cancelled:
+                    raise asyncio.CancelledError
+                site.lose()
+                raise ConnectionLostError("reset")
+
+            fail_once(session._core.channel, fail)
+            if cancelled:
+                with pytest.raises(asyncio.CancelledError):
+                    await consumer.receive(SOON)
+                await asyncio.to_thread(site.lose)
+                await asyncio.to_thread(eventually, lambda: session._core.irregular)
+            assert [await consumer.receive_body(str, SOON), await consumer.receive_body(str, SOON)] == ["m1", "m2"]
+            if cancelled:  # else "m2" was here already when the connection was lost, and comes once more
+                await asyncio.to_thread(eventually, lambda: site.left == [])
+
+    asyncio.run(work())
