@@ -131,8 +131,7 @@ class Consumer(Closing):
                 if self._tells:
                     log.debug("%s: acknowledged", name_of(delivery))
             if core.channel.congested:
-                with suppress(ConnectionLostError):  # what is taken is the application's; its next call meets the loss
-                    await core.relieve()
+                await self._relieve()
             return cast(Message, message)
         except BaseException:
             if hand:
@@ -240,8 +239,7 @@ class Consumer(Closing):
         try:
             await self._ready_to_receive()
             taken = await take(hand)
-            with suppress(ConnectionLostError):  # as above
-                await core.relieve()
+            await self._relieve()
             return taken
         except BaseException:
             if hand:
@@ -249,6 +247,11 @@ class Consumer(Closing):
             raise
         finally:
             core.turn.release()
+
+    async def _relieve(self) -> None:
+        """What is taken is the application's, whatever becomes of the connection: its next call meets the loss."""
+        with suppress(ConnectionLostError):
+            await self._core.relieve()
 
     async def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
         core = self._core

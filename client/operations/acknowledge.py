@@ -61,9 +61,11 @@ def _accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -
         s.channel.accept(deliveries, batched=batched, done=done)
         _accepted(s, deliveries)
     except BaseException as problem:
-        if done:  # an interrupt behind it: what is accepted must not be so once more
-            s.whole(lambda: _accepted(s, deliveries))
-        if not done or not isinstance(problem, ConnectionLostError):
+        if not done:
+            raise
+        # an interrupt or a loss behind it: what is accepted must not be so once more
+        s.whole(lambda: _accepted(s, deliveries))
+        if not isinstance(problem, ConnectionLostError):
             raise
 
 

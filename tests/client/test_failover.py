@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import pytest
+from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually, receive
-from tests.run.gate import Gate
 
 import redelivery
 from redelivery import (
@@ -28,11 +27,8 @@ from redelivery import (
     SecurityError,
     TransactionRolledBackError,
 )
-from redelivery.broker import EmbeddedBroker
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.events import ConnectionLost, Event, InDoubt, Reconnected, ReconnectFailed
-
-QUICK = ReconnectPolicy(maximum_delay=0.05)
 
 
 @pytest.fixture
@@ -47,17 +43,6 @@ def protocol(request: pytest.FixtureRequest) -> str:
         pytest.importorskip("proton")
     found: str = request.param
     return found
-
-
-class Site:
-    """An embedded broker behind a gate."""
-
-    def __init__(self, protocol: str, opened: ExitStack, **options: Any) -> None:
-        ports: dict[str, Any] = {f"{protocol}_port": 0}
-        self.broker = opened.enter_context(EmbeddedBroker(f"failover-{uuid4().hex}", **ports, **options))
-        port = int(getattr(self.broker, f"{protocol}_url").rpartition(":")[2])
-        self.gate = opened.enter_context(Gate("127.0.0.1", port))
-        self.url = f"{protocol}://127.0.0.1:{self.gate.port}"
 
 
 @pytest.fixture

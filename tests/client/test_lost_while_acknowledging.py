@@ -6,32 +6,24 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
-from uuid import uuid4
 
 import pytest
+from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually
-from tests.run.gate import Gate
 
 import redelivery
-from redelivery import AckMode, ConnectionLostError, ReconnectPolicy, aio
-from redelivery.broker import EmbeddedBroker
+from redelivery import AckMode, ConnectionLostError, aio
 
 MODES = pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
-QUICK = ReconnectPolicy(maximum_delay=0.05)
 
 
-class Site:
-    """An embedded broker with two messages, behind a gate."""
+class Stocked(Site):
+    """With two messages."""
 
     def __init__(self, protocol: str, opened: ExitStack) -> None:
-        ports: dict[str, Any] = {f"{protocol}_port": 0}
-        self.broker = opened.enter_context(EmbeddedBroker(f"lost-{uuid4().hex}", **ports))
-        port = int(getattr(self.broker, f"{protocol}_url").rpartition(":")[2])
-        self.gate = opened.enter_context(Gate("127.0.0.1", port))
-        self.url = f"{protocol}://127.0.0.1:{self.gate.port}"
-        with redelivery.connect(self.broker.vm_url) as connection, connection.session() as session:
-            for body in ("m1", "m2"):
-                session.producer("orders").send(body)
+        super().__init__(protocol, opened)
+        for body in ("m1", "m2"):
+            self.broker.send("orders", body)
 
     def lose(self) -> None:
         """The connection, once the broker has all but one message no more."""
@@ -44,11 +36,11 @@ class Site:
 
 
 @pytest.fixture(params=["stomp", "amqp"])
-def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest) -> Iterator[Stocked]:
     if request.param == "amqp":
         pytest.importorskip("proton")
     with ExitStack() as opened:
-        yield Site(request.param, opened)
+        yield Stocked(request.param, opened)
 
 
 def fail_once(channel: Any, fail: Callable[[], None]) -> None:
@@ -66,7 +58,7 @@ def fail_once(channel: Any, fail: Callable[[], None]) -> None:
 
 @MODES
 @pytest.mark.parametrize("take", ["receive", "receive_many", "receive_body"])
-def test_a_loss_behind_the_acknowledgement(site: Site, mode: AckMode, take: str) -> None:
+def test_a_loss_behind_the_acknowledgement(site: Stocked, mode: AckMode, take: str) -> None:
     def lost() -> None:
         site.lose()
         raise ConnectionLostError("reset")
@@ -86,7 +78,9 @@ def test_a_loss_behind_the_acknowledgement(site: Site, mode: AckMode, take: str)
 
 
 @MODES
-def test_a_loss_behind_the_acknowledgement_of_a_connection_that_does_not_come_back(site: Site, mode: AckMode) -> None:
+def test_a_loss_behind_the_acknowledgement_of_a_connection_that_does_not_come_back(
+    site: Stocked, mode: AckMode
+) -> None:
     def lost() -> None:
         site.lose()
         raise ConnectionLostError("reset")
@@ -102,7 +96,7 @@ def test_a_loss_behind_the_acknowledgement_of_a_connection_that_does_not_come_ba
 
 @MODES
 @pytest.mark.parametrize("known", [False, True], ids=["the loss comes later", "the loss has come"])
-def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Site, mode: AckMode, known: bool) -> None:
+def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Stocked, mode: AckMode, known: bool) -> None:
     with redelivery.connect(site.url, reconnect=QUICK) as connection, connection.session(mode) as session:
         consumer = session.consumer("orders")
 
@@ -124,7 +118,7 @@ def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Site, mode: Ac
 
 @MODES
 @pytest.mark.parametrize("cancelled", [False, True], ids=["lost", "cancelled, then lost"])
-def test_of_a_task(site: Site, mode: AckMode, cancelled: bool) -> None:
+def test_of_a_task(site: Stocked, mode: AckMode, cancelled: bool) -> None:
     async def work() -> None:
         async with (
             await aio.connect(site.url, reconnect=QUICK) as connection,

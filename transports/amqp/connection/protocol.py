@@ -68,9 +68,9 @@ class AmqpProtocol:
             raise ConnectionLostError(str(self.lost)) from self.lost
 
     def raise_refused(self, written: int) -> None:
-        """Raise ConnectionLostError where a `write` has failed and nothing has left since ``written``.
+        """Raise ConnectionLostError where a `write` failed and nothing of it has left: no more than ``written`` has.
 
-        By one who does not hold the lock; for one to whom that is no doubt.
+        Where some of it has, the broker may have it all, and nothing is raised. Called without the lock.
         """
         if self._failure is not None and self.written == written:
             self.drain()
