@@ -17,14 +17,13 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 
-from redelivery.client.connection.lifecycle import SESSION, ConnectionStage, Lifecycle, SessionStage
+from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
+from redelivery.client.connection.shared import Shared
 from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Ledger
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import RETURNED
 from redelivery.client.news import CloseAsked, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
-from redelivery.client.operations.dead_letters import DeadLetters
-from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
@@ -44,20 +43,17 @@ class SessionState:
     def __init__(
         self,
         transport: Transport,
-        options: ConnectionOptions,
+        shared: Shared,
         mode: AckMode,
-        dead_letters: DeadLetters,
         report: Report,
-        *,
-        connection: Lifecycle[ConnectionStage],
     ) -> None:
         self.transport = transport
-        self.options = options
+        self.options = options = shared.options
         self.mode = mode
         self.report = report
         self.number = next(_NUMBERS)  # of all sessions of this process
         self.observed = options.observed
-        self.connection = connection
+        self.connection = shared.life
         self.running = False  # follows the connection's start and stop
         self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
         self.irregular = False  # not OPEN, or about to leave it: the fast path asks this one flag
@@ -67,7 +63,8 @@ class SessionState:
         self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
         self.waiter = transport.new_waiter()
         self.ledger = Ledger(mode, wall_ms=epoch_ms, non_blocking=options.non_blocking_redelivery)
-        self.dead_letters = dead_letters
+        self.dead_letters = shared.dead_letters
+        self.temporaries = shared.temporaries
         self.unanswered: deque[Pending] = deque()  # of asynchronous sends
         self.sent: list[Message] = []  # in the open transaction
         self.channel: Channel  # by `open_channel`

@@ -33,11 +33,9 @@ class Link:
         self.id = ""
         self.consumer: Any = None
 
-    def again(self, destination: Destination | None = None) -> Link:
-        """Another one of the same wishes, for another connection, where the destination may have another name."""
-        return Link(
-            destination or self.destination, prefetch=self.window, selector=self.selector, no_local=self.no_local
-        )
+    def again(self) -> Link:
+        """Another one of the same wishes, for another connection."""
+        return Link(self.destination, prefetch=self.window, selector=self.selector, no_local=self.no_local)
 
 
 class Delivery(ABC):

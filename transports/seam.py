@@ -164,15 +164,6 @@ class Channel(ABC):
         yield from ()
         raise UnsupportedError("there is no browsing over this protocol")
 
-    def temporary(self, kind: type[Destination]) -> Flow[Destination]:
-        """A TemporaryQueue or TemporaryTopic that the broker makes and removes with the connection.
-
-        Raises:
-            UnsupportedError: it makes none over this protocol.
-        """
-        yield from ()
-        raise UnsupportedError(f"there is no {kind.__name__} over this protocol and broker")
-
     @abstractmethod
     def dispatched(self, delivery: Delivery) -> None:
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
@@ -267,6 +258,18 @@ class Transport(ABC):
             ConnectError, SecurityError: the session needs a socket of its own, which could not be opened.
             ConnectionLostError: the connection is gone.
         """
+
+    def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:  # noqa: ARG002  # of those that can
+        """A TemporaryQueue or TemporaryTopic that the broker makes and removes with the connection.
+
+        ``waiter``: of the driver of this flow.
+
+        Raises:
+            UnsupportedError: it makes none over this protocol.
+            ConnectionLostError, RequestTimeoutError: it did not answer.
+        """
+        yield from ()
+        raise UnsupportedError(f"there is no {kind.__name__} over this protocol and broker")
 
     @abstractmethod
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:

@@ -14,7 +14,6 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.vm.delivery import BrowserOutbox, LinkOutbox, VmDelivery
-from redelivery.model.destinations import Destination
 from redelivery.model.errors import (
     ConnectionLostError,
     IllegalStateError,
@@ -56,9 +55,6 @@ class BrokerCalls(Protocol):
 
     def call(self, function: Callable[[Engine, int], _T]) -> _T:
         """The same without faults."""
-
-    def temporary(self, kind: type[Destination]) -> Destination:
-        """A destination that lives as long as the connection."""
 
     def forget(self, channel: VmChannel) -> None:
         """A channel has ended."""
@@ -120,11 +116,6 @@ class VmChannel(Channel):
             self._transport.run(
                 "UNSUBSCRIBE", lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False)
             )
-
-    @at_once
-    def temporary(self, kind: type[Destination]) -> Destination:
-        """Made at once."""
-        return self._transport.temporary(kind)
 
     def dispatched(self, delivery: Delivery) -> None:
         """The window moves on at once, so that a batch may be larger than the prefetch."""

@@ -120,8 +120,9 @@ class VmTransport(Transport):
             self._channels.append(channel)
         return channel
 
-    def temporary(self, kind: type[Destination]) -> Destination:
-        """A destination that lives as long as the connection."""
+    def temporary(self, kind: type[Destination], waiter: SeamWaiter) -> Flow[Destination]:  # noqa: ARG002 - made at once
+        """See `Transport.temporary`."""
+        yield from ()
         made = kind(f"{kind.scheme}://{self._origin}:{next(_numbers)}")
         self.call(lambda engine, _: engine.make_temporary(made))
         with self._lock:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from inspect import isawaitable
+from typing import cast
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.driver import NEVER, close_transport, run
@@ -25,7 +26,6 @@ from redelivery.client.connection.dialing import redial
 from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED, ConnectionState
 from redelivery.client.connection.unowned import UnownedConnection
-from redelivery.client.connection.wired import Nowhere
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -37,6 +37,7 @@ from redelivery.model.events import ConnectionClosed, ConnectionLost, Reconnecte
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
+from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic, utc_now
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Connection(ConnectionState, Closing):
     def __init__(self, options: ConnectionOptions) -> None:
         self._runtime = LoopRuntime(asyncio.get_running_loop())
         super().__init__(options, self._runtime)
+        self._parked = cast(LoopWaiter, self.dialer.parked)
         self._sessions: dict[Session, SessionCore] = {}
         self._troubles: deque[JMSError] = deque()
         self._notifier: asyncio.Task[None] | None = None
@@ -59,13 +61,12 @@ class Connection(ConnectionState, Closing):
         self._ended = asyncio.Event()  # closed or lost
         self._there = asyncio.Event()  # it is there, or over
         self._there.set()
-        self._parked = self._runtime.new_waiter()  # of the task that dials
         self._recovering: asyncio.Task[None] | None = None
         self._returning: set[asyncio.Task[None]] = set()  # of its sessions, after a loss
 
     async def open(self) -> None:
         """For `connect`. Raises as that; a cancelled one closes its socket."""
-        self._opened(await run(self.dialer.open(again=False), Nowhere(), self._parked, NEVER))
+        self._opened(await run(self.dialer.open(again=False), self.dialer, self._parked, NEVER))
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Made[Session]:
         """A new session: ``await`` it, or ``async with``; see `redelivery.Connection.session`.
@@ -133,8 +134,7 @@ class Connection(ConnectionState, Closing):
                 if session.close_after_callback(self.close):
                     return
             self._life.step("close", "closed by close()")
-            self.dialer.ended = True
-            self._parked.wake()
+            self.dialer.end()
             self._ended.set()
             self._there.set()
             self._closing = self._runtime.loop.create_task(self._close(), name="redelivery-close")
@@ -183,7 +183,7 @@ class Connection(ConnectionState, Closing):
             core.on_lost(error, at, comes_back=True)
         self._notify(error, deadly=False)
         if self._recovering is None:
-            redialling = run(redial(weakref.ref(self)), Nowhere(), self._parked, NEVER)
+            redialling = run(redial(weakref.ref(self)), self.dialer, self._parked, self.dialer.patience)
             self._recovering = self._runtime.loop.create_task(redialling, name="redelivery-reconnect")
 
     def _lose(self, error: JMSError, at: datetime) -> None:
@@ -253,15 +253,7 @@ class Connection(ConnectionState, Closing):
     async def _new_session(self, mode: AckMode) -> Session | None:
         """None: the connection was lost meanwhile, and comes back."""
         self.check_open("session")
-        core = SessionCore(
-            self._transport,
-            self._options,
-            mode,
-            self._dead_letters,
-            self.on_error,
-            connection=self._life,
-            runtime=self._runtime,
-        )
+        core = SessionCore(self._transport, self._shared, mode, self.on_error, runtime=self._runtime)
         try:
             await core.do(core.open_channel())
         except ConnectionLostError:

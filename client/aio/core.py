@@ -16,16 +16,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, cast
 
 from redelivery.client.aio.driver import run
-from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.connection.reattach import await_return
+from redelivery.client.connection.shared import Shared
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
-from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
 from redelivery.client.operations.send import make_room
-from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
@@ -87,17 +85,9 @@ class SessionCore(SessionState):
     """What Session, Consumer, Producer and the listener's task of one session share."""
 
     def __init__(
-        self,
-        transport: Transport,
-        options: ConnectionOptions,
-        mode: AckMode,
-        dead_letters: DeadLetters,
-        report: Report,
-        *,
-        connection: Lifecycle[ConnectionStage],
-        runtime: LoopRuntime,
+        self, transport: Transport, shared: Shared, mode: AckMode, report: Report, *, runtime: LoopRuntime
     ) -> None:
-        super().__init__(transport, options, mode, dead_letters, report, connection=connection)
+        super().__init__(transport, shared, mode, report)
         self.runtime = runtime
         self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
         self.listener: asyncio.Task[None] | None = None  # of a session that listens

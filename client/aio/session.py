@@ -19,7 +19,7 @@ from redelivery.client.arguments import check_cause, check_selector, plain_name
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import CloseAsked
 from redelivery.client.operations.acknowledge import acknowledge_one
-from redelivery.client.operations.attach import ConsumerSpec, attach
+from redelivery.client.operations.attach import ConsumerSpec, attach, temporary
 from redelivery.client.operations.browse import BrowseState, check_browsable
 from redelivery.client.operations.commit import commit, rollback
 from redelivery.client.operations.prepare import SendOptions
@@ -298,7 +298,7 @@ class Session(Closing):
 
     async def _temporary(self, action: str, kind: type[Destination]) -> Destination:
         core = self._core
-        return await core.inside(action, lambda: core.do(core.channel.temporary(kind)))
+        return await core.inside(action, lambda: core.do(temporary(core, kind)))
 
     def _transacted(self, action: str) -> None:
         if not self.transacted:

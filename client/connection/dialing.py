@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Protocol
 
+from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
@@ -25,15 +26,38 @@ _FINAL = (SecurityError, ConfigError, UnsupportedError)  # to ask again would en
 class Dialer:
     """Who dials for one connection, which it does not keep alive.
 
-    ``last``: the URL of the broker that was connected last, which is asked last after it was lost.
+    Attributes:
+        last: the URL of the broker that was connected last, which is asked last after it was lost.
+        parked: where its driver waits.
+        patience: seconds that an answer may take which a transport gives that is made ready.
     """
 
-    def __init__(self, options: ConnectionOptions, events: ConnectionEvents, runtime: Runtime | None) -> None:
+    def __init__(
+        self, options: ConnectionOptions, events: ConnectionEvents, runtime: Runtime | None, temporaries: Temporaries
+    ) -> None:
         self._options = options
+        self._temporaries = temporaries
+        self.parked = (runtime or NOTICING).new_waiter()
+        self.patience = options.transport.request_timeout
+        self._restoring: Transport | None = None  # open, and not the connection's yet
         self._new_events: Callable[[], UnownedConnection] = UnownedConnection.maker(events)
         self._runtime = NOTICING if runtime is None and options.reconnect is not None else runtime
         self.last: str | None = None
         self.ended = False  # nobody wants a connection any more
+
+    @property
+    def transport(self) -> Transport:
+        """The one that is made ready; while one is opened, its socket alone is waited for (see `Wired`)."""
+        assert self._restoring is not None, "a flow that opens a transport waits for its socket only"
+        return self._restoring
+
+    def end(self) -> None:
+        """Nobody wants a connection any more."""
+        self.ended = True
+        restoring = self._restoring
+        if restoring is not None:
+            restoring.abort()
+        self.parked.wake()
 
     def open(self, *, again: bool) -> Flow[tuple[Transport, UnownedConnection]]:
         """A transport that is open, and its events, to be adopted. ``again``: after a loss, not at the start.
@@ -76,7 +100,20 @@ class Dialer:
         transport = transport_class(server.scheme)(server, events, self._runtime)
         yield from transport.open()
         self.last = url
+        yield from self._restore(transport)
         return transport, events
+
+    def _restore(self, transport: Transport) -> Flow[None]:
+        """What the broker has removed with the lost connection. Raises JMSError: it is lost, too."""
+        self._restoring = transport
+        try:
+            if not self.ended:  # looked at last: `end` aborts what it finds
+                yield from self._temporaries.renew(transport, self.parked)
+        except BaseException:
+            transport.abort()
+            raise
+        finally:
+            self._restoring = None
 
     def _failed(self, error: JMSError, rounds: int, wait: float | None, *, warns: bool) -> None:
         url = self._options.url.masked

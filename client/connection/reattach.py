@@ -9,7 +9,7 @@ from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.state import SessionState
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, InvalidDestinationError, JMSError, RequestTimeoutError
 from redelivery.transports.seam import Arrival, Flow, Parked, Transport, Wish
 
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
@@ -73,8 +73,8 @@ def reattach(s: SessionState) -> Flow[None]:
         if s.transport is not transport:
             yield from _open_channel(s, transport)
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
-            if consumer.link.window != 0 or consumer.listening:  # one of 0 begins with its next receive
-                yield from _attach(s, consumer)
+            if _renamed(s, consumer) and (consumer.link.window != 0 or consumer.listening):
+                yield from _attach(s, consumer)  # one of 0 begins with its next receive
     except ConnectionLostError:
         if s.returned is transport:
             s.returned = None  # the news of the next one comes
@@ -86,6 +86,22 @@ def _open_channel(s: SessionState, transport: Transport) -> Flow[None]:
     s.waiter.place = None
     s.channel = yield from transport.channel(s.mode, UnownedSession(s))
     s.transport = transport
+
+
+def _renamed(s: SessionState, consumer: ConsumerState) -> bool:
+    """It consumes from what its temporary destination is now; False, and it has ended, where there is none."""
+    link = consumer.link
+    try:
+        link.destination = s.temporaries.now(link.destination)
+    except InvalidDestinationError as error:
+        _ended(s, consumer, error)
+        return False
+    return True
+
+
+def _ended(s: SessionState, consumer: ConsumerState, error: JMSError) -> None:
+    s.ledger.link_ended(consumer, error)
+    s.report(error, deadly=consumer.listening)
 
 
 def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
@@ -102,8 +118,7 @@ def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         s.ledger.orders.append(Detach(link))
         raise
     except JMSError as error:
-        s.ledger.link_ended(consumer, error)
-        s.report(error, deadly=consumer.listening)
+        _ended(s, consumer, error)
         return
     consumer.attached = True
 

@@ -8,6 +8,8 @@ import weakref
 
 from redelivery.client.connection.dialing import Dialer
 from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
+from redelivery.client.connection.shared import Shared
+from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener
@@ -32,9 +34,9 @@ class ConnectionState(ConnectionEvents):
     def __init__(self, options: ConnectionOptions, runtime: Runtime | None = None) -> None:
         self._options = options
         self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
-        self._dead_letters = DeadLetters(options.dead_letter_strategy)
+        self._shared = Shared(options, self._life, DeadLetters(options.dead_letter_strategy), Temporaries())
         self._exception_listener = options.exception_listener
-        self.dialer = Dialer(options, self, runtime)
+        self.dialer = Dialer(options, self, runtime, self._shared.temporaries)
         self._transport: Transport  # by `_opened`
         self._started = False  # by `start`, whatever the connection is doing
         self._process: int | None = None  # in which it was opened
@@ -75,7 +77,7 @@ class ConnectionState(ConnectionEvents):
     @property
     def dropped_count(self) -> int:
         """How many messages a DiscardingDeadLetterStrategy has dropped."""
-        return self._dead_letters.dropped
+        return self._shared.dead_letters.dropped
 
     @property
     def exception_listener(self) -> ExceptionListener | None:

@@ -16,15 +16,6 @@ class Wired(Protocol):
         """The one that it has now."""
 
 
-class Nowhere:
-    """For a flow that opens a transport: there is none to be read meanwhile."""
-
-    @property
-    def transport(self) -> Transport:
-        """None."""
-        raise AssertionError("a flow that opens a transport waits for its socket only")
-
-
 @dataclass(frozen=True, slots=True)
 class Bare:
     """A transport alone, while it is opened or closed."""

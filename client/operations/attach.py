@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from redelivery.client.arguments import check_no_local, check_selector
 from redelivery.client.connection.reattach import await_loss, await_return
 from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.stages import OPEN
 from redelivery.client.news import ended
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
@@ -63,6 +64,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     if s.away is not None and not (yield from await_return(s)):
         raise s.life.problem("consumer")
     _check_capable(s, spec)
+    s.temporaries.check_destination(target)
     policy = spec.policy or s.options.redelivery_policies.policy_for(target)
     answer = _policy_of(s, spec, policy)
     consumer = _deferred(s, spec)
@@ -108,10 +110,27 @@ def _unmade(s: SessionState, consumer: ConsumerState, made: list[ConsumerState])
     made.remove(consumer)
 
 
+def temporary(s: SessionState, kind: type[Destination]) -> Flow[Destination]:
+    """See `Transport.temporary`; after a loss it is made on the next connection."""
+    while True:
+        if s.away is not None and not (yield from await_return(s)):
+            raise s.life.problem("temporary destination")
+        transport = s.transport
+        try:
+            made = yield from transport.temporary(kind, s.waiter)
+            if s.temporaries.made(made, transport):
+                return made
+        except ConnectionLostError:
+            if not s.comes_back:
+                raise
+        yield from await_loss(s)
+
+
 def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks."""
-    yield from s.channel.attach(consumer.link)
-    consumer.attached = True
+    if consumer.stage is OPEN:  # else its receive says why not
+        yield from s.channel.attach(consumer.link)
+        consumer.attached = True
 
 
 def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:

@@ -47,6 +47,7 @@ def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
     """Its channel on the connection that its session has now. Raises as `Transport.channel`."""
     if s.away is not None and not (yield from await_return(s)):
         raise s.life.problem("browse")
+    s.temporaries.check_destination(b.queue)
     if b.channel is None or b.transport is not s.transport:
         b.link = None
         b.channel = yield from s.transport.channel(AckMode.AUTO, b.events)

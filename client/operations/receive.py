@@ -62,7 +62,7 @@ def receive(
     while True:
         if s.away is not None and not (yield from await_return(s, deadline)):
             return None
-        if not consumer.attached and consumer.stage is OPEN:
+        if not consumer.attached:
             yield from attach_late(s, consumer)
         now = s.now() if ledger.delayed and s.running else 0.0
         if ledger.delayed and ledger.delayed[0][0] <= now:

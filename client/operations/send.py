@@ -77,6 +77,7 @@ def send_when_connected(s: SessionState, message: Message, pending: Pending | No
     In a transaction that the loss has ended there is nothing to send any more: its commit says so.
 
     Raises:
+        InvalidDestinationError: it goes to a temporary destination that went with the lost connection, or its reply.
         ConnectionLostError: it was not there within the `timeout` of the ReconnectPolicy, or there will be none.
     """
     if s.now() - s.heard > SILENCE and s.away is None:
@@ -91,6 +92,7 @@ def send_when_connected(s: SessionState, message: Message, pending: Pending | No
             raise ConnectionLostError(
                 f"send: not sent, as the connection was not there again within {timeout:g} s: {s.away}"
             ) from s.away
+        s.temporaries.check(message)
         try:
             _write(s, message, pending, transacted=transacted)  # not all of it has left where it raises
         except ConnectionLostError:

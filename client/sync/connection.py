@@ -13,13 +13,12 @@ from datetime import datetime, timedelta
 from typing import Final, cast
 
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.dialing import redial
+from redelivery.client.connection.dialing import Dialer, redial
 from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED, ConnectionState
 from redelivery.client.connection.troubles import Troubles
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.connection.watchers import Watchers
-from redelivery.client.connection.wired import Nowhere
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
@@ -56,8 +55,7 @@ class Connection(ConnectionState, Closing):
         self._exit: BaseException | None = None  # that a listener has raised
         self._watchers = Watchers()
         self._recovering: threading.Thread | None = None
-        self._parked = Waiter()  # of the one who dials
-        self._opened(run_open(self.dialer.open(again=False), Nowhere(), self._parked, NEVER))
+        self._opened(run_open(self.dialer.open(again=False), self.dialer, self.dialer.parked, NEVER))
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """A new session.
@@ -140,8 +138,7 @@ class Connection(ConnectionState, Closing):
                     return
             if not self._life.step("close", "closed by close()"):
                 return
-        self.dialer.ended = True
-        self._parked.wake()
+        self.dialer.end()
         self._watchers.wake()
         until = monotonic() + self._options.close_timeout
         for session in sessions:
@@ -246,7 +243,7 @@ class Connection(ConnectionState, Closing):
         with self._lock:
             if self._recovering is None:
                 self._recovering = threading.Thread(
-                    target=_redial, args=(weakref.ref(self), self._parked), name="redelivery-reconnect", daemon=True
+                    target=_redial, args=(weakref.ref(self), self.dialer), name="redelivery-reconnect", daemon=True
                 )
                 self._recovering.start()
 
@@ -306,9 +303,7 @@ class Connection(ConnectionState, Closing):
     def _new_core(self, mode: AckMode) -> SessionCore | None:
         """None: the connection was lost meanwhile, and comes back."""
         try:
-            core = SessionCore(
-                self._transport, self._options, mode, self._dead_letters, self.on_error, connection=self._life
-            )
+            core = SessionCore(self._transport, self._shared, mode, self.on_error)
             core.do_open(core.open_channel())
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
@@ -335,7 +330,7 @@ class Connection(ConnectionState, Closing):
             return  # it was never open, or is the parent's
         self._troubles.end()
         self.dialer.ended = True
-        self._parked.wake()
+        self.dialer.parked.wake()
         if self._life.ended:
             return
         with suppress(RuntimeError):  # the interpreter ends, and the sockets with it
@@ -345,6 +340,6 @@ class Connection(ConnectionState, Closing):
         warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
 
 
-def _redial(lost: weakref.ref[Connection], parked: Waiter) -> None:
+def _redial(lost: weakref.ref[Connection], dialer: Dialer) -> None:
     """The thread that dials."""
-    run_open(redial(lost), Nowhere(), parked, NEVER)
+    run_open(redial(lost), dialer, dialer.parked, dialer.patience)

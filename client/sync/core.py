@@ -11,15 +11,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
 from redelivery.client.connection.reattach import await_return
+from redelivery.client.connection.shared import Shared
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
-from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
-from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import NEVER, SessionState
 from redelivery.client.sync.driver import run, run_open
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
@@ -33,17 +31,8 @@ AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
 class SessionCore(SessionState):
     """What Session, Consumer, Producer and the listener thread of one session share."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        options: ConnectionOptions,
-        mode: AckMode,
-        dead_letters: DeadLetters,
-        report: Report,
-        *,
-        connection: Lifecycle[ConnectionStage],
-    ) -> None:
-        super().__init__(transport, options, mode, dead_letters, report, connection=connection)
+    def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: Report) -> None:
+        super().__init__(transport, shared, mode, report)
         self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
         self.listener: int | None = None  # the thread of a session that listens
         self.use = threading.Lock()

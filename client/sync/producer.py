@@ -11,7 +11,7 @@ from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
 from redelivery.client.sync.futures import SendFuture
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConnectionLostError, IllegalStateError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.sending import SYNONYMS, SendKeywords
@@ -100,10 +100,10 @@ class Producer(Closing):
             core.watch(future.pending)
             try:
                 self._send(message, future.pending, transacted=core.mode == AckMode.TRANSACTED)
-            except ConnectionLostError as error:
-                if not core.comes_back:
-                    raise
+            except JMSError as error:
                 future.refuse(error)
+                if not isinstance(error, ConnectionLostError) or not core.comes_back:
+                    raise
             return future
         finally:
             if turn and turn[-1]:

@@ -14,7 +14,7 @@ from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.news import CloseAsked
 from redelivery.client.operations.acknowledge import acknowledge_one
-from redelivery.client.operations.attach import ConsumerSpec, attach
+from redelivery.client.operations.attach import ConsumerSpec, attach, temporary
 from redelivery.client.operations.browse import BrowseState, check_browsable
 from redelivery.client.operations.commit import commit, commits_whole, rollback
 from redelivery.client.operations.prepare import SendOptions
@@ -316,7 +316,7 @@ class Session(Closing):
 
     def _temporary(self, action: str, kind: type[Destination]) -> Destination:
         core = self._core
-        return core.inside(action, lambda: core.do(core.channel.temporary(kind)))
+        return core.inside(action, lambda: core.do(temporary(core, kind)))
 
     def _transacted(self, action: str) -> None:
         if not self.transacted:

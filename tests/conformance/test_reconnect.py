@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from time import monotonic
 from typing import Any
@@ -13,10 +14,13 @@ from tests.conformance.stage import NOTHING, SOON, Stage, receive
 from redelivery import (
     AckMode,
     ConnectionLostError,
+    InvalidDestinationError,
     JMSError,
     ReconnectPolicy,
     RedeliveryPolicy,
+    TemporaryQueue,
     TransactionRolledBackError,
+    UnsupportedError,
 )
 from redelivery.events import AcknowledgedTooLate, ConnectionLost, DeadLettered, Reconnected, ReconnectFailed
 
@@ -237,3 +241,28 @@ def test_closing_does_not_wait_for_the_connection(stage: Stage, outage: Outage) 
 def needs_transactions(stage: Stage) -> None:
     if not stage.pair.can("transactions"):
         pytest.skip(stage.pair.kind.cannot["transactions"])
+
+
+@pytest.mark.needs("temporary destinations", refused=UnsupportedError)
+def test_a_temporary_queue_is_made_anew_and_its_consumer_goes_over_to_it(stage: Stage, outage: Outage) -> None:
+    connection = outage.connect()
+    session = connection.session()
+    old = session.temporary_queue()
+    consumer = session.consumer(old)
+    asking = connection.session()
+    producer = asking.producer(stage.queue)
+    outage.begin()
+    with pytest.raises(InvalidDestinationError, match=r"reply_to: .* was removed by the broker when its connection"):
+        producer.send("question", reply_to=old)
+    new = consumer.destination
+    assert new != old
+    assert isinstance(new, TemporaryQueue)
+    with pytest.raises(InvalidDestinationError, match=re.escape(str(new))):
+        asking.producer(old).send("to nobody")
+    with pytest.raises(InvalidDestinationError, match="was removed by the broker"):
+        asking.consumer(old)
+    producer.send("question", reply_to=new)
+    answering = stage.session(AckMode.AUTO)
+    question = receive(answering.consumer(stage.queue))
+    answering.producer().send("answer", question.reply_to)
+    assert receive(consumer).body == "answer"

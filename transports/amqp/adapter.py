@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.channel import AmqpChannel
 from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.temporary import make_temporary
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
 from redelivery.transports.dialects.detect import check_name, detect_amqp
@@ -84,6 +86,11 @@ class AmqpTransport(Transport):
         return AmqpChannel(
             context, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
         )
+
+    def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:
+        """See `Transport.temporary`."""
+        assert self._dialect is not None, "set with the connection"
+        return make_temporary(self._opened().protocol, self._dialect, kind, waiter)
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:  # noqa: ARG002 - one place serves all
         """See `Transport.new_waiter`."""

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Final, cast
 
 from redelivery.model.destinations import Destination, Topic
-from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError, RequestTimeoutError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.browsing import BrowsingReceiver, browse_more
@@ -20,8 +20,7 @@ from redelivery.transports.amqp.codec.names import to_address
 from redelivery.transports.amqp.codec.sends import encode
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
-from redelivery.transports.amqp.links.senders import Maker, Sender, relay, sender_to
-from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.amqp.links.senders import Sender, relay, sender_to
 from redelivery.transports.seam import NO_ANSWER, Arrival, Channel, Delivery, Flow, Link, Pending
 from redelivery.transports.wire.clock import monotonic
 
@@ -103,24 +102,6 @@ class AmqpChannel(Channel):
     def browse_more(self, link: Link) -> Flow[bool]:
         """Ask for a window full."""
         return browse_more(self._context, cast(BrowsingReceiver, self._receivers[link]))
-
-    def temporary(self, kind: type[Destination]) -> Flow[Destination]:
-        """A dynamic node; its link is in a session of its own, which lives as long as the connection."""
-        dialect = self._dialect
-        topic = issubclass(kind, Topic)
-        named = dialect.temporary_topic_capability if topic else dialect.temporary_queue_capability
-        if named is None:
-            raise UnsupportedError(f"this broker makes no {kind.__name__} over AMQP")
-        asked = self._context.ask()
-        with self._context.writing():
-            session = AmqpSession(self._protocol.table)
-            session.open(None)
-            maker = Maker(session, named)
-            maker.open(asked)
-        yield from self._context.answer(asked)
-        if not maker.address:
-            raise ProtocolError(f"{maker.what}: the broker gave it no name")
-        return kind(maker.address)
 
     def dispatched(self, delivery: Delivery) -> None:
         """Give credit for another one, the first time."""

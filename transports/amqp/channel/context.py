@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
 from redelivery.transports.amqp.links.sessions import AmqpSession
@@ -21,18 +20,9 @@ class ChannelContext:
         self.sessions: list[AmqpSession] = []
         self._shared: AmqpSession | None = None  # of all links that need none of their own
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the connection, then write what came of it. Raises ConnectionLostError."""
-        protocol = self.protocol
-        with protocol.lock:
-            protocol.check()
-            yield
-            protocol.write()
-        if protocol.blocked:
-            protocol.drain()
-        if protocol.table.notifications:
-            protocol.notify()
+    def writing(self) -> AbstractContextManager[None]:
+        """See `AmqpProtocol.writing`."""
+        return self.protocol.writing()
 
     def session(self, *, consumers: bool = False) -> AmqpSession:
         """Where a new link goes; inside `writing`. The peer's agreement need not be waited for."""
@@ -63,16 +53,21 @@ class ChannelContext:
         yield from self.answer(pending)
 
     def answer(self, pending: Pending) -> Flow[None]:
-        """Wait for the answer.
+        """See `answer`."""
+        return answer(pending)
 
-        Raises:
-            RequestTimeoutError, ConnectionLostError: it did not come.
-            JMSError: the broker refuses; the class says why.
-        """
-        if not pending.done:
-            yield pending
-        if pending.error is not None:
-            raise pending.error
+
+def answer(pending: Pending) -> Flow[None]:
+    """Wait for the answer.
+
+    Raises:
+        RequestTimeoutError, ConnectionLostError: it did not come.
+        JMSError: the broker refuses; the class says why.
+    """
+    if not pending.done:
+        yield pending
+    if pending.error is not None:
+        raise pending.error
 
 
 class End(Pending):

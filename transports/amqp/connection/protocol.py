@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, TypeAlias
 
 from cproton_ffi import lib
@@ -75,6 +76,18 @@ class AmqpProtocol:
         if self._failure is not None and self.written == written:
             self.drain()
             raise ConnectionLostError(str(self._failure)) from self._failure
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the connection, then write what came of it. Raises ConnectionLostError."""
+        with self.lock:
+            self.check()
+            yield
+            self.write()
+        if self.blocked:
+            self.drain()
+        if self.table.notifications:
+            self.notify()
 
     def write(self) -> None:
         """Send what the system takes now; by the holder of the lock, who calls `drain` after its release."""
