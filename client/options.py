@@ -45,6 +45,8 @@ class ConnectionKeywords(TypedDict, total=False):
     exception_listener: called with a JMSError that no call waits for.
     reconnect: a ReconnectPolicy: a connection that is lost comes back by it; without one, and without a ``failover:``
         URL, which brings its own, it is over. ``vm://`` has none: its messages end with their broker.
+    deduplicate_sends: every confirmed send, and every transaction that only sends, is sent again after a loss, with an
+        id by which the broker drops a second one (Artemis, HornetQ). Needs ``reconnect=`` or a ``failover:`` URL.
     observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
         so it must be quick, and must not use the session; what it raises is logged once.
     """
@@ -65,6 +67,7 @@ class ConnectionKeywords(TypedDict, total=False):
     heartbeat: float | timedelta
     exception_listener: ExceptionListener | None
     reconnect: ReconnectPolicy | None
+    deduplicate_sends: bool
     observer: Observer | None
 
 
@@ -75,6 +78,7 @@ CONNECTION_DEFAULTS: Final[ConnectionKeywords] = {
     "request_timeout": 30.0,
     "close_timeout": 15.0,
     "heartbeat": 10.0,
+    "deduplicate_sends": False,
 }
 CONNECTION_SYNONYMS: Final = {
     "user": "username",
@@ -106,6 +110,7 @@ class ConnectionOptions:
     exception_listener: ExceptionListener | None
     observed: Observed | None
     reconnect: ReconnectPolicy | None
+    deduplicate_sends: bool
     servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords and all; `transport` is the first
     request_timeout: float
     close_timeout: float = field(default=15.0)
@@ -130,6 +135,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     reconnect = given.get("reconnect") or (None if failover is None else failover.reconnect)
     if reconnect is not None:
         _check_reconnect(reconnect, parsed.scheme)
+    _check_deduplicate(given["deduplicate_sends"], reconnect)
     if isinstance(redelivery_policies, Mapping):
         redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
     if redelivery_policy is not None and redelivery_policies is not None:
@@ -182,6 +188,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         transport=servers[urls[0]],
         servers=servers,
         reconnect=reconnect,
+        deduplicate_sends=given["deduplicate_sends"],
         redelivery_policies=policies,
         non_blocking_redelivery=bool(
             parsed.non_blocking_redelivery if non_blocking_redelivery is None else non_blocking_redelivery
@@ -204,6 +211,16 @@ def _check_reconnect(policy: ReconnectPolicy, scheme: str) -> None:
         raise ConfigError(
             "priority_backup (priorityBackup in a URL) is not in this version, as a connection that works is not moved "
             "to another broker: leave it out; randomize=False asks the first URL first"
+        )
+
+
+def _check_deduplicate(deduplicate: object, reconnect: ReconnectPolicy | None) -> None:
+    if not isinstance(deduplicate, bool):
+        raise ConfigError(f"deduplicate_sends={deduplicate!r} is neither True nor False")
+    if deduplicate and reconnect is None:
+        raise ConfigError(
+            "deduplicate_sends=True was given, but a connection that is lost does not come back, so nothing is sent "
+            "again: give reconnect=ReconnectPolicy() or a failover: URL too"
         )
 
 

@@ -24,7 +24,7 @@ from redelivery.client.ledger import ConsumerState, Ledger
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import RETURNED
 from redelivery.client.news import CloseAsked, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
-from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
@@ -113,6 +113,9 @@ class SessionState:
         """
         self.irregular = True
         self.notify(Interrupted(error) if comes_back else Lost(error, at))
+        if not comes_back:
+            for pending in list(self.unanswered):  # of those that a loss has not ended: see `repeats`
+                finish(pending, ConnectionLostError(str(error)))
 
     def on_returned(self, transport: Transport) -> None:
         """There is another connection; for the connection."""
@@ -234,9 +237,10 @@ class SessionState:
     def _interrupted(self, error: JMSError) -> None:
         self.away, self.returned = error, None
         held = interrupted(self.ledger)
-        if self.mode == AckMode.TRANSACTED and (held or self.sent):
+        if self.mode == AckMode.TRANSACTED and (held or (self.sent and not self.options.deduplicate_sends)):
             self.doomed = self.doomed or error
-        self.sent.clear()
+        if self.doomed is not None:
+            self.sent.clear()
         if self.observed is not None:
             self.observed.released(self.number, held)
         if self.mode == AckMode.CLIENT:

@@ -18,6 +18,8 @@ class Capabilities:
     ``selectors``, ``browse``, ``delayed_delivery``, ``no_local``: the broker does them.
     ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
     ``message_ids``: the broker tells the id of a sent message.
+    ``duplicate_id_property``: the property by which the broker drops a second message of the same value that is sent to
+        the same destination; None: it drops none.
     ``body_kinds``: the kinds of body that arrive as they were sent.
     """
 
@@ -33,6 +35,7 @@ class Capabilities:
     no_local: bool = False
     queue_patterns: bool = False
     message_ids: bool = False
+    duplicate_id_property: str | None = None
     body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))
 
 

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Closing
+from redelivery.client.connection.repeats import identify
 from redelivery.client.operations.prepare import SendOptions, prepare
 from redelivery.client.operations.send import send, send_confirmed, send_when_connected
 from redelivery.model.destinations import Destination
@@ -62,6 +63,8 @@ class Producer(Closing):
         try:
             self.check_open("send")
             message = prepare(self._options, body_or_message, destination, options, epoch_ms())
+            if core.options.deduplicate_sends:
+                identify(message, core.transport.peer.capabilities)
             transacted = core.mode == AckMode.TRANSACTED
             if transacted or not message.persistent:
                 if core.options.reconnect is None:

@@ -99,9 +99,18 @@ class Dialer:
         server = self._options.servers[url]
         transport = transport_class(server.scheme)(server, events, self._runtime)
         yield from transport.open()
+        self._check_capable(transport)
         self.last = url
         yield from self._restore(transport)
         return transport, events
+
+    def _check_capable(self, transport: Transport) -> None:
+        peer = transport.peer
+        if self._options.deduplicate_sends and peer.capabilities.duplicate_id_property is None:
+            transport.abort()
+            raise UnsupportedError(
+                f"deduplicate_sends: {peer.provider_name} over {peer.protocol} does not drop what is sent twice"
+            )
 
     def _restore(self, transport: Transport) -> Flow[None]:
         """What the broker has removed with the lost connection. Raises JMSError: it is lost, too."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from redelivery.client.connection.lifecycle import SessionStage
+from redelivery.client.connection.repeats import Repeatable
 from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.state import SessionState
@@ -72,6 +73,7 @@ def reattach(s: SessionState) -> Flow[None]:
     try:
         if s.transport is not transport:
             yield from _open_channel(s, transport)
+            yield from _send_again(s)
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
             if _renamed(s, consumer) and (consumer.link.window != 0 or consumer.listening):
                 yield from _attach(s, consumer)  # one of 0 begins with its next receive
@@ -86,6 +88,16 @@ def _open_channel(s: SessionState, transport: Transport) -> Flow[None]:
     s.waiter.place = None
     s.channel = yield from transport.channel(s.mode, UnownedSession(s))
     s.transport = transport
+
+
+def _send_again(s: SessionState) -> Flow[None]:
+    """What the lost connection has not answered, in its order; see `repeats`."""
+    unanswered = [each for each in s.unanswered if isinstance(each, Repeatable) and not each.done]
+    for message, pending in [*((each, None) for each in s.sent), *((each.message, each) for each in unanswered)]:
+        if message is not None:
+            s.channel.send(message, transacted=pending is None, pending=pending)
+            if s.channel.congested:
+                yield from s.channel.room()
 
 
 def _renamed(s: SessionState, consumer: ConsumerState) -> bool:

@@ -6,9 +6,8 @@ from contextlib import suppress
 
 from redelivery.client.ledger import Poison
 from redelivery.client.state import SessionState
-from redelivery.model.errors import RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Flow
+from redelivery.transports.seam import NO_ANSWER, Flow
 
 
 def close_ledger(s: SessionState) -> Flow[None]:
@@ -29,7 +28,7 @@ def await_answers(s: SessionState) -> Flow[None]:
     """The answers to asynchronous sends, as long as the driver waits."""
     for pending in list(s.unanswered):
         pending.also = s.waiter  # before the driver looks whether it is done
-        with suppress(RequestTimeoutError):
+        with suppress(*NO_ANSWER):
             yield pending
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
-from redelivery.client.connection.reattach import arrival, await_loss
+from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.failures import fail
+from redelivery.client.operations.send import send_confirmed
 from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.events import Committed, InDoubt
@@ -38,6 +40,8 @@ def commit(s: SessionState, action: str = "commit") -> Flow[None]:
         # a connection that is known to be gone is no doubt: nothing was committed
         yield from arrival(s, Arrival(poll=True))
         s.take_in()
+    if s.sent and s.away is not None and s.doomed is None:
+        yield from _await_return(s)
     if s.doomed is not None:
         yield from _refuse_doomed(s, action, s.doomed)
     too_late(s, s.stale)
@@ -54,15 +58,81 @@ def commit(s: SessionState, action: str = "commit") -> Flow[None]:
         yield from _refuse_stranded(s, action, stranded)
     try:
         yield from _committed(s, covered)
-    except InDoubtError as error:
-        doubt = _in_doubt(error, action)
-        doubt.sent = sent
-        doubt.received = tuple(_message(delivery) for delivery in covered)
-        if s.observed is not None:
-            s.observed.notify(InDoubt(s.number, doubt.sent, doubt.received, doubt))
-        raise doubt from error.__cause__
+    except (InDoubtError, TransactionRolledBackError) as error:
+        if sent and not covered and _repeatable(s, error):
+            yield from _commit_again(s, sent)
+        elif isinstance(error, TransactionRolledBackError):
+            raise
+        else:
+            raise _say_in_doubt(s, action, sent, covered, error) from error.__cause__
     s.heard = s.now()
     _say_committed(s, len(sent), covered)
+
+
+def _say_in_doubt(
+    s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Delivery, ...], error: InDoubtError
+) -> InDoubtError:
+    doubt = _in_doubt(error, action)
+    doubt.sent = sent
+    doubt.received = tuple(_message(delivery) for delivery in covered)
+    if s.observed is not None:
+        s.observed.notify(InDoubt(s.number, doubt.sent, doubt.received, doubt))
+    return doubt
+
+
+def _repeatable(s: SessionState, error: JMSError) -> bool:
+    return s.options.deduplicate_sends and s.comes_back and isinstance(error.__cause__, ConnectionLostError)
+
+
+def _commit_again(s: SessionState, sent: tuple[Message, ...]) -> Flow[None]:
+    """A transaction that has only sent, and whose answer went with the connection: once more, as a whole.
+
+    A broker that refuses that has committed it. Not every one says so; each message is sent by itself then, and the
+    broker drops it.
+
+    Raises:
+        InDoubtError: there is no answer either.
+    """
+    try:
+        refused = yield from _sent_as_a_whole(s, sent)
+        if refused:
+            for message in sent:
+                yield from send_confirmed(s, message)
+    except InDoubtError:
+        raise
+    except JMSError as error:
+        text = f"the broker's answer to the commit did not come, and what was sent could not be sent again: {error}"
+        raise InDoubtError(text) from error
+
+
+def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
+    """False: it is committed; True: it was refused."""
+    while True:
+        yield from await_loss(s)
+        yield from _await_return(s)
+        try:
+            for message in sent:
+                s.whole(partial(s.channel.send, message, transacted=True, pending=None))
+            yield from s.channel.commit(())
+        except ConnectionLostError:
+            continue
+        except (InDoubtError, TransactionRolledBackError) as error:
+            if _repeatable(s, error):
+                continue
+            if isinstance(error, InDoubtError):
+                raise
+            return True
+        return False
+
+
+def _await_return(s: SessionState) -> Flow[None]:
+    """The connection; ConnectionLostError where it is not there within the `timeout` of the ReconnectPolicy."""
+    policy = s.options.reconnect
+    timeout = None if policy is None else policy.timeout
+    if not (yield from await_return(s, None if timeout is None else s.now() + timeout)):
+        if s.closing:
+            raise s.life.problem("commit")
+        raise ConnectionLostError(f"commit: the connection was not there again within {timeout:g} s: {s.away}")
 
 
 def _committed(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:

@@ -14,11 +14,13 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.model.sending import SendKeywords
+from redelivery.transports.dialects.detect import duplicate_id_properties
 
 _BODY: Final = re.compile(r"[\s{}\x00-\x1f<]")  # what the name of a destination hardly has, and a body often
 _SHOWN: Final = 40  # characters of a body in an error
 _SIMPLE: Final = frozenset((str, bytes))  # bodies that need no look and no copy
 _PROPERTIES: Final = frozenset(("properties",))
+_DUPLICATE_IDS: Final = duplicate_id_properties()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def prepare(
         raise InvalidDestinationError(f"send: {body!r} cannot be a body; the body comes first: send(body, destination)")
     message = body if isinstance(body, Message) else Message(body)
     if message.source is not None:
-        message = message.copy()  # a received one is read-only
+        message = _forwarded(message)
     persistent, priority, ttl, delay = options.persistent, options.priority, options.ttl_ms, options.delivery_delay_ms
     if given:
         _set_headers(message, given)
@@ -94,6 +96,14 @@ def prepare(
         delivery_time=now + delay if delay else None,
         message_id=None,
     )
+    return message
+
+
+def _forwarded(received: Message) -> Message:
+    """A received one is read-only. Without its duplicate id: the broker would drop it where it has been before."""
+    message = received.copy()
+    if not _DUPLICATE_IDS.isdisjoint(message.properties):
+        message.properties = {name: value for name, value in message.properties.items() if name not in _DUPLICATE_IDS}
     return message
 
 

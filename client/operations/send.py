@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
+from redelivery.client.connection.repeats import Repeatable
 from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.events import InDoubt, Sent
@@ -47,7 +48,9 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
             yield from s.channel.room()
         yield pending
     except NO_ANSWER as none:
-        raise _in_doubt(s, message, none) from none
+        pending.error = pending.error or none
+    if isinstance(pending.error, NO_ANSWER):
+        pending = yield from _sent_again(s, message, pending.error)
     error = pending.error
     if error is None:
         s.heard = s.now()
@@ -55,10 +58,28 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
             message.stamp(message_id=pending.value)
         if s.observed is not None:
             s.observed.notify(Sent(s.number, message, confirmed=True))
-    elif isinstance(error, NO_ANSWER):
-        raise _in_doubt(s, message, error)
     else:
         raise refused_send(message, error)
+
+
+def _sent_again(s: SessionState, message: Message, error: JMSError) -> Flow[Pending]:
+    """After a send without an answer: the answer to another one, where the broker drops what it has.
+
+    Raises:
+        InDoubtError: it does not, or there is no answer either.
+    """
+    while s.options.deduplicate_sends and s.comes_back and isinstance(error, ConnectionLostError):
+        pending = Pending(s.waiter)
+        try:
+            yield from await_loss(s)
+            yield from send_when_connected(s, message, pending, transacted=False)
+            yield pending
+        except NO_ANSWER as none:
+            pending.error = pending.error or none
+        if not isinstance(pending.error, NO_ANSWER):
+            return pending
+        error = pending.error
+    raise _in_doubt(s, message, error) from error
 
 
 def make_room(s: SessionState) -> Flow[None]:
@@ -100,6 +121,8 @@ def send_when_connected(s: SessionState, message: Message, pending: Pending | No
             if pending is not None and pending.done:
                 pending.done, pending.error = False, None
         else:
+            if isinstance(pending, Repeatable):
+                pending.message = message
             return
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Final, cast
 
 from redelivery.client.operations.send import in_doubt_send, refused_send
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.seam import NO_ANSWER, Pending, Transport, Waiter
+from redelivery.transports.seam import NO_ANSWER, Pending, Transport
+from redelivery.transports.seam import Waiter as Place
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.waiter import Waiter
+
+_NEWS: Final = 0.05  # seconds after which one whose connection is lost looks for the next one
 
 
 class SendFuture(Future[Message]):
@@ -26,13 +30,13 @@ class SendFuture(Future[Message]):
 
     _making = threading.RLock()  # guards the making of that part against the answer, which comes on any thread
 
-    def __init__(self, message: Message, transport: Callable[[], Transport], beside: Waiter) -> None:
+    def __init__(self, message: Message, pending: Pending, transport: Callable[[], Transport], beside: Place) -> None:
         self._message = message
         self._transport = transport  # the one that the session has now
         self._refused: JMSError | None = None
         self._beside = beside  # the session's waiter
         self._made = False
-        self.pending = Pending()  # with nothing to call back, the usual answer is quicker taken in
+        self.pending = pending  # with nothing to call back, the usual answer is quicker taken in
 
     def __getattr__(self, name: str) -> Any:
         """Asked for what `Future.__init__` makes, and only until it has."""
@@ -127,13 +131,20 @@ class SendFuture(Future[Message]):
         pending = self.pending
         if pending.done:
             return
-        waiter = pending.waiter = self._transport().new_waiter(self._beside)
         deadline = None if timeout is None else monotonic() + timeout
+        before, waiter = None, Waiter()
         while not pending.done:
             remaining = None if deadline is None else deadline - monotonic()
             if remaining is not None and remaining <= 0:
                 raise TimeoutError(f"the broker did not confirm the send within {timeout:g} s")
+            transport = self._transport()
+            if transport is not before:
+                before, waiter = transport, cast(Waiter, transport.new_waiter(self._beside))
+                pending.waiter = waiter
+                continue  # the answer may have come before
             try:
-                self._transport().wait(waiter, remaining)
+                transport.wait(waiter, remaining)
             except ConnectionLostError as error:
                 pending.fail(error)  # by rule it has failed before; harmless then
+                if not pending.done:  # it is sent again by the next connection: see `Repeatable`
+                    waiter.wait(_NEWS if remaining is None else min(_NEWS, remaining))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Unpack
 
+from redelivery.client.connection.repeats import Repeatable, identify
 from redelivery.client.operations.prepare import SendOptions, prepare
 from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
 from redelivery.client.sync.closing import Closing
@@ -96,7 +97,8 @@ class Producer(Closing):
         try:
             core.enter("send_async", turn)
             message = self._prepare(body_or_message, destination, options)
-            future = SendFuture(message, lambda: core.transport, core.waiter)
+            pending = Repeatable(lambda: core.comes_back) if core.options.deduplicate_sends else Pending()
+            future = SendFuture(message, pending, lambda: core.transport, core.waiter)
             core.watch(future.pending)
             try:
                 self._send(message, future.pending, transacted=core.mode == AckMode.TRANSACTED)
@@ -133,4 +135,7 @@ class Producer(Closing):
     def _prepare(self, body: object, destination: Destination | str | None, options: SendKeywords) -> Message:
         if self._closed:
             self.check_open("send")
-        return prepare(self._options, body, destination, options, epoch_ms())
+        message = prepare(self._options, body, destination, options, epoch_ms())
+        if self._core.options.deduplicate_sends:
+            identify(message, self._core.transport.peer.capabilities)
+        return message

@@ -31,8 +31,7 @@ from redelivery.model.modes import AckMode
 from redelivery.spark.options.query import SinkOptions
 from redelivery.spark.options.reconnect import connect
 from redelivery.spark.write.rows import DEDUPE_ID, Outgoing, Rows
-from redelivery.transports.dialects.detect import duplicate_detection
-from redelivery.transports.dialects.dialect import DuplicateDetection
+from redelivery.transports.dialects.detect import duplicate_refusal
 
 log = logging.getLogger(__name__)
 
@@ -87,33 +86,34 @@ def _send(
     if not connection.metadata.capabilities.transactions:
         _send_confirmed(connection, destination, rows.outgoing(batches))
         return False
-    detection = _duplicate_detection(connection) if rows.have_ids else None
+    refusal = _duplicate_refusal(connection) if rows.have_ids else None
+    name = connection.metadata.capabilities.duplicate_id_property
     outgoing = rows.outgoing(batches)
-    if detection is not None:
+    if refusal is not None and name is not None:
         rows.start_digest()
-        outgoing = _name_the_last(outgoing, detection.property, rows)
+        outgoing = _name_the_last(outgoing, name, rows)
     try:
         with connection.session(AckMode.TRANSACTED) as session, session.transaction():
             producer = session.producer(destination)
             for number, each in enumerate(outgoing):
                 _start(producer.send, number, each)
     except TransactionRolledBackError as error:
-        if detection is None or detection.refusal not in str(error):
+        if refusal is None or refusal not in str(error):
             raise
         log.warning("%s: an earlier attempt has committed these %d rows, nothing is sent", rows.task_id, rows.count)
         return True
     except InDoubtError as error:
         raise InDoubtError(
             f"{error}; so it is not known whether the {rows.count} rows of this task were sent, all or none. Another "
-            f"attempt {_of_another_attempt(rows, refused=detection is not None)}",
+            f"attempt {_of_another_attempt(rows, refused=refusal is not None)}",
             transaction_id=error.transaction_id,
         ) from error
     return False
 
 
-def _duplicate_detection(connection: redelivery.Connection) -> DuplicateDetection | None:
+def _duplicate_refusal(connection: redelivery.Connection) -> str | None:
     """Over AMQP only: there a refusal says why."""
-    return duplicate_detection(connection.dialect) if connection.metadata.protocol.startswith("AMQP") else None
+    return duplicate_refusal(connection.dialect) if connection.metadata.protocol.startswith("AMQP") else None
 
 
 def _of_another_attempt(rows: Rows, *, refused: bool) -> str:

@@ -83,11 +83,17 @@ def merged(url: str = URL, **options: Any) -> ConnectionOptions:
         ("heartbeat", -0.5),
         ("heartbeat", True),
         ("exception_listener", "log"),
+        ("deduplicate_sends", 1),
     ],
 )
 def test_every_bad_option_names_itself(name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=name):
         merged(**{name: value})
+
+
+def test_sends_are_not_repeated_on_a_connection_that_does_not_come_back() -> None:
+    with pytest.raises(ConfigError, match=r"deduplicate_sends=True .* reconnect=ReconnectPolicy\(\)"):
+        merge_options("stomp://broker", deduplicate_sends=True)
 
 
 def test_two_ways_to_say_the_policy_are_one_too_many() -> None:
@@ -255,5 +261,6 @@ def test_the_signature_lists_every_keyword_with_its_default() -> None:
         "request_timeout": 30.0,
         "close_timeout": 15.0,
         "heartbeat": 10.0,
+        "deduplicate_sends": False,
     }
     assert inspect.signature(Producer.send).parameters["ttl"].default is None

@@ -14,6 +14,7 @@ from redelivery.broker import EmbeddedBroker
 # Where our copies go, unless the application names another queue; on Classic the broker's own dead letters as well.
 DEAD_LETTERS = "ActiveMQ.DLQ"
 
+_NO_IDS: Mapping[str, str] = {"duplicate ids": "the broker does not drop what is sent twice"}
 _STOMP: Mapping[str, str] = {
     "stream": "STOMP has no frame for a StreamMessage",
     "exact counts": "STOMP carries a redelivered flag, no delivery count",
@@ -23,15 +24,18 @@ _STOMP: Mapping[str, str] = {
 }
 _CLASSIC_STOMP: Mapping[str, str] = {
     **_STOMP,
+    **_NO_IDS,
     "the count of an unseen message": "with the consumer all that was prefetched counts as delivered",
     "group id": "ActiveMQ does not write JMSXGroupID on a STOMP message, nor does the embedded broker",
 }
 _EMBEDDED: Mapping[str, str] = {
+    **_NO_IDS,
     "selectors": "the embedded broker has none yet",
     "refusals": "the embedded broker refuses nothing by itself; tests/faults makes it",
 }
 _VM: Mapping[str, str] = {**_EMBEDDED, "a lost connection": "within one process there is none to lose"}
 _CLASSIC_AMQP: Mapping[str, str] = {
+    **_NO_IDS,
     "the count of an unseen message": "a delivery counts only with the end of its session, and then all prefetched do: "
     "it comes as redelivered, with a count of 2, which its redelivery limit ignores",
     "exact counts": "the broker's count is too high: 2 for what was delivered before, or what this process saw",
@@ -73,6 +77,7 @@ _HORNETQ_STOMP: Mapping[str, str] = {
     "large bodies": "HornetQ confirms and then loses a STOMP body of more than about 100 KB",
 }
 _RABBITMQ: Mapping[str, str] = {
+    **_NO_IDS,
     **_ONE_QUEUE,
     **_NO_INDIVIDUAL,
     **_HANGS_UP,
@@ -88,6 +93,7 @@ _RABBITMQ_AMQP: Mapping[str, str] = {
     "exact counts": "RabbitMQ's classic queues tell whether a message was delivered before, not how often",
 }
 _QPID: Mapping[str, str] = {
+    **_NO_IDS,
     "temporary topics": "Broker-J makes a queue of a dynamic topic",
     **_ONE_QUEUE,
     **_NO_INDIVIDUAL,

@@ -29,6 +29,7 @@ SUITE: Final = (
         "receive_body",
         "reconnect",
         "recover",
+        "repeated_sends",
         "rollback",
     ),
     *("same_result", "sessions_apart", "temporary", "threads", "timing", "transactions", "undone_sends"),

@@ -21,6 +21,7 @@ class Gate:
         self.port: int = self._server.getsockname()[1]
         self._lock = threading.Lock()
         self._open = True
+        self._deaf: set[socket.socket] = set()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._timers: list[threading.Timer] = []
@@ -57,6 +58,11 @@ class Gate:
         with self._lock:
             self._open = True
 
+    def deafen(self) -> None:
+        """Drop what the broker says, on the connections that there are."""
+        with self._lock:
+            self._deaf.update(broker for _, broker in self._pairs)
+
     def _accept(self) -> None:
         while True:
             try:
@@ -73,15 +79,16 @@ class Gate:
             for each in (client, broker):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for source, sink in ((client, broker), (broker, client)):
-                thread = threading.Thread(target=_pass_on, args=(source, sink), daemon=True)
+                thread = threading.Thread(target=_pass_on, args=(source, sink, self._deaf), daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
 
-def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+def _pass_on(source: socket.socket, sink: socket.socket, deaf: set[socket.socket]) -> None:
     with suppress(OSError):  # reset, or the other side has hung up
         while data := source.recv(1 << 16):
-            sink.sendall(data)
+            if source not in deaf:
+                sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
 
 

@@ -73,11 +73,10 @@ def _artemis_family(name: str) -> dict[str, Fact]:
         ),
         "any_words": _family(">", "test_a_pattern_of_topics_takes_from_all_and_one_of_queues_is_refused", name),
         "owned_headers": _family(STOMP_HEADERS, "test_a_body_comes_back_as_it_was_sent", name),
-        "owned_prefixes": _family((), "test_the_duplicate_id_is_none_of_the_users_properties", name),
+        "owned_prefixes": _family((), "test_a_duplicate_id_can_be_given_and_is_not_shown", name),
         "origin_prefix": _settled(None, "test_where_a_dead_letter_of_the_broker_came_from_is_shown", name),
         "group_header": _family("JMSXGroupID", "test_a_body_comes_back_as_it_was_sent", name),
         "delay_header": _family("x-delay", "test_a_delayed_message_comes_later", name),
-        "duplicate_id_header": _family("x-id", "test_a_crash_between_the_copy_and_the_ack_leaves_one_copy", name),
         "prefetch_unit": _settled(1, "test_a_small_window_lets_messages_of_a_kilobyte_through", name),
         "needs_extra_subscription": Fact(
             False, "transports/test_stomp_large_batches.py::test_parked_messages_do_not_stop_the_others", name

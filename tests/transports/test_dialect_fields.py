@@ -44,7 +44,7 @@ AMQP: Rows = {
     ("artemis", "drain_overlaps"): "conformance/test_browser.py::test_a_queue_of_many_windows_is_shown_whole",
     ("artemis", "delay_annotation"): _DELAYED,
     ("artemis", "depth"): f"{_DEPTH}artemis_it_falls_with_what_tasks_receive",
-    ("artemis", "duplicate_detection"): (
+    ("artemis", "duplicate_refusal"): (
         "spark/test_sink_artemis.py::test_a_task_that_was_committed_before_succeeds_and_sends_nothing"
     ),
     ("qpid", "topic_prefix"): _TOPICS,

@@ -13,7 +13,7 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery import AckMode, BrokerDeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.model.destinations import Queue, Topic
-from redelivery.model.errors import ConnectionLostError, MessageFormatError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.frames import encode
@@ -217,11 +217,15 @@ def test_a_replayed_dead_letter_can_be_dead_lettered_again(place: Place) -> None
     assert bodies(place.left(at_least=1)) == ["bad"]
 
 
-def test_the_duplicate_id_is_none_of_the_users_properties(place: Place) -> None:
+def test_a_duplicate_id_can_be_given_and_is_not_shown(place: Place) -> None:
     name = DUPLICATE_ID[place.client().transport.peer.dialect]
-    session = place.client().session()
-    with pytest.raises(MessageFormatError, match="own"):
-        session.channel.send(text(Message("x", properties={name: "1"})), transacted=False, pending=None)
+    with place.connect() as connection, connection.session() as session:
+        producer = session.producer(place.queue)
+        for body, identifier in (("one", "1"), ("one again", "1"), ("two", "2")):
+            producer.send(body, properties={name: identifier})
+    left = place.left(at_least=2)
+    assert bodies(left) == ["one", "two"]
+    assert [name in each.properties() for each in left] == [False, False]
 
 
 def test_a_producers_own_ack_and_flag_mean_nothing(place: Place) -> None:

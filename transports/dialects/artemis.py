@@ -12,7 +12,6 @@ from redelivery.transports.dialects.dialect import (
     AmqpDialect,
     DepthQuestion,
     Dialect,
-    DuplicateDetection,
     StompDialect,
 )
 
@@ -25,6 +24,7 @@ STOMP: Final = StompDialect(
         selectors=True,
         delayed_delivery=True,
         no_local=True,
+        duplicate_id_property="_AMQ_DUPL_ID",
     ),
     queue_prefix="",
     topic_prefix="",
@@ -46,7 +46,6 @@ STOMP: Final = StompDialect(
     group_header="_AMQ_GROUP_ID",
     group_sequence_header="_AMQ_GROUP_SEQUENCE",
     delay_header="AMQ_SCHEDULED_DELAY",
-    duplicate_id_header="_AMQ_DUPL_ID",
     prefetch_header="consumer-window-size",
     prefetch_unit=1024,
     unlimited_window="-1",
@@ -81,6 +80,7 @@ AMQP: Final = AmqpDialect(
         delayed_delivery=True,
         no_local=True,
         message_ids=True,
+        duplicate_id_property="_AMQ_DUPL_ID",
         body_kinds=ALL_KINDS,
     ),
     any_words="#",
@@ -94,7 +94,7 @@ AMQP: Final = AmqpDialect(
         path_separator="::",
         success=("_AMQ_OperationSucceeded", True),
     ),
-    duplicate_detection=DuplicateDetection(property="_AMQ_DUPL_ID", refusal="Duplicate message detected"),
+    duplicate_refusal="Duplicate message detected",
 )
 
 DIALECT: Final = Dialect(

@@ -8,7 +8,7 @@ from typing import Final
 from redelivery.model.errors import ConfigError, UnsupportedError
 from redelivery.model.suggestions import did_you_mean
 from redelivery.transports.dialects import activemq, artemis, embedded, hornetq, qpid, rabbitmq, unknown
-from redelivery.transports.dialects.dialect import AmqpDialect, DepthQuestion, Dialect, DuplicateDetection, StompDialect
+from redelivery.transports.dialects.dialect import AmqpDialect, DepthQuestion, Dialect, StompDialect
 
 AUTO: Final = "auto"
 _DIALECTS: Final[Mapping[str, Dialect]] = {
@@ -86,10 +86,10 @@ def depth_question(name: str) -> DepthQuestion | None:
     return None if amqp is None else amqp.depth
 
 
-def duplicate_detection(name: str) -> DuplicateDetection | None:
-    """How a broker of that dialect is made to refuse, over AMQP, a transaction that it has committed before."""
+def duplicate_refusal(name: str) -> str | None:
+    """A part of how a broker of that dialect refuses, over AMQP, a transaction that it has committed before."""
     amqp = _DIALECTS[name].amqp
-    return None if amqp is None else amqp.duplicate_detection
+    return None if amqp is None else amqp.duplicate_refusal
 
 
 def queues_of_topics() -> Mapping[str, str]:
@@ -100,3 +100,11 @@ def queues_of_topics() -> Mapping[str, str]:
 def counted_properties() -> frozenset[str]:
     """Properties that one broker or another changes with each delivery of a message."""
     return frozenset().union(*(each.counted_properties for each in _DIALECTS.values()))
+
+
+def duplicate_id_properties() -> frozenset[str]:
+    """Properties by which one broker or another drops a message that has one that came before."""
+    protocols = [each for dialect in _DIALECTS.values() for each in (dialect.stomp, dialect.amqp) if each is not None]
+    return frozenset(
+        each.capabilities.duplicate_id_property for each in protocols if each.capabilities.duplicate_id_property
+    )

@@ -78,7 +78,6 @@ class StompDialect:
         expiration_header: of SEND, milliseconds until it expires, where the broker ignores ``expires``.
         delay_header: of SEND, milliseconds before it may be delivered; None: not supported.
         delay_is_time: that is a point of time in epoch milliseconds instead.
-        duplicate_id_header: of SEND; one whose value came before at that address is confirmed and dropped.
 
         prefetch_header: of SUBSCRIBE, the window; None: there is none.
         prefetch_unit: what the window counts: 1 for messages; more for bytes, and a message of a prefetch stands for
@@ -152,7 +151,6 @@ class StompDialect:
     expiration_header: str | None = None
     delay_header: str | None = None
     delay_is_time: bool = False
-    duplicate_id_header: str | None = None
     prefetch_header: str | None = None
     prefetch_unit: int = 1
     unlimited_window: str | None = None
@@ -203,19 +201,6 @@ class DepthQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateDetection:
-    """How a transaction is named so that the broker refuses it, as a whole, if it has committed one of that name.
-
-    Attributes:
-        property: of the transaction's last message; its value is the name.
-        refusal: a part of what the broker says when it refuses the transaction for that, and for nothing else.
-    """
-
-    property: str
-    refusal: str
-
-
-@dataclass(frozen=True, slots=True)
 class AmqpDialect:
     """AMQP 1.0 as one broker means it; the defaults are the safest meaning.
 
@@ -242,7 +227,8 @@ class AmqpDialect:
         delay_annotation: of a message, when it may be delivered; None: not supported.
         delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
         depth: how the depth of a queue is asked for; None: the broker does not know, or not surely.
-        duplicate_detection: how a transaction is sent once only; None: it cannot, or a refusal does not say why.
+        duplicate_refusal: a part of what the broker says when it refuses a transaction for a message of which it has
+            the duplicate id, and for nothing else; None: it does not refuse it, or does not say why.
         unsupported: why this broker's AMQP cannot be used at all; None: it can.
     """
 
@@ -270,7 +256,7 @@ class AmqpDialect:
     delay_annotation: str | None = None
     delay_is_time: bool = False
     depth: DepthQuestion | None = None
-    duplicate_detection: DuplicateDetection | None = None
+    duplicate_refusal: str | None = None
     unsupported: str | None = None
 
 

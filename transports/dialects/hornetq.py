@@ -16,6 +16,7 @@ STOMP: Final = StompDialect(
         selectors=True,  # a property of STOMP's is a string there: a number matches none
         delayed_delivery=True,
         no_local=True,
+        duplicate_id_property="_HQ_DUPL_ID",
     ),
     queue_prefix="jms.queue.",
     topic_prefix="jms.topic.",
@@ -28,7 +29,6 @@ STOMP: Final = StompDialect(
     tells_persistent=False,
     delay_header="_HQ_SCHED_DELIVERY",
     delay_is_time=True,
-    duplicate_id_header="_HQ_DUPL_ID",
     prefetch_unit=1024,
     fixed_window=10 << 10,  # the acceptor's stomp-consumer-credits
     default_prefetch=10,

@@ -130,7 +130,7 @@ def _duplicate_id(delivery: StompDelivery) -> bytes:
 
     Of a topic's message every subscriber may make a copy of its own: it has none.
     """
-    header, source = delivery.subscription.dialect.duplicate_id_header, delivery.header("destination")
+    header, source = delivery.subscription.dialect.capabilities.duplicate_id_property, delivery.header("destination")
     if header is None or isinstance(source, Topic):
         return b""
     text = f"{source}\n{delivery.broker_id()}"

@@ -230,7 +230,8 @@ class SendEncoder:
         return start
 
     def _name(self, name: str) -> str:
-        if (is_owned(name, self._dialect) and name not in _REQUESTS) or name in OURS:
+        asks = name in _REQUESTS or name == self._dialect.capabilities.duplicate_id_property
+        if (is_owned(name, self._dialect) and not asks) or name in OURS:
             raise MessageFormatError(f"property {name!r}: the name is STOMP's or the broker's own; choose another")
         return name
 
