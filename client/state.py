@@ -22,7 +22,6 @@ from redelivery.client.connection.shared import Shared
 from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Ledger
 from redelivery.client.ledger.losses import interrupted
-from redelivery.client.ledger.state import RETURNED
 from redelivery.client.news import CloseAsked, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
@@ -200,10 +199,7 @@ class SessionState:
                 case LinkEnded() | Lost() | Interrupted() | Restored() as news:
                     self._wire_changed(news)
                 case CloseAsked(consumer):
-                    held = self.ledger.covered() if self.observed is not None else ()
                     self.ledger.close_consumer(consumer)
-                    if self.observed is not None:
-                        self.observed.released(self.number, [each for each in held if each.state is RETURNED])
                 case Returned(deliveries):
                     for delivery in reversed(deliveries):
                         self.ledger.put_back(delivery)

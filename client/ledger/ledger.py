@@ -152,6 +152,7 @@ class Ledger:
         if delivery not in self.held or delivery.redeliveries != redeliveries:
             return False
         self._drop_from_hand(delivery, GONE)
+        self._settle_close(delivery.link.consumer)
         return True
 
     def covered(self) -> tuple[Delivery, ...]:
@@ -271,11 +272,8 @@ class Ledger:
     def close_consumer(self, consumer: ConsumerState) -> None:
         """The application closed a consumer: its detach waits until all that it delivered is settled (features R10).
 
-        An earlier one loses acknowledgements on some brokers. INDIVIDUAL releases at once, as ActiveMQ does.
+        An earlier one loses acknowledgements on some brokers.
         """
-        if self.mode == AckMode.INDIVIDUAL:
-            for delivery in [each for each in self.held if each.link is consumer.link]:
-                self._drop_from_hand(delivery, RETURNED)
         consumer.step("close")
         self._settle_close(consumer)
 

@@ -21,7 +21,7 @@ class State(IntEnum):
     CONDEMNED = 3  # ready, but over its limit: to be dead-lettered instead of shown
     GONE = 4  # settled, or the broker's again
     TAKEN = 5  # the caller acknowledges it at once (AUTO, DUPS_OK)
-    RETURNED = 6  # the broker's again although the application holds it: its consumer was closed (INDIVIDUAL)
+    RETURNED = 6  # the broker's again although the application holds it: the broker has ended its consumer
     ACCEPTED = 7  # acknowledged (AUTO, DUPS_OK), or about to be, when an interrupt kept it from the application
     STALE = 8  # the broker's again although the application holds it: the connection that brought it was lost
 

@@ -112,7 +112,7 @@ def acknowledge_one(s: SessionState, message: Message) -> None:
             s.observed.acknowledged(s.number, (delivery,))
     elif delivery is None or delivery.state is RETURNED:
         raise IllegalStateError(
-            "acknowledge: the message was not received here, or its consumer was closed and it is the broker's again"
+            "acknowledge: the message was not received here, or the broker has ended its consumer and has it again"
         )
 
 

@@ -86,7 +86,9 @@ class TestUnfinishedWork:
         session.close()
         assert bench.left == ["m2"]
 
-    @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED], ids=lambda mode: mode.name)
+    @pytest.mark.parametrize(
+        "mode", [AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED], ids=lambda mode: mode.name
+    )
     def test_a_consumers_messages_can_be_acknowledged_after_its_close(self, bench: Bench, mode: AckMode) -> None:
         """client-ack-after-consumer-close."""
         bench.send("m1", "m2")
@@ -144,17 +146,6 @@ def test_acknowledge_after_the_session_was_closed(bench: Bench, mode: AckMode, w
     (session if what == "session" else connection).close()
     with pytest.raises(IllegalStateError, match=r"^acknowledge: the session is closed \(closed by close\(\) at"):
         message.acknowledge()
-
-
-def test_individual_acknowledge_after_its_consumer_was_closed(bench: Bench) -> None:
-    """individual-consumer-close: it is the broker's again; to say nothing would be a lie."""
-    bench.send("m1")
-    _, consumer = bench.consuming(AckMode.INDIVIDUAL)
-    message = receive(consumer)
-    consumer.close()
-    with pytest.raises(IllegalStateError, match="was closed"):
-        message.acknowledge()
-    assert bench.left == ["m1"]
 
 
 @pytest.mark.parametrize("what", ["session", "connection"])

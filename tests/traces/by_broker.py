@@ -66,7 +66,7 @@ ROWS: Final[tuple[Row, ...]] = (
         FLAGGED,
         """
         start-again-during-delay listener-close-inside two-sessions-independent dups-ok-receive-close
-        individual-consumer-close consumer-close-rollback consumer-close-rollback-poison consumer-close-during-delay
+        consumer-close-rollback consumer-close-rollback-poison consumer-close-during-delay
         consumer-close-unreceived session-close-uncommitted close-prefetched closed-operations selector-delivery-count
         client-ack-after-consumer-close listener-close-throw-inside listener-set-on-other-consumer-during-delay
         stop-start-during-delay-commit-each
@@ -144,7 +144,7 @@ ROWS: Final[tuple[Row, ...]] = (
         "it counts what was only prefetched, too, when a session ends",
         ("amqp-activemq",),
         """
-        individual-consumer-close consumer-close-rollback consumer-close-during-delay session-close-uncommitted
+        consumer-close-rollback consumer-close-during-delay session-close-uncommitted
         close-prefetched selector-delivery-count listener-close-throw-inside
         """,
     ),

@@ -160,6 +160,9 @@ DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
     # acknowledgements
     "individual-stale-ack-after-recover": (_fault(12, "a stale object acknowledges nothing"),),
     "client-ack-after-consumer-close": (_rule("what a closed consumer delivered can still be acknowledged (JMS)"),),
+    "individual-consumer-close": (
+        _rule("what a closed consumer delivered can still be acknowledged (JMS); the next consumer gets the rest"),
+    ),
     "client-consumer-close-reopen": (
         _rule("the close waits for the acknowledgement; the next consumer gets the rest"),
     ),

@@ -200,10 +200,6 @@ class Model:
         lane.blocked = max(lane.blocked, self.now + max(1.0, lane.limits.delay(max(1, letter.count))))
 
     def close_lane(self, lane: Lane) -> None:
-        if self.mode == AckMode.INDIVIDUAL:
-            mine = self.held_by(lane)
-            self.held = [each for each in self.held if each not in mine]
-            self._place(mine, Place.BROKER)
         lane.closing = True
         self._finish_close(lane)
 

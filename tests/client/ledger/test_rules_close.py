@@ -87,8 +87,8 @@ class TestConsumer:
         assert rig.commit() == ["a1"]
         assert not rig.detached(qa)
 
-    def test_individual_gives_unacknowledged_ones_back_at_once(self) -> None:
-        """individual-consumer-close: ActiveMQ's own mode does as ActiveMQ does."""
+    def test_individual_waits_for_each_that_is_unacknowledged(self) -> None:
+        """individual-consumer-close; ActiveMQ releases them at once."""
         rig = Rig(AckMode.INDIVIDUAL)
         orders = rig.consumer()
         rig.deliver(orders, "m1", "m2", "m3", "m4")
@@ -96,11 +96,23 @@ class TestConsumer:
             rig.receive(orders)
         rig.acknowledge("m2")
         rig.close_consumer(orders)
+        assert rig.acknowledge("m1")
+        assert not rig.detached(orders)
+        assert rig.acknowledge("m3")
+        assert rig.acknowledged == ["m2", "m1", "m3"]
+        assert rig.released == ["m4"]
         assert rig.detached(orders)
-        assert rig.acknowledged == ["m2"]
-        assert not rig.acknowledge("m1")
+
+    def test_individual_gives_them_back_with_a_recover(self) -> None:
+        rig = Rig(AckMode.INDIVIDUAL)
+        orders = rig.consumer()
+        rig.deliver(orders, "m1", "m2")
+        rig.receive_all(orders)
+        rig.close_consumer(orders)
+        rig.acknowledge("m1")
         rig.rollback()
-        assert rig.redeliveries("m1", "m3", "m4") == [0, 0, 0]
+        assert rig.detached(orders)
+        assert not rig.acknowledge("m2")
 
     def test_individual_leaves_the_other_consumers_alone(self) -> None:
         rig = Rig(AckMode.INDIVIDUAL)
