@@ -13,8 +13,9 @@ from rich.console import Console
 from redelivery.cli.demo import Demo
 from redelivery.cli.demo_spark import SparkJob, missing
 from redelivery.cli.lines import JsonView, LineView
+from redelivery.cli.run import NoAppError, load
 from redelivery.cli.view import LiveView
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.version import version
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -67,6 +68,26 @@ def demo(
         print("redelivery demo: interrupted", file=sys.stderr)
         raise typer.Exit(130) from None
     raise typer.Exit(1 if summary.problems else 0)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(metavar="MODULE:APP", help="A redelivery.App, such as shop.workers:app.")],
+    drain_timeout: Annotated[float, typer.Option(help="Seconds in which handlers finish what is in hand.")] = 30.0,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log at DEBUG, and not at INFO.")] = False,
+) -> None:
+    """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes what is in hand."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("redelivery").setLevel(logging.DEBUG if verbose else logging.INFO)
+    try:
+        load(name).run(drain_timeout=drain_timeout)
+    except (NoAppError, ConfigError) as error:
+        print(f"redelivery run: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except JMSError as error:
+        for line in (str(error), *getattr(error, "__notes__", ())):
+            print(f"redelivery run: {line}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def _check_spark(url: str | None) -> None:

@@ -15,6 +15,11 @@ def delivery_cause(redelivery_count: int, policy: RedeliveryPolicy, cause: BaseE
     return f"Delivery[{redelivery_count}] exceeds redelivery policy limit:{policy}, cause:{describe_cause(cause)}"
 
 
+def given_up_cause(redelivery_count: int, reason: str, cause: BaseException | str | None) -> str:
+    """The application has decided that it is not redelivered; ``cause`` as above."""
+    return f"Delivery[{redelivery_count}] given up: {describe_cause(reason)}, cause:{describe_cause(cause)}"
+
+
 def dispatch_cause(redelivery_count: int, consumer_id: str, policy: RedeliveryPolicy, *, listener: bool = False) -> str:
     """A message came from the broker with a count already beyond the limit, and nobody saw it."""
     dispatch = "listener dispatch" if listener else "Dispatch"

@@ -26,7 +26,7 @@ LINKS = (PLATE / "client").is_symlink()  # a zip archive has none
 # The public contract of this version: a name more or less is a decision, to be made here too.
 PUBLIC_NAMES = {
     *("connect", "ConnectionFactory", "Connection", "Session", "Consumer", "Producer", "QueueBrowser", "AckMode"),
-    *("Publisher", "ReconnectPolicy"),
+    *("Publisher", "ReconnectPolicy", "App", "ListenerContainer", "Retry", "DeadLetter", "Drop"),
     *("Message", "Queue", "Topic", "TemporaryQueue", "TemporaryTopic", "Destination", "Byte", "Short", "Long", "Float"),
     *("RedeliveryPolicy", "RedeliveryPolicyMap", "AddressSettings", "AddressSettingsMap", "PrefetchPolicy"),
     *("Capabilities", "ConnectionMetaData", "DeadLetterStrategy"),

@@ -26,6 +26,7 @@ from redelivery.client.connection.dialing import redial
 from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED, ConnectionState
 from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.containers.aio import MakesContainers
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -43,7 +44,7 @@ from redelivery.transports.wire.clock import monotonic, utc_now
 log = logging.getLogger(__name__)
 
 
-class Connection(ConnectionState, Closing):
+class Connection(ConnectionState, MakesContainers, Closing):
     """A connection to one broker, of the event loop in which it was made; the same as `redelivery.Connection`.
 
     Made by `connect`, already started by default. Leaving its ``async with`` block closes it and everything made from

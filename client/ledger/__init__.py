@@ -31,6 +31,19 @@ What the application is done with:
 
 from redelivery.client.ledger.ledger import Ledger
 from redelivery.client.ledger.orders import Detach, Order, Park, Poison, Release, Unpark
+from redelivery.client.ledger.redelivery import BY_POLICY, Ruling
 from redelivery.client.ledger.state import ConsumerState, State
 
-__all__ = ["ConsumerState", "Detach", "Ledger", "Order", "Park", "Poison", "Release", "State", "Unpark"]
+__all__ = [
+    "BY_POLICY",
+    "ConsumerState",
+    "Detach",
+    "Ledger",
+    "Order",
+    "Park",
+    "Poison",
+    "Release",
+    "Ruling",
+    "State",
+    "Unpark",
+]

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from redelivery.client.ledger.orders import Detach, Order, Park, Poison, Release, Unpark
-from redelivery.client.ledger.redelivery import limit, redeliver, verdict
+from redelivery.client.ledger.redelivery import BY_POLICY, Ruling, limit, redeliver, verdict
 from redelivery.client.ledger.stages import CLOSED, ENDED, OPEN
 from redelivery.client.ledger.state import (
     ACCEPTED,
@@ -183,9 +183,9 @@ class Ledger:
         for consumer in [each for each in self.consumers if each.closing]:
             self._settle_close(consumer)
 
-    def rollback(self, now: float, cause: BaseException | None = None) -> None:
+    def rollback(self, now: float, cause: BaseException | None = None, ruling: Ruling = BY_POLICY) -> None:
         """Everything held failed (rollback and recover). With nothing held nothing happens, not even a delay."""
-        self._failed(tuple(self.held), now, cause)
+        self._failed(tuple(self.held), now, cause, ruling)
 
     def listener_failed(self, consumer: ConsumerState, now: float, cause: BaseException) -> None:
         """A listener raised (AUTO, DUPS_OK, INDIVIDUAL): everything that its consumer holds failed."""
@@ -202,15 +202,17 @@ class Ledger:
         consumer.ready.appendleft(delivery)
         consumer.not_before = max(consumer.not_before, now + max(policy.delay(max(count, 1), self.rng), 1.0))
 
-    def _failed(self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None) -> None:
+    def _failed(
+        self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None, ruling: Ruling = BY_POLICY
+    ) -> None:
         batches: defaultdict[ConsumerState, list[Delivery]] = defaultdict(list)
         for delivery in deliveries:
             batches[delivery.link.consumer].append(delivery)
         for consumer, batch in batches.items():
-            self._batch_failed(consumer, batch, now, cause)
+            self._batch_failed(consumer, batch, now, cause, ruling)
 
     def _batch_failed(
-        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None
+        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None, ruling: Ruling
     ) -> None:
         if consumer.error is not None:  # the broker has ended it: they are the broker's again
             for delivery in batch:
@@ -220,7 +222,7 @@ class Ledger:
             delivery.redeliveries += 1
             if cause is not None:
                 delivery.cause = cause
-        found = redeliver(batch, self._limit, self.rng)
+        found = redeliver(batch, self._limit, self.rng, ruling)
         for poison in found.poisoned:
             self._drop_from_hand(poison.delivery, GONE)
         self.orders += found.poisoned

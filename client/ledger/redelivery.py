@@ -8,7 +8,7 @@ from random import Random
 
 from redelivery.client.ledger.orders import Poison
 from redelivery.client.ledger.state import ConsumerState
-from redelivery.policies.causes import delivery_cause, dispatch_cause, expired_cause
+from redelivery.policies.causes import delivery_cause, dispatch_cause, expired_cause, given_up_cause
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
 
@@ -34,6 +34,21 @@ def limit(delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy
 
 
 @dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the application has decided for what failed, where the policy would decide.
+
+    ``after``: seconds before it is redelivered; the policy limits how often all the same. ``give_up``: why it is
+    dead-lettered at once.
+    """
+
+    after: float | None = None
+    give_up: str | None = None
+
+
+BY_POLICY = Ruling()
+
+
+@dataclass(frozen=True, slots=True)
 class Redelivery:
     """What becomes of a batch that failed."""
 
@@ -46,6 +61,7 @@ def redeliver(
     batch: Sequence[Delivery],
     limit_of: Callable[[Delivery, ConsumerState], tuple[RedeliveryPolicy, int]],
     rng: Random | None,
+    ruling: Ruling = BY_POLICY,
 ) -> Redelivery:
     """ActiveMQ's rollback, per message; the failure is counted in ``redeliveries`` already."""
     again: list[Delivery] = []
@@ -53,9 +69,13 @@ def redeliver(
     policy, count = None, 0
     for delivery in batch:
         found, redelivered = limit_of(delivery, delivery.link.consumer)
-        if found.exceeded(redelivered):
+        if ruling.give_up is not None:
+            poisoned.append(Poison(delivery, given_up_cause(redelivered, ruling.give_up, delivery.cause)))
+        elif found.exceeded(redelivered):
             poisoned.append(Poison(delivery, delivery_cause(redelivered, found, delivery.cause)))
         else:
             again.append(delivery)
             policy, count = found, redelivered
+    if ruling.after is not None:
+        return Redelivery(tuple(again), tuple(poisoned), ruling.after)
     return Redelivery(tuple(again), tuple(poisoned), 0.0 if policy is None else policy.delay(count, rng))

@@ -6,6 +6,7 @@ import logging
 from functools import partial
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
+from redelivery.client.ledger import BY_POLICY, Ruling
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.failures import fail
 from redelivery.client.operations.send import send_confirmed
@@ -197,8 +198,27 @@ def _in_doubt(error: InDoubtError, action: str) -> InDoubtError:
     )
 
 
-def rollback(s: SessionState, cause: BaseException | None) -> Flow[None]:
+def rollback(s: SessionState, cause: BaseException | None, ruling: Ruling = BY_POLICY) -> Flow[None]:
     """Undo the sends; what is held is redelivered or dead-lettered. `recover` is the same where nothing is sent."""
+    yield from _undo(s)
+    fail(s, lambda now: s.ledger.rollback(now, cause, ruling))
+
+
+def put_back(s: SessionState) -> Flow[None]:
+    """Undo the sends; what is held is delivered again at once, as if it had not been."""
+    yield from _undo(s)
+    s.whole(lambda: _put_back(s))
+
+
+def _put_back(s: SessionState) -> None:
+    held = s.ledger.covered()
+    for delivery in reversed(held):
+        s.ledger.put_back(delivery)
+    if s.observed is not None:
+        s.observed.released(s.number, held)
+
+
+def _undo(s: SessionState) -> Flow[None]:
     s.take_in()
     s.sent.clear()
     s.doomed = None
@@ -211,7 +231,6 @@ def rollback(s: SessionState, cause: BaseException | None) -> Flow[None]:
                 raise
             yield from await_loss(s)  # which is a rollback
             s.doomed = None
-    _fail(s, cause)
 
 
 def _say_committed(s: SessionState, sent: int, covered: tuple[Delivery, ...]) -> None:

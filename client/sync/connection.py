@@ -19,6 +19,7 @@ from redelivery.client.connection.state import CLOSED, ConnectionState
 from redelivery.client.connection.troubles import Troubles
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.connection.watchers import Watchers
+from redelivery.client.containers.sync import MakesContainers
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.closing import Closing
 from redelivery.client.sync.core import SessionCore
@@ -40,7 +41,7 @@ _LOOK: Final = 0.5
 _TURN: Final = 0.05  # seconds that the thread which has reconnected waits for the one that has a session
 
 
-class Connection(ConnectionState, Closing):
+class Connection(ConnectionState, MakesContainers, Closing):
     """A connection to one broker; thread-safe. Made by `connect` or a ConnectionFactory, already started by default.
 
     Leaving its ``with`` block closes it and everything made from it.

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from redelivery import events as events
 
     __version__: str
+    from redelivery.client.containers.app import App
+    from redelivery.client.containers.outcomes import DeadLetter, Drop, Retry
+    from redelivery.client.containers.sync import ListenerContainer
     from redelivery.client.sync.browser import QueueBrowser
     from redelivery.client.sync.connection import Connection
     from redelivery.client.sync.consumer import Consumer
@@ -66,6 +69,7 @@ __all__ = [
     "AckMode",
     "AddressSettings",
     "AddressSettingsMap",
+    "App",
     "BrokerDeadLetterStrategy",
     "Byte",
     "Capabilities",
@@ -76,9 +80,11 @@ __all__ = [
     "ConnectionLostError",
     "ConnectionMetaData",
     "Consumer",
+    "DeadLetter",
     "DeadLetterStrategy",
     "Destination",
     "DiscardingDeadLetterStrategy",
+    "Drop",
     "Float",
     "IllegalStateError",
     "InDoubtError",
@@ -87,6 +93,7 @@ __all__ = [
     "InvalidDestinationError",
     "InvalidSelectorError",
     "JMSError",
+    "ListenerContainer",
     "Long",
     "Message",
     "MessageFormatError",
@@ -102,6 +109,7 @@ __all__ = [
     "RedeliveryPolicyMap",
     "RequestTimeoutError",
     "ResourceAllocationError",
+    "Retry",
     "SecurityError",
     "Session",
     "SharedDeadLetterStrategy",
@@ -116,6 +124,9 @@ __all__ = [
 
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
+    "redelivery.client.containers.app": ("App",),
+    "redelivery.client.containers.outcomes": ("DeadLetter", "Drop", "Retry"),
+    "redelivery.client.containers.sync": ("ListenerContainer",),
     "redelivery.client.sync.browser": ("QueueBrowser",),
     "redelivery.client.sync.connection": ("Connection",),
     "redelivery.client.sync.consumer": ("Consumer",),

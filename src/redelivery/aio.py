@@ -21,11 +21,13 @@ from redelivery.client.aio.message import Message
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session
+from redelivery.client.containers.aio import ListenerContainer
 
 __all__ = [
     "Connection",
     "ConnectionFactory",
     "Consumer",
+    "ListenerContainer",
     "Message",
     "Producer",
     "Publisher",

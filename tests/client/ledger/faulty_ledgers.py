@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from redelivery.client.ledger import ConsumerState, Ledger, Poison
+from redelivery.client.ledger.redelivery import Ruling
 from redelivery.client.ledger.stages import ConsumerStage
 from redelivery.client.ledger.state import GONE, HELD, READY
 from redelivery.model.modes import AckMode
@@ -30,9 +31,9 @@ class JitterOnTheFirstDelay(Ledger):
 
 class DelayOfTheOldest(Ledger):
     def _batch_failed(
-        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None
+        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None, ruling: Ruling
     ) -> None:
-        super()._batch_failed(consumer, batch, now, cause)
+        super()._batch_failed(consumer, batch, now, cause, ruling)
         again = [each for each in batch if each.state is READY and each in consumer.ready]
         if again and consumer.not_before:
             policy, count = self._limit(again[0], consumer)

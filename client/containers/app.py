@@ -1,0 +1,101 @@
+"""A program that does nothing but listen: handlers by decorator, one connection, one line to run it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar, Unpack, cast
+
+from redelivery.client.aio import factory as aio
+from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
+from redelivery.client.containers.running import run_all, run_all_awaited
+from redelivery.client.containers.settings import (
+    CONTAINER_DEFAULTS,
+    CONTAINER_SYNONYMS,
+    ContainerKeywords,
+    check_settings,
+)
+from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
+from redelivery.client.sync import factory as sync
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import suggesting
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class App:
+    """Listeners of one connection, which ``app.run()`` or ``redelivery run module:app`` runs until it is asked to end.
+
+    Args:
+        url, options: as for `connect`. A connection that comes back (``reconnect=``, ``failover:``) is what a program
+            wants that runs for long.
+
+    Raises:
+        ConfigError: an option is unknown, malformed or contradicts another; the text names it.
+    """
+
+    @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
+    def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
+        self._options = merge_options(url, **options)
+        self._url, self._given = url, options
+        self._listeners: list[tuple[Destination | str, Callable[..., Any], ContainerKeywords]] = []
+
+    @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
+    def listener(self, destination: Destination | str, **options: Unpack[ContainerKeywords]) -> Callable[[_F], _F]:
+        """Decorator: a handler of the messages of ``destination``; what it takes is `Connection.listener_container`'s.
+
+        Handlers are plain functions, each worker a thread; or all of them ``async def``, each worker a task.
+
+        Raises:
+            ConfigError, InvalidDestinationError: an option does not fit; or the app has handlers of the other kind.
+        """
+
+        def add(handler: _F) -> _F:
+            awaited = iscoroutinefunction(handler)
+            if any(iscoroutinefunction(other) is not awaited for _, other, _ in self._listeners):
+                raise ConfigError(
+                    f"{handler.__qualname__}: an app's handlers are plain functions or coroutine functions, not both: "
+                    "make two apps, each in a process of its own"
+                )
+            check_settings(destination, handler, AIO_MAKERS if awaited else MAKERS, **options)
+            self._listeners.append((destination, handler, options))
+            return handler
+
+        return add
+
+    def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
+        """Connect, consume until SIGTERM or SIGINT, finish what is in hand within ``drain_timeout`` seconds, and close.
+
+        Raises:
+            SystemExit: see `ListenerContainer.run`.
+            ConfigError: it has no listener.
+            JMSError: there is no broker; it refuses a session or a consumer; or the connection was lost for good.
+        """
+        if not self._listeners:
+            raise ConfigError("the app has no listener: decorate a function with @app.listener('orders')")
+        if iscoroutinefunction(self._listeners[0][1]):
+            asyncio.run(self._run_awaited(drain_timeout))
+            return
+        with sync.connect(self._url, **self._given) as connection:
+            containers = [
+                connection.listener_container(destination, handler, **options)
+                for destination, handler, options in self._listeners
+            ]
+            run_all(containers, drain_timeout=drain_timeout)
+
+    async def _run_awaited(self, drain_timeout: float | timedelta) -> None:
+        async with AsyncExitStack() as opened:
+            connection = await opened.enter_async_context(cast(Any, await aio.connect(self._url, **self._given)))
+            containers = [
+                connection.listener_container(destination, handler, **options)
+                for destination, handler, options in self._listeners
+            ]
+            await run_all_awaited(containers, drain_timeout=drain_timeout)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{destination}: {handler.__qualname__}" for destination, handler, _ in self._listeners)
+        return f"<App {self._options.url.masked} {{{names}}}>"

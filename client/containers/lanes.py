@@ -1,0 +1,100 @@
+"""One worker's session and consumer, of a thread and of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from redelivery.client.aio.consumer import Consumer as AioConsumer
+from redelivery.client.aio.message import Message as AioMessage
+from redelivery.client.aio.producer import Producer as AioProducer
+from redelivery.client.aio.session import Session as AioSession
+from redelivery.client.containers.outcomes import Verdict
+from redelivery.client.operations.commit import put_back, rollback
+from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.producer import Producer
+from redelivery.client.sync.session import Session
+from redelivery.model.errors import JMSError
+from redelivery.model.messages import Message
+
+_REPLIES: Final = (str, bytes, dict, list, Message)
+# What a handler may take beside the message; the first is what a second argument without an annotation is.
+MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
+    Session: lambda _message, session: session,
+    Message: lambda message, _session: message,
+    Producer: lambda _message, session: session.producer(),
+}
+AIO_MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
+    AioSession: lambda _message, session: session,
+    AioMessage: lambda message, _session: message,
+    Message: lambda message, _session: message,
+}
+
+
+class Lane:
+    """One worker's session and consumer."""
+
+    def __init__(self, session: Session, consumer: Consumer) -> None:
+        self.session = session
+        self.consumer = consumer
+
+    def reply(self, message: Message, reply: object) -> bool:
+        """Send it, where the message asks for one and it can be one."""
+        if message.reply_to is None or not isinstance(reply, _REPLIES):
+            return False
+        correlation_id = message.correlation_id or message.message_id
+        self.session.producer(message.reply_to).send(reply, correlation_id=correlation_id)
+        return True
+
+    def commit(self) -> None:
+        """The message is consumed, and what was sent is visible."""
+        if self.session.transacted:
+            self.session.commit()
+        else:
+            self.session.acknowledge()
+
+    def roll_back(self, verdict: Verdict) -> None:
+        """It is redelivered, or dead-lettered."""
+        core = self.session._core
+        core.inside("rollback", lambda: core.perform(rollback(core, verdict.cause, verdict.ruling)))
+
+    def put_back(self) -> None:
+        """It is delivered again at once, as if it had not been."""
+        core = self.session._core
+        with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
+            core.inside("rollback", lambda: core.perform(put_back(core)))
+
+
+class AioLane:
+    """One worker's session and consumer."""
+
+    def __init__(self, session: AioSession, consumer: AioConsumer) -> None:
+        self.session = session
+        self.consumer = consumer
+
+    async def reply(self, message: Message, reply: object) -> bool:
+        """Send it, where the message asks for one and it can be one."""
+        if message.reply_to is None or not isinstance(reply, _REPLIES):
+            return False
+        producer: AioProducer = await self.session.producer(message.reply_to)
+        await producer.send(reply, correlation_id=message.correlation_id or message.message_id)
+        return True
+
+    async def commit(self) -> None:
+        """The message is consumed, and what was sent is visible."""
+        if self.session.transacted:
+            await self.session.commit()
+        else:
+            await self.session.acknowledge()
+
+    async def roll_back(self, verdict: Verdict) -> None:
+        """It is redelivered, or dead-lettered."""
+        core = self.session._core
+        await core.inside("rollback", lambda: core.perform(rollback(core, verdict.cause, verdict.ruling)))
+
+    async def put_back(self) -> None:
+        """It is delivered again at once, as if it had not been."""
+        core = self.session._core
+        with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
+            await core.inside("rollback", lambda: core.perform(put_back(core)))

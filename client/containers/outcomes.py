@@ -1,0 +1,93 @@
+"""What a handler may raise or return, and what follows for its message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from redelivery.client.arguments import seconds
+from redelivery.client.ledger import BY_POLICY, Ruling
+
+
+class Outcome(Exception):
+    """A decision of the handler's about its message, to be raised or returned."""
+
+
+class Retry(Outcome):
+    """Redeliver it; counted, and limited by its RedeliveryPolicy as every failure is.
+
+    Args:
+        reason: for the log, and for the dead letter that it may become.
+        after: seconds until then; None: as the policy says.
+
+    Raises:
+        ConfigError: ``after`` is not a duration.
+    """
+
+    def __init__(self, reason: str = "", *, after: float | timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.after = None if after is None else seconds("after", after)
+
+
+class DeadLetter(Outcome):
+    """Dead-letter it at once, by the connection's strategy; ``reason`` stands on the dead letter."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason or "the handler asked for it"
+
+
+class Drop(Outcome):
+    """Consume it without a trace but a line in the log; what the handler has sent in its session is sent."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+
+
+class Fate(Enum):
+    """What becomes of a message; the names are those of `plan.Counters`."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    GIVEN_UP = "given_up"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows from an outcome: ``cause`` and ``ruling`` for a rollback, ``reply`` for a commit."""
+
+    fate: Fate
+    cause: BaseException | None = None
+    ruling: Ruling = BY_POLICY
+    reply: object = None
+
+    @property
+    def commits(self) -> bool:
+        """Whether the message is consumed."""
+        return self.fate in (Fate.SUCCEEDED, Fate.DROPPED)
+
+
+def judge(
+    result: object, error: Exception | None, *, fatal: tuple[type[BaseException], ...], overdue: str | None
+) -> Verdict:
+    """What follows where the handler has returned ``result``, or raised ``error``.
+
+    ``overdue``: why it is not redelivered any more, where its time for all attempts has passed.
+    """
+    outcome = error if error is not None else result
+    match outcome:
+        case Drop():
+            return Verdict(Fate.DROPPED, outcome)
+        case DeadLetter():
+            return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=outcome.reason))
+        case Exception() if isinstance(outcome, fatal):
+            return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=f"{type(outcome).__name__} is fatal"))
+        case Exception() if overdue is not None:
+            return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=overdue))
+        case Retry():
+            return Verdict(Fate.FAILED, outcome, Ruling(after=outcome.after))
+        case Exception() if error is not None:
+            return Verdict(Fate.FAILED, outcome)
+    return Verdict(Fate.SUCCEEDED, reply=result)

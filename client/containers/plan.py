@@ -1,0 +1,162 @@
+"""How many workers a container has, what they count, and how it is: nothing here waits."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Final
+
+from redelivery.client.containers.breaker import GO, Breaker
+from redelivery.client.containers.outcomes import Fate, Verdict
+from redelivery.client.containers.settings import Settings
+from redelivery.model.messages import Message
+
+log = logging.getLogger(__name__)
+AT_ONCE: Final = 0.002  # seconds: a message that comes so soon has waited for a worker
+_BACKLOG: Final = 5  # messages that had, in a row, before there is another worker
+IDLE: Final = 10.0  # seconds without a message after which a worker that is not needed ends
+_REMEMBERED: Final = 10_000  # messages whose first attempt is known
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a container has done since it was made.
+
+    Attributes:
+        received: messages given to the handler, redeliveries too.
+        succeeded: consumed, as the handler has returned.
+        failed: it raised, or the commit was refused; redelivered, or dead-lettered where the policy's limit is reached.
+        given_up: dead-lettered at once: `DeadLetter`, a fatal exception, the deadline.
+        dropped: `Drop`.
+        replied: replies sent, of those that succeeded.
+        in_flight: in the handler now.
+        workers: sessions that consume.
+    """
+
+    received: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    given_up: int = 0
+    dropped: int = 0
+    replied: int = 0
+    in_flight: int = 0
+    workers: int = 0
+
+
+class Plan:
+    """Of one container; any of its workers may ask it. Times are monotonic seconds."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.counters = Counters()
+        self.last_error: BaseException | None = None
+        self._settings = settings
+        self._breaker = Breaker(settings.outage_after, settings.probe_interval)
+        self._lock = threading.Lock()
+        self._soon = 0  # messages in a row that had waited for a worker
+        self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
+
+    @property
+    def outage(self) -> bool:
+        """Whether the breaker is open."""
+        return self._breaker.open
+
+    def joins(self) -> None:
+        """There is another worker."""
+        self._count(workers=1)
+
+    def leaves(self) -> None:
+        """There is one less."""
+        self._count(workers=-1)
+
+    def may_leave(self, idle: float) -> bool:
+        """Whether a worker that had nothing to do for ``idle`` seconds is not needed; then it has left."""
+        with self._lock:
+            self._soon = 0
+            if idle < IDLE or self.counters.workers <= self._settings.minimum:
+                return False
+            self._add(workers=-1)
+            return True
+
+    def permit(self, now: float) -> float:
+        """See `Breaker.permit`."""
+        with self._lock:
+            return self._breaker.permit(now)
+
+    def nothing_came(self) -> None:
+        """A worker that was permitted to take a message got none."""
+        with self._lock:
+            self._breaker.nothing_came()
+
+    def takes(self, message: Message, now: float, waited: float) -> bool:
+        """A worker has got a message after so many seconds. True: there is to be another worker, which has joined."""
+        with self._lock:
+            self._add(received=1, in_flight=1)
+            if self._settings.deadline is not None and message.message_id is not None:
+                self._firsts.setdefault(message.message_id, now)
+                if len(self._firsts) > _REMEMBERED:
+                    self._firsts.popitem(last=False)
+            self._soon = self._soon + 1 if waited < AT_ONCE else 0
+            if self._soon < _BACKLOG or self.counters.workers >= self._settings.maximum or self._breaker.open:
+                return False
+            self._soon = 0
+            self._add(workers=1)
+            return True
+
+    def overdue(self, message: Message, now: float) -> str | None:
+        """Why it is not redelivered any more, where its time for all attempts has passed."""
+        deadline, first = self._settings.deadline, self._firsts.get(message.message_id or "")
+        if deadline is None or first is None or now - first < deadline:
+            return None
+        return f"the deadline of {deadline:g} s for all attempts has passed"
+
+    def ends(self, message: Message, verdict: Verdict, now: float, *, replied: bool) -> None:
+        """A worker has done with a message."""
+        name = self._settings.name
+        with self._lock:
+            fate = verdict.fate.value
+            self._add(in_flight=-1, replied=int(replied), **{fate: 1})
+            opens = closes = False
+            if verdict.fate is Fate.FAILED:
+                self.last_error = verdict.cause
+                opens = self._breaker.failed(now)
+            else:
+                self._firsts.pop(message.message_id or "", None)
+                if verdict.fate is Fate.SUCCEEDED:
+                    closes = self._breaker.succeeded()
+                else:
+                    self._breaker.nothing_came()  # it says nothing of an outage
+        if opens:
+            log.error(
+                "%s: %d failures in a row, so nothing is consumed but a probe every %g s: %s",
+                name,
+                self._settings.outage_after,
+                self._settings.probe_interval,
+                verdict.cause,
+            )
+        elif closes:
+            log.info("%s: a probe has succeeded, the outage is over", name)
+
+    def abandons(self) -> None:
+        """A worker has put its message back: its handler was interrupted."""
+        with self._lock:
+            self._add(in_flight=-1)
+            self._breaker.nothing_came()
+
+    def trouble(self, error: BaseException) -> None:
+        """A worker's session has failed."""
+        self.last_error = error
+        log.warning("%s: a worker's session failed: %s", self._settings.name, error)
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            self._add(**more)
+
+    def _add(self, **more: int) -> None:
+        self.counters = replace(
+            self.counters, **{name: getattr(self.counters, name) + number for name, number in more.items()}
+        )
+
+
+__all__ = ["AT_ONCE", "GO", "IDLE", "Counters", "Plan"]

@@ -1,0 +1,145 @@
+"""The options of a listener container, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, TypedDict, Unpack
+
+from redelivery.client.arguments import optional_seconds, seconds
+from redelivery.client.containers.calls import Converter, Makers, arguments, converter
+from redelivery.model.destinations import Destination
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError, MessageFormatError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+_MODES: Final = (AckMode.TRANSACTED, AckMode.CLIENT)
+
+
+class ContainerKeywords(TypedDict, total=False):
+    """What a listener container takes beside the destination and its handler.
+
+    concurrency: how many workers (1), each with a session of its own; ``(min, max)``: as many of these as the backlog
+        needs.
+    ack_mode: ``"transacted"``, which is the default: what the handler sends by its session, and the message, are one;
+        or ``"client"``: the message alone is acknowledged when the handler has returned.
+    max_messages_per_task: a worker takes a new session after so many.
+    fatal: exception classes that are dead-lettered at once. A body that does not convert is, without being named.
+    deadline: seconds over all attempts with a message here, after which the next failure dead-letters it.
+    body_type: what the handler is given instead of the message: see `calls.converter`.
+    outage_after: after so many failures in a row, of all workers, nothing is consumed but a probe every
+        ``probe_interval`` seconds, until one succeeds (10, 5 s); None: never.
+    selector, prefetch, redelivery_policy: of the consumers, as for `Session.consumer`.
+    """
+
+    concurrency: int | tuple[int, int]
+    ack_mode: AckMode | int | str
+    max_messages_per_task: int | None
+    fatal: type[BaseException] | tuple[type[BaseException], ...]
+    deadline: float | timedelta | None
+    body_type: Any
+    outage_after: int | None
+    probe_interval: float | timedelta
+    selector: str | None
+    prefetch: int | None
+    redelivery_policy: RedeliveryPolicy | None
+
+
+CONTAINER_DEFAULTS: Final[ContainerKeywords] = {
+    "concurrency": 1,
+    "ack_mode": "transacted",
+    "fatal": (),
+    "outage_after": 10,
+    "probe_interval": 5.0,
+}
+CONTAINER_SYNONYMS: Final = {
+    "workers": "concurrency",
+    "threads": "concurrency",
+    "acknowledge_mode": "ack_mode",
+    "mode": "ack_mode",
+    "policy": "redelivery_policy",
+}
+"""What other containers call an option -> its name here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that a container was asked for."""
+
+    destination: Destination
+    handler: Callable[..., Any]
+    arguments: Callable[[Message, Any], dict[str, Any]]
+    convert: Converter | None
+    minimum: int
+    maximum: int
+    mode: AckMode
+    max_messages: int | None
+    fatal: tuple[type[BaseException], ...]
+    deadline: float | None
+    outage_after: int | None
+    probe_interval: float
+    consumer: dict[str, Any]  # keywords of `Session.consumer`
+
+    @property
+    def name(self) -> str:
+        """Of the handler, for the log."""
+        return getattr(self.handler, "__qualname__", None) or type(self.handler).__qualname__
+
+
+def check_settings(
+    destination: Destination | str, handler: Callable[..., Any], makers: Makers, **given: Unpack[ContainerKeywords]
+) -> Settings:
+    """Raises ConfigError, InvalidDestinationError: an option does not fit; the text names it."""
+    if not callable(handler):
+        raise ConfigError(f"listener_container: {handler!r} is not callable: give a function that takes a message")
+    given = {**CONTAINER_DEFAULTS, **given}
+    minimum, maximum = _concurrency(given["concurrency"])
+    mode = AckMode.parse(given["ack_mode"])
+    if mode not in _MODES:
+        raise ConfigError(
+            f"ack_mode={given['ack_mode']!r}: a container acknowledges a message when its handler has returned: "
+            "'transacted', or 'client'"
+        )
+    fatal = given["fatal"] if isinstance(given["fatal"], tuple) else (given["fatal"],)
+    for each in fatal:
+        if not isinstance(each, type) or not issubclass(each, BaseException):
+            raise ConfigError(f"fatal={each!r} is not a class of exceptions")
+    deadline = optional_seconds("deadline", given.get("deadline"))
+    interval = seconds("probe_interval", given["probe_interval"])
+    if not interval:
+        raise ConfigError("probe_interval=0 would probe without a pause: pass seconds > 0")
+    return Settings(
+        destination=parse_destination(destination),
+        handler=handler,
+        arguments=arguments(handler, makers),
+        convert=converter(given.get("body_type")),
+        minimum=minimum,
+        maximum=maximum,
+        mode=mode,
+        max_messages=_from_1("max_messages_per_task", given.get("max_messages_per_task")),
+        fatal=(*fatal, MessageFormatError),
+        deadline=deadline,
+        outage_after=_from_1("outage_after", given["outage_after"]),
+        probe_interval=interval,
+        consumer={name: given.get(name) for name in ("selector", "prefetch", "redelivery_policy")},
+    )
+
+
+def _concurrency(given: object) -> tuple[int, int]:
+    pair = given if isinstance(given, tuple) else (given, given)
+    if len(pair) == 2 and all(_is_from_1(each) for each in pair) and pair[0] <= pair[1]:
+        return pair
+    raise ConfigError(f"concurrency={given!r} is neither a whole number from 1 nor (min, max) of such")
+
+
+def _from_1(name: str, value: object) -> int | None:
+    if value is None or _is_from_1(value):
+        return value  # type: ignore[return-value]  # it is one
+    raise ConfigError(f"{name}={value!r} must be a whole number from 1, or None")
+
+
+def _is_from_1(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -1,0 +1,90 @@
+"""What SIGTERM and Ctrl-C mean for a program that only runs containers: the first drains, the second ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from redelivery.model.errors import IllegalStateError
+
+log = logging.getLogger(__name__)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class Asked:
+    """How often the program was asked to end, and by which signal the last time."""
+
+    def __init__(self, drain_timeout: float) -> None:
+        self._drain_timeout = drain_timeout
+        self.times = 0
+        self.number = 0
+
+    @property
+    def exit_code(self) -> int:
+        """Of a program that a signal has ended."""
+        return 128 + self.number
+
+    def again(self, number: int) -> bool:
+        """One more signal; True: it is to end at once."""
+        self.times, self.number = self.times + 1, number
+        if self.times == 1:
+            log.warning(
+                "%s: what is in hand is finished, within %g s; a second one ends it at once",
+                signal.Signals(number).name,
+                self._drain_timeout,
+            )
+        return self.times > 1
+
+
+@contextmanager
+def handling(asked: Asked) -> Iterator[None]:
+    """Handle the signals meanwhile; the second one raises SystemExit.
+
+    Raises:
+        IllegalStateError: this is not the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise IllegalStateError("run() handles signals, which only the main thread can: elsewhere start() and drain()")
+
+    def handle(number: int, _frame: object) -> None:
+        if asked.again(number):
+            raise SystemExit(asked.exit_code)
+
+    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def handling_in_loop(asked: Asked, first: Callable[[], object], second: Callable[[], object]) -> Iterator[None]:
+    """The same in the event loop that runs, which calls these.
+
+    Raises:
+        IllegalStateError: it is not the main thread's.
+    """
+    loop = asyncio.get_running_loop()
+
+    def handle(number: int) -> None:
+        if asked.again(number):
+            second()
+        else:
+            first()
+
+    try:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, handle, number)
+    except (ValueError, RuntimeError) as error:
+        raise IllegalStateError("run() handles signals, which only the main thread's loop can") from error
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,342 @@
+"""The listener container of threads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from inspect import isawaitable, iscoroutinefunction
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final, Protocol, Self, Unpack
+
+from redelivery.client.arguments import seconds
+from redelivery.client.containers.calls import convert
+from redelivery.client.containers.lanes import MAKERS, Lane
+from redelivery.client.containers.outcomes import Fate, Verdict, judge
+from redelivery.client.containers.plan import Counters, Plan
+from redelivery.client.containers.running import run_all
+from redelivery.client.containers.settings import (
+    CONTAINER_DEFAULTS,
+    CONTAINER_SYNONYMS,
+    ContainerKeywords,
+    Settings,
+    check_settings,
+)
+from redelivery.client.sync.session import Session
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError, IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.model.suggestions import suggesting
+
+log = logging.getLogger(__name__)
+POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
+PAUSE: Final = 1.0  # seconds after a session failed before there is another one
+
+
+class Sessions(Protocol):
+    """What a container needs of a connection."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is there."""
+
+    def session(self, ack_mode: AckMode) -> Session:
+        """A new session."""
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost."""
+
+
+class ListenerContainer:
+    """Workers that call a handler with each message of a destination. Made by `Connection.listener_container`.
+
+    In a ``with`` block it is started, and drained within 30 s at the end.
+    """
+
+    def __init__(self, connection: Sessions, settings: Settings) -> None:
+        for each in (settings.handler, getattr(settings.handler, "__call__", None)):  # noqa: B004  # of a callable object
+            if iscoroutinefunction(each):
+                raise ConfigError(
+                    f"listener_container: {settings.name} is a coroutine function, which is never awaited here: use "
+                    "redelivery.aio, or a plain function"
+                )
+        self._connection = connection
+        self._settings = settings
+        self._plan = Plan(settings)
+        self._lock = threading.Lock()  # guards the two below
+        self._threads: set[threading.Thread] = set()
+        self._lanes: set[Lane] = set()
+        self._stopping = threading.Event()
+        self._started = False
+        self._exit: BaseException | None = None  # what ended it: of the connection, or an exit of the handler's
+
+    @property
+    def counters(self) -> Counters:
+        """What it has done until now."""
+        return self._plan.counters
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The last failure of the handler, of a commit or of a session; None: there was none."""
+        return self._plan.last_error
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed."""
+        running = self._started and not self._stopping.is_set() and self.counters.workers > 0
+        return running and self._connection.connected and not self._plan.outage
+
+    def start(self) -> None:
+        """Consume. Twice is harmless.
+
+        Raises:
+            IllegalStateError: it was stopped, or the connection is closed.
+            JMSError: the broker refuses a session or a consumer, as for `Connection.session` and `Session.consumer`.
+        """
+        if self._stopping.is_set():
+            raise IllegalStateError("start: the listener container was stopped; make another one")
+        if self._started:
+            return
+        lanes: list[Lane] = []
+        try:
+            for _ in range(self._settings.minimum):
+                lanes.append(self._open())
+        except BaseException:
+            for lane in lanes:
+                lane.session.close()
+            raise
+        self._started = True
+        for lane in lanes:
+            self._plan.joins()
+            self._employ(lane)
+
+    def drain(self, timeout: float | timedelta = 30.0) -> bool:
+        """Take nothing new, and finish what is in hand. What was prefetched is the broker's again.
+
+        Returns:
+            Whether all handlers have returned within ``timeout`` seconds.
+        """
+        until = monotonic() + seconds("timeout", timeout)
+        self._stopping.set()
+        with self._lock:
+            lanes, threads = list(self._lanes), list(self._threads)
+        for lane in lanes:
+            with suppress(JMSError):  # it is closed already, or its session has failed
+                lane.consumer.close()  # a worker that waits for a message waits no more
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, until - monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def stop(self) -> None:
+        """Take nothing new, and wait for nobody: a handler that runs goes on, and its message is settled as usual."""
+        self.drain(0.0)
+
+    def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
+        """Consume until SIGTERM or SIGINT, then drain: the one line of a program that does nothing else.
+
+        Raises:
+            SystemExit: a handler did not return within ``drain_timeout`` seconds (exit code 1), a second signal came
+                (128 and its number), or the handler called ``sys.exit()``.
+            ConnectionLostError: the connection was lost, and does not come back.
+            IllegalStateError: this is not the main thread.
+            JMSError: as `start`.
+        """
+        run_all((self,), drain_timeout=drain_timeout)
+
+    def check_ended(self) -> bool:
+        """Whether it has ended by itself. Raises what ended it."""
+        if self._exit is not None:
+            raise self._exit
+        return self._started and self.counters.workers == 0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drain()
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopping.is_set() else "started" if self._started else "not started"
+        return f"<ListenerContainer {self._settings.destination} {self._settings.name} {state}>"
+
+    def _open(self) -> Lane:
+        session = self._connection.session(self._settings.mode)
+        try:
+            return Lane(session, session.consumer(self._settings.destination, **self._settings.consumer))
+        except BaseException:
+            session.close()
+            raise
+
+    def _employ(self, lane: Lane | None) -> None:
+        """A worker that has joined; without a lane it opens its own."""
+        thread = threading.Thread(
+            target=self._work, args=(lane,), name=f"redelivery-container-{self._settings.name}", daemon=True
+        )
+        with self._lock:
+            self._threads.add(thread)
+            if lane is not None:
+                self._lanes.add(lane)
+        thread.start()
+
+    def _work(self, lane: Lane | None) -> None:
+        try:
+            while True:
+                lane = lane or self._open_again()
+                if lane is None:
+                    self._plan.leaves()
+                    return
+                try:
+                    goes_on = self._consume(lane)
+                finally:
+                    self._close(lane)
+                lane = None
+                if not goes_on:
+                    return  # it has left
+        except BaseException as error:  # noqa: BLE001  # sys.exit() in a handler: `run` raises it
+            self._exit = self._exit or error
+            log.critical("%s: it ends: %r", self._settings.name, error)
+            self._plan.leaves()
+            self._stopping.set()
+        finally:
+            with self._lock:
+                self._threads.discard(threading.current_thread())
+
+    def _open_again(self) -> Lane | None:
+        """Another session; None: it is over."""
+        while not self._stopping.is_set():
+            try:
+                self._connection.check_open("listener container")
+            except JMSError as error:
+                self._ends_with(error)
+                return None
+            try:
+                lane = self._open()
+            except JMSError as error:
+                self._plan.trouble(error)
+                self._stopping.wait(PAUSE)
+                continue
+            with self._lock:
+                self._lanes.add(lane)
+            return lane
+        return None
+
+    def _ends_with(self, error: JMSError) -> None:
+        if not self._stopping.is_set():
+            self._plan.trouble(error)
+            self._exit = self._exit or error
+
+    def _close(self, lane: Lane) -> None:
+        with self._lock:
+            self._lanes.discard(lane)
+        try:
+            lane.session.close()
+        except JMSError as error:
+            if not self._stopping.is_set():
+                self._plan.trouble(error)
+
+    def _consume(self, lane: Lane) -> bool:
+        """Until the session is to be another one (True), or the worker has left."""
+        served, idle_since = 0, monotonic()
+        while not self._stopping.is_set():
+            pause = self._plan.permit(monotonic())
+            if pause:
+                self._stopping.wait(min(pause, POLL))
+                continue
+            probe, began = self._plan.outage, monotonic()
+            try:
+                message = lane.consumer.receive(timeout=POLL)
+            except JMSError as error:
+                self._plan.nothing_came()
+                if not self._stopping.is_set():
+                    self._plan.trouble(error)
+                    self._stopping.wait(PAUSE)
+                return True
+            now = monotonic()
+            if message is None:
+                self._plan.nothing_came()
+                if self._plan.may_leave(now - idle_since):
+                    return False
+                continue
+            if self._plan.takes(message, now, now - began):
+                self._employ(None)
+            self._handle(lane, message, probe=probe)
+            idle_since = monotonic()
+            served += 1
+            if served == self._settings.max_messages:
+                return True
+        return True
+
+    def _handle(self, lane: Lane, message: Message, *, probe: bool) -> None:
+        try:
+            verdict = self._call(lane, message)
+        except BaseException:  # an exit, or an interrupt
+            self._plan.abandons()
+            lane.put_back()
+            raise
+        replied = False
+        try:
+            if verdict.commits:
+                replied = lane.reply(message, verdict.reply)
+                lane.commit()
+            elif probe and verdict.fate is Fate.FAILED:
+                lane.put_back()
+            else:
+                lane.roll_back(verdict)
+        except (TransactionRolledBackError, InDoubtError) as error:
+            log.warning("%s: %s", self._settings.name, error)
+            verdict = Verdict(Fate.FAILED, error)
+        except JMSError as error:
+            verdict = Verdict(Fate.FAILED, error)
+            with suppress(JMSError):  # the session has failed: the broker redelivers
+                lane.roll_back(verdict)
+        finally:
+            self._plan.ends(message, verdict, monotonic(), replied=replied and verdict.commits)
+
+    def _call(self, lane: Lane, message: Message) -> Verdict:
+        settings = self._settings
+        result, failure = None, None
+        try:
+            given = message if settings.convert is None else convert(settings.convert, message)
+            result = settings.handler(given, **settings.arguments(message, lane.session))
+            if isawaitable(result):
+                raise TypeError(f"{settings.name} returned a {type(result).__name__}, which is never awaited here")
+        except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
+            failure = error
+        verdict = judge(result, failure, fatal=settings.fatal, overdue=self._plan.overdue(message, monotonic()))
+        if verdict.fate is not Fate.SUCCEEDED:
+            log.warning("%s: %s: %r", settings.name, verdict.fate.value.replace("_", " "), verdict.cause)
+        return verdict
+
+
+class MakesContainers(Sessions):
+    """What a connection has of them."""
+
+    @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
+    def listener_container(
+        self,
+        destination: Destination | str,
+        handler: Callable[..., Any],
+        **options: Unpack[ContainerKeywords],
+    ) -> ListenerContainer:
+        """Workers that call ``handler(message)`` with each message, for years; to be started, or run.
+
+        Args:
+            destination: a queue or topic, as for `Session.consumer`.
+            handler: takes the message, or what ``body_type`` makes of it, and the session too, if it has a second
+                parameter. When it returns, the message is consumed; a body that it returns is sent as the reply to a
+                message that asks for one. When it raises, the message is redelivered by its policy, with the exception
+                as the cause. It may raise or return `Retry`, `DeadLetter` and `Drop`.
+            options: concurrency, fatal, deadline, …: see `redelivery.client.containers.settings.ContainerKeywords`.
+
+        Raises:
+            ConfigError, InvalidDestinationError: an option does not fit; the text names it.
+        """
+        return ListenerContainer(self, check_settings(destination, handler, MAKERS, **options))

@@ -1,0 +1,147 @@
+"""`redelivery run module:app` as a process: what signals do to it, and what it says to wrong usage."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.client.shell import SOON, eventually
+
+from redelivery.broker import EmbeddedBroker
+
+COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()", "run")
+PLAIN = """
+import time
+from pathlib import Path
+import redelivery
+
+app = redelivery.App({url!r}, reconnect=redelivery.ReconnectPolicy())
+
+@app.listener("orders")
+def handle(message, session):
+    Path("entered").touch()
+    while message.body == "slow" and not Path("go-on").exists():
+        time.sleep(0.01)
+    session.producer("out").send(message.body)
+"""
+AWAITED = (
+    PLAIN.replace("def handle(message, session)", "async def handle(message, session)")
+    .replace("time.sleep(0.01)", "await asyncio.sleep(0.01)")
+    .replace('session.producer("out").send(message.body)', 'await (await session.producer("out")).send(message.body)')
+    .replace("import time", "import asyncio")
+)
+
+
+class Shop:
+    """A folder with an application, and its broker."""
+
+    def __init__(self, broker: EmbeddedBroker, folder: Path, source: str) -> None:
+        self.broker = broker
+        self.folder = folder
+        (folder / "shop.py").write_text(source.format(url=broker.stomp_url))
+
+    def run(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(  # noqa: S603  # our own
+            (*COMMAND, *arguments), cwd=self.folder, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def begin(self, body: str) -> None:
+        self.broker.send("orders", body)
+        eventually((self.folder / "entered").exists)
+
+    def go_on(self) -> None:
+        (self.folder / "go-on").touch()
+
+    @property
+    def out(self) -> list[object]:
+        return [message.body for message in self.broker.messages("out")]
+
+
+@pytest.fixture(params=[PLAIN, AWAITED], ids=["threads", "tasks"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
+    with EmbeddedBroker(f"run-{uuid4().hex}", stomp_port=0) as broker:
+        yield Shop(broker, tmp_path, request.param)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_finishes_what_is_in_hand(shop: Shop, number: signal.Signals) -> None:
+    with shop.run("shop:app") as process:
+        shop.begin("slow")
+        shop.broker.send("orders", "not taken")
+        process.send_signal(number)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        shop.go_on()
+        _, log = process.communicate(timeout=SOON)
+    assert process.returncode == 0, log
+    assert shop.out == ["slow"]
+    assert [message.body for message in shop.broker.messages("orders")] == ["not taken"]
+    assert f"{number.name}: what is in hand is finished, within 30 s; a second one ends it at once" in log
+
+
+def test_a_second_signal_ends_it_and_the_message_stays(shop: Shop) -> None:
+    with shop.run("shop:app") as process:
+        shop.begin("slow")
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=SOON)
+    assert process.returncode == 128 + signal.SIGTERM, log
+    assert shop.out == []
+    shop.broker.wait_for("orders", depth=1)
+
+
+def test_a_handler_that_does_not_return_in_time_is_exit_code_1(shop: Shop) -> None:
+    with shop.run("shop:app", "--drain-timeout", "0.2") as process:
+        shop.begin("slow")
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=SOON)
+    assert process.returncode == 1, log
+    assert "a handler did not return within 0.2 s" in log
+    shop.broker.wait_for("orders", depth=1)
+
+
+def test_it_goes_on_when_the_broker_has_been_away(shop: Shop) -> None:
+    with shop.run("shop:app") as process:
+        shop.begin("first")
+        eventually(lambda: shop.out == ["first"])
+        shop.broker.faults.drop("SEND")
+        shop.broker.send("orders", "second")
+        eventually(lambda: set(shop.out) == {"first", "second"})
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SOON) == 0
+        assert process.stderr is not None
+        assert "is dialled again" in process.stderr.read()
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("shop", "write module:app"),
+        ("shop:", "write module:app"),
+        ("shopp:app", "there is no module 'shopp'"),
+        ("shop:ap", "shop has no 'ap'"),
+        ("shop:handle", "shop:handle is a function, not a redelivery.App"),
+        ("shop:empty", "the app has no listener"),
+    ],
+)
+def test_wrong_usage_says_what_is_right(tmp_path: Path, name: str, says: str) -> None:
+    (tmp_path / "shop.py").write_text(PLAIN.format(url="stomp://x") + "\nempty = redelivery.App('vm://y')\n")
+    done = subprocess.run((*COMMAND, name), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
+    assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+def test_no_broker_is_exit_code_1(tmp_path: Path) -> None:
+    source = PLAIN.replace("ReconnectPolicy()", "ReconnectPolicy(startup_maximum_attempts=1)")
+    (tmp_path / "shop.py").write_text(source.format(url="stomp://127.0.0.1:1"))
+    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
+    assert done.returncode == 1
+    assert "redelivery run: " in done.stderr

@@ -1,0 +1,319 @@
+"""The listener container of threads, on the embedded broker by each protocol."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from tests.client.gated import QUICK, Site
+from tests.client.shell import SOON, eventually
+
+import redelivery
+from redelivery import (
+    ConfigError,
+    Connection,
+    ConnectionLostError,
+    DeadLetter,
+    Drop,
+    IllegalStateError,
+    Message,
+    RedeliveryPolicy,
+    Retry,
+    Session,
+    SharedDeadLetterStrategy,
+    UnsupportedError,
+)
+from redelivery.broker import EmbeddedBroker
+
+FAST = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=2)
+DEAD = "dead"
+
+
+class Bench:
+    """A broker, a connection to it, and its containers."""
+
+    def __init__(self, served: tuple[EmbeddedBroker, str], opened: ExitStack) -> None:
+        self.broker, self.url = served
+        self.opened = opened
+        self.connection = self.connect()
+
+    def connect(self, **options: Any) -> Connection:
+        options.setdefault("redelivery_policy", FAST)
+        options.setdefault("dead_letter_strategy", SharedDeadLetterStrategy(dead_letter_queue=DEAD))
+        return self.opened.enter_context(redelivery.connect(self.url, **options))
+
+    def start(self, handler: Callable[..., Any], **options: Any) -> Any:
+        container = self.connection.listener_container("orders", handler, **options)
+        self.opened.enter_context(container)
+        return container
+
+    def send(self, *bodies: Any, **options: Any) -> None:
+        for body in bodies:
+            self.broker.send("orders", body, **options)
+
+    def left(self, queue: str = "orders") -> list[Any]:
+        return [message.body for message in self.broker.messages(queue)]
+
+    def done(self) -> None:
+        eventually(lambda: self.broker.queue_depth("orders") == 0)
+
+
+@pytest.fixture
+def bench(served: tuple[EmbeddedBroker, str]) -> Iterator[Bench]:
+    with ExitStack() as opened:
+        yield Bench(served, opened)
+
+
+@pytest.mark.parametrize("mode", ["transacted", "client"])
+def test_what_a_handler_has_returned_from_is_consumed(bench: Bench, mode: str) -> None:
+    got: list[Any] = []
+    bench.send("a", "b", "c")
+    container = bench.start(lambda message: got.append(message.body), ack_mode=mode)
+    bench.done()
+    assert got == ["a", "b", "c"]
+    eventually(lambda: container.counters.succeeded == 3)
+    assert (container.healthy, container.last_error, container.counters.in_flight) == (True, None, 0)
+    assert container.drain()
+    assert not container.healthy
+
+
+def test_what_it_sends_is_one_with_the_message(bench: Bench) -> None:
+    def handler(message: Message, session: Session) -> None:
+        session.producer("out").send(f"{message.body}, attempt {message.delivery_count}")
+        if message.delivery_count == 1:
+            raise ValueError("once more")
+
+    bench.send("a")
+    container = bench.start(handler)
+    eventually(lambda: bench.left("out") == ["a, attempt 2"])
+    eventually(lambda: (container.counters.failed, container.counters.succeeded) == (1, 1))
+    assert isinstance(container.last_error, ValueError)
+
+
+@pytest.mark.parametrize("mode", ["transacted", "client"])
+def test_one_that_always_fails_becomes_a_dead_letter_with_its_cause(bench: Bench, mode: str) -> None:
+    def handler(message: Message) -> None:
+        if message.body == "bad":
+            raise ValueError("no such product")
+
+    bench.send("bad", "good")
+    container = bench.start(handler, ack_mode=mode)
+    bench.done()
+    (letter,) = bench.broker.messages(DEAD)
+    assert "no such product" in str(letter.properties["dlqDeliveryFailureCause"])
+    eventually(lambda: (container.counters.failed, container.counters.succeeded) == (3, 1))
+
+
+def test_a_handler_decides(bench: Bench) -> None:
+    def handler(message: Message) -> object:
+        match message.body:
+            case "dead":
+                raise DeadLetter("cancelled")
+            case "drop":
+                return Drop("a test")
+            case "fatal":
+                raise KeyError("unknown")
+            case "retry" if message.delivery_count == 1:
+                return Retry(after=0.05)
+        return None
+
+    bench.send("dead", "drop", "fatal", "retry")
+    container = bench.start(handler, fatal=LookupError)
+    bench.done()
+    causes = {letter.body: str(letter.properties["dlqDeliveryFailureCause"]) for letter in bench.broker.messages(DEAD)}
+    assert causes.keys() == {"dead", "fatal"}
+    assert causes["dead"].startswith("Delivery[1] given up: cancelled")
+    assert causes["fatal"].startswith("Delivery[1] given up: KeyError is fatal")
+    eventually(lambda: container.counters.succeeded == 1)
+    assert (container.counters.given_up, container.counters.dropped, container.counters.failed) == (2, 1, 1)
+
+
+def test_a_retry_is_limited_by_the_policy(bench: Bench) -> None:
+    seen: list[int] = []
+
+    def handler(message: Message) -> None:
+        seen.append(message.delivery_count)
+        raise Retry("not yet", after=0)
+
+    bench.send("never")
+    bench.start(handler)
+    eventually(lambda: bench.left(DEAD) == ["never"])
+    assert seen == [1, 2, 3]
+
+
+def test_a_body_that_does_not_convert_is_a_dead_letter_at_once(bench: Bench) -> None:
+    got: list[Any] = []
+    bench.send('{"id": 1}', "{", '{"id": 2}')
+    bench.start(lambda order: got.append(order["id"]), body_type=dict)
+    bench.done()
+    assert (got, bench.left(DEAD)) == ([1, 2], ["{"])
+
+
+def test_a_deadline_ends_the_attempts(bench: Bench) -> None:
+    def handler(_: Message) -> None:
+        raise ValueError("always")
+
+    bench.send("late")
+    patient = RedeliveryPolicy(initial_redelivery_delay=0.05, redelivery_delay=0.05, maximum_redeliveries=1000)
+    bench.start(handler, deadline=0.3, redelivery_policy=patient, outage_after=None)
+    eventually(lambda: bench.left(DEAD) == ["late"])
+    (letter,) = bench.broker.messages(DEAD)
+    assert "the deadline of 0.3 s for all attempts has passed" in str(letter.properties["dlqDeliveryFailureCause"])
+
+
+def test_a_result_is_the_reply_to_who_asks_for_one(bench: Bench) -> None:
+    bench.send("asked", reply_to="answers", correlation_id="c1")
+    bench.send("told")
+    container = bench.start(lambda message: f"answer to {message.body}")
+    bench.done()
+    (answer,) = bench.broker.messages("answers")
+    assert (answer.body, answer.correlation_id) == ("answer to asked", "c1")
+    eventually(lambda: (container.counters.replied, container.counters.succeeded) == (1, 2))
+
+
+def test_workers_are_added_for_a_backlog(bench: Bench) -> None:
+    together = threading.Barrier(3, timeout=SOON)
+    passed: list[str] = []
+
+    def handler(message: Message) -> None:
+        if message.body == "meet":
+            together.wait()
+            passed.append(threading.current_thread().name)
+
+    bench.send(*["one more"] * 30)
+    container = bench.start(handler, concurrency=(1, 3), prefetch=1)
+    bench.send(*["one more"] * 200)
+    bench.send(*["meet"] * 3)
+    bench.done()
+    eventually(lambda: len(passed) == 3)
+    assert container.counters.workers == 3
+
+
+def test_a_worker_takes_a_new_session_after_so_many(bench: Bench) -> None:
+    sessions: list[Session] = []
+
+    def handler(_: Message, session: Session) -> None:
+        if session not in sessions:
+            sessions.append(session)
+
+    bench.send(*"abcdef")
+    bench.start(handler, max_messages_per_task=2)
+    bench.done()
+    assert len(sessions) == 3
+    eventually(lambda: all(session.closed for session in sessions))
+
+
+def test_drain_finishes_what_is_in_hand_and_takes_nothing_new(bench: Bench) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    def handler(_: Message) -> None:
+        entered.set()
+        assert go_on.wait(SOON)
+
+    bench.send("in hand", "prefetched")
+    container = bench.start(handler)
+    assert entered.wait(SOON)
+    assert not container.drain(timeout=0)
+    assert container.counters.in_flight == 1
+    go_on.set()
+    assert container.drain(timeout=SOON)
+    assert bench.left() == ["prefetched"]
+    assert [each for each in threading.enumerate() if each.name.startswith("redelivery-container")] == []
+    with pytest.raises(IllegalStateError, match="was stopped"):
+        container.start()
+
+
+def test_an_outage_stops_the_consuming_and_burns_no_message(bench: Bench) -> None:
+    healed = threading.Event()
+    counts: list[int] = []
+
+    def handler(message: Message) -> None:
+        counts.append(message.delivery_count)
+        if not healed.is_set():
+            raise OSError("the database is down")
+
+    bench.send("a", "b", "c", "d", "e")
+    policy = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0, maximum_redeliveries=3)
+    container = bench.start(handler, outage_after=3, probe_interval=0.05, redelivery_policy=policy)
+    eventually(lambda: len(counts) > 12)
+    assert not container.healthy
+    assert bench.left(DEAD) == []
+    assert set(counts[3:]) == {counts[3]}  # a probe that fails does not count
+    healed.set()
+    bench.done()
+    assert container.healthy
+    assert bench.left(DEAD) == []
+
+
+def test_it_lives_through_a_lost_connection(served: tuple[EmbeddedBroker, str]) -> None:
+    scheme = served[1].partition(":")[0]
+    if scheme == "vm":
+        pytest.skip("within one process there is none to lose")
+    got: list[Any] = []
+    with ExitStack() as opened:
+        site = Site(scheme, opened)
+        connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+        container = opened.enter_context(
+            connection.listener_container("orders", lambda message: got.append(message.body), concurrency=2)
+        )
+        for number in range(30):
+            site.broker.send("orders", str(number))
+            if number % 10 == 5:
+                site.gate.shut(0.05)
+        eventually(lambda: set(got) == set(map(str, range(30))) and site.broker.queue_depth("orders") == 0)
+        eventually(lambda: container.healthy)
+
+
+def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+    connection = redelivery.connect(url)
+    container = connection.listener_container("orders", print)
+    container.start()
+    broker.close()
+    eventually(lambda: container.counters.workers == 0)
+    with pytest.raises(ConnectionLostError):
+        container.check_ended()
+    connection.close()
+
+
+def test_sys_exit_in_a_handler_ends_it_and_the_message_stays(bench: Bench) -> None:
+    bench.send("a")
+    container = bench.start(lambda _: sys.exit(3))
+    eventually(lambda: container.counters.workers == 0)
+    with pytest.raises(SystemExit):
+        container.check_ended()
+    eventually(lambda: bench.left() == ["a"])
+
+
+def test_a_coroutine_function_is_refused(bench: Bench) -> None:
+    async def handler(message: Message) -> None: ...
+
+    with pytest.raises(ConfigError, match="coroutine function"):
+        bench.connection.listener_container("orders", handler)
+
+
+def test_what_the_broker_refuses_is_raised_by_start(bench: Bench) -> None:
+    container = bench.connection.listener_container("orders", print, selector="color = 'red'")
+    with pytest.raises(UnsupportedError, match="selectors"):
+        container.start()
+    assert container.counters.workers == 0
+
+
+def test_run_is_for_the_main_thread(bench: Bench) -> None:
+    container = bench.connection.listener_container("orders", print)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            container.run()
+        except IllegalStateError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert len(errors) == 1

@@ -1,0 +1,226 @@
+"""What a container decides, without any waiting."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import redelivery
+from redelivery import AckMode, ConfigError, DeadLetter, Drop, Message, MessageFormatError, Producer, Retry, Session
+from redelivery.client.containers.breaker import GO, Breaker
+from redelivery.client.containers.calls import arguments, convert, converter
+from redelivery.client.containers.lanes import MAKERS
+from redelivery.client.containers.outcomes import Fate, judge
+from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
+from redelivery.client.containers.settings import check_settings
+
+
+class TestTheBreaker:
+    def test_opens_at_so_many_failures_in_a_row(self) -> None:
+        breaker = Breaker(3, 5.0)
+        for failures in (2, 2):
+            for _ in range(failures):
+                assert not breaker.failed(0.0)
+            breaker.succeeded()
+        assert [breaker.failed(0.0) for _ in range(3)] == [False, False, True]
+        assert breaker.open
+
+    def test_lets_one_probe_through_when_the_interval_is_over(self) -> None:
+        breaker = Breaker(1, 5.0)
+        breaker.failed(10.0)
+        assert breaker.permit(12.0) == 3.0
+        assert breaker.permit(15.0) == GO
+        assert breaker.permit(15.0) == 5.0  # another worker waits
+        assert not breaker.failed(15.0)  # it was open before
+        assert breaker.permit(16.0) == 4.0
+        assert breaker.permit(20.0) == GO
+        assert breaker.succeeded()
+        assert [breaker.permit(20.0), breaker.permit(20.0)] == [GO, GO]
+
+    def test_a_probe_that_gets_no_message_is_given_to_the_next(self) -> None:
+        breaker = Breaker(1, 5.0)
+        breaker.failed(0.0)
+        assert breaker.permit(5.0) == GO
+        breaker.nothing_came()
+        assert breaker.permit(5.0) == GO
+
+    def test_never_opens_without_a_number(self) -> None:
+        breaker = Breaker(None, 5.0)
+        assert not any(breaker.failed(0.0) for _ in range(1000))
+
+
+class TestAnOutcome:
+    @pytest.mark.parametrize(
+        ("result", "error", "fate"),
+        [
+            (None, None, Fate.SUCCEEDED),
+            ("a reply", None, Fate.SUCCEEDED),
+            (ValueError("returned, not raised"), None, Fate.SUCCEEDED),
+            (None, ValueError(), Fate.FAILED),
+            (None, KeyError(), Fate.GIVEN_UP),
+            (None, MessageFormatError("x"), Fate.GIVEN_UP),
+            (Retry(), None, Fate.FAILED),
+            (None, Retry(after=3), Fate.FAILED),
+            (None, DeadLetter("no use"), Fate.GIVEN_UP),
+            (Drop(), None, Fate.DROPPED),
+        ],
+    )
+    def test_says_what_becomes_of_the_message(self, result: object, error: Exception | None, fate: Fate) -> None:
+        verdict = judge(result, error, fatal=(LookupError, MessageFormatError), overdue=None)
+        assert verdict.fate is fate
+        assert verdict.commits is (fate in (Fate.SUCCEEDED, Fate.DROPPED))
+
+    def test_may_say_when(self) -> None:
+        assert judge(None, Retry(after=3), fatal=(), overdue=None).ruling.after == 3
+
+    def test_is_given_up_when_its_time_is_over(self) -> None:
+        assert judge(None, Retry(), fatal=(), overdue="too late").ruling.give_up == "too late"
+        assert judge("fine", None, fatal=(), overdue="too late").fate is Fate.SUCCEEDED
+
+    def test_a_retry_checks_its_duration(self) -> None:
+        with pytest.raises(ConfigError, match="after"):
+            Retry(after=-1)
+
+
+class TestABody:
+    @pytest.mark.parametrize(
+        ("body", "body_type", "converted"),
+        [
+            ("text", str, "text"),
+            (b"bytes", bytes, b"bytes"),
+            ('{"a": 1}', dict, {"a": 1}),
+            (b"[1]", list, [1]),
+            ({"a": 1}, dict, {"a": 1}),
+            ("3", "json", 3),
+            ("7", int, 7),
+        ],
+    )
+    def test_is_converted(self, body: Any, body_type: Any, converted: object) -> None:
+        to = converter(body_type)
+        assert to is not None
+        assert convert(to, Message(body)) == converted
+
+    @pytest.mark.parametrize(
+        ("body", "body_type"), [("x", bytes), ("{", dict), ("[]", dict), ("x", int), (None, "json")]
+    )
+    def test_that_does_not_convert_says_so(self, body: Any, body_type: Any) -> None:
+        to = converter(body_type)
+        assert to is not None
+        with pytest.raises(MessageFormatError, match="the body does not convert"):
+            convert(to, Message(body))
+
+    def test_may_be_a_pydantic_model(self) -> None:
+        class Order:
+            def __init__(self, **fields: Any) -> None:
+                self.fields = fields
+
+            @classmethod
+            def model_validate(cls, value: dict[str, Any]) -> Order:
+                return cls(**value)
+
+            @classmethod
+            def model_validate_json(cls, text: str) -> Order:
+                return cls(**json.loads(text))
+
+        to = converter(Order)
+        assert to is not None
+        assert [convert(to, Message(body)).fields for body in ('{"id": 1}', {"id": 1})] == [{"id": 1}] * 2
+
+    def test_of_no_known_kind_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match="body_type=5"):
+            converter(5)
+
+
+class TestAHandler:
+    def test_may_take_the_session_and_more(self) -> None:
+        def one(message: Message) -> None: ...
+
+        def two(message, session): ...  # type: ignore[no-untyped-def]  # without annotations
+
+        def by_class(body: str, *, here: Session, whole: Message, producer: Producer, more: int = 3) -> None: ...
+
+        def second_by_class(body: str, whole: Message) -> None: ...
+
+        class Fake:
+            def producer(self) -> str:
+                return "a producer"
+
+        message, session = Message("m"), Fake()
+        assert arguments(one, MAKERS)(message, session) == {}
+        assert arguments(two, MAKERS)(message, session) == {"session": session}
+        assert arguments(second_by_class, MAKERS)(message, session) == {"whole": message}
+        assert arguments(print, MAKERS)(message, session) == {}
+        assert arguments(by_class, MAKERS)(message, session) == {
+            "here": session,
+            "whole": message,
+            "producer": "a producer",
+        }
+
+    @pytest.mark.parametrize("handler", [lambda: None, lambda *, _: None, lambda _, __, ___: None])
+    def test_that_takes_something_else_is_refused(self, handler: Any) -> None:
+        with pytest.raises(ConfigError, match="the handler"):
+            arguments(handler, MAKERS)
+
+
+class TestThePlan:
+    def make(self, **options: Any) -> Plan:
+        return Plan(check_settings("orders", lambda _: None, MAKERS, **options))
+
+    def test_adds_a_worker_where_messages_wait_for_one(self) -> None:
+        plan, message = self.make(concurrency=(1, 2)), Message("m")
+        plan.joins()
+        assert not any(plan.takes(message, 0.0, AT_ONCE * 2) for _ in range(20))
+        assert [plan.takes(message, 0.0, 0.0) for _ in range(5)] == [False] * 4 + [True]
+        assert plan.counters.workers == 2
+        assert not any(plan.takes(message, 0.0, 0.0) for _ in range(20))
+
+    def test_lets_a_worker_go_that_is_not_needed(self) -> None:
+        plan = self.make(concurrency=(1, 2))
+        plan.joins()
+        assert not plan.may_leave(IDLE)
+        plan.joins()
+        assert not plan.may_leave(IDLE - 1)
+        assert plan.may_leave(IDLE)
+        assert not plan.may_leave(IDLE)
+
+    def test_knows_the_deadline_over_all_attempts(self) -> None:
+        plan, message = self.make(deadline=10), Message("m")
+        message.stamp(message_id="ID:1")
+        plan.takes(message, 100.0, 1.0)
+        plan.takes(message, 105.0, 1.0)
+        assert plan.overdue(message, 109.9) is None
+        assert plan.overdue(message, 110.0) == "the deadline of 10 s for all attempts has passed"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("concurrency", 0),
+        ("concurrency", (2, 1)),
+        ("concurrency", (1, 2, 3)),
+        ("concurrency", "4"),
+        ("ack_mode", "individual"),
+        ("ack_mode", "auto"),
+        ("max_messages_per_task", 0),
+        ("fatal", "ValueError"),
+        ("fatal", (ValueError, 3)),
+        ("deadline", -1),
+        ("outage_after", 0),
+        ("probe_interval", 0),
+    ],
+)
+def test_every_bad_option_names_itself(option: str, value: Any) -> None:
+    with redelivery.connect("vm://bad-options") as connection, pytest.raises(ConfigError, match=option):
+        connection.listener_container("orders", print, **{option: value})
+
+
+def test_an_unknown_option_says_which_one_was_meant() -> None:
+    with redelivery.connect("vm://bad-options") as connection, pytest.raises(TypeError, match="concurrency"):
+        connection.listener_container("orders", print, workers=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("mode", ["transacted", AckMode.CLIENT])
+def test_the_modes(mode: Any) -> None:
+    assert check_settings("orders", print, MAKERS, ack_mode=mode).mode in (AckMode.TRANSACTED, AckMode.CLIENT)
