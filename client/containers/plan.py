@@ -14,8 +14,7 @@ from redelivery.client.containers.settings import Settings
 from redelivery.model.messages import Message
 
 log = logging.getLogger(__name__)
-AT_ONCE: Final = 0.002  # seconds: a message that comes so soon has waited for a worker
-_BACKLOG: Final = 5  # messages that had, in a row, before there is another worker
+AT_ONCE: Final = 0.25  # seconds: a message that comes so soon may have waited for a worker
 IDLE: Final = 10.0  # seconds without a message after which a worker that is not needed ends
 _REMEMBERED: Final = 10_000  # messages whose first attempt is known
 
@@ -54,7 +53,6 @@ class Plan:
         self._settings = settings
         self._breaker = Breaker(settings.outage_after, settings.probe_interval)
         self._lock = threading.Lock()
-        self._soon = 0  # messages in a row that had waited for a worker
         self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
 
     @property
@@ -73,7 +71,6 @@ class Plan:
     def may_leave(self, idle: float) -> bool:
         """Whether a worker that had nothing to do for ``idle`` seconds is not needed; then it has left."""
         with self._lock:
-            self._soon = 0
             if idle < IDLE or self.counters.workers <= self._settings.minimum:
                 return False
             self._add(workers=-1)
@@ -90,17 +87,20 @@ class Plan:
             self._breaker.nothing_came()
 
     def takes(self, message: Message, now: float, waited: float) -> bool:
-        """A worker has got a message after so many seconds. True: there is to be another worker, which has joined."""
+        """A worker has got a message after so many seconds.
+
+        True: that was soon, and all the others are busy, so there is to be another worker, which has joined.
+        """
         with self._lock:
             self._add(received=1, in_flight=1)
             if self._settings.deadline is not None and message.message_id is not None:
                 self._firsts.setdefault(message.message_id, now)
                 if len(self._firsts) > _REMEMBERED:
                     self._firsts.popitem(last=False)
-            self._soon = self._soon + 1 if waited < AT_ONCE else 0
-            if self._soon < _BACKLOG or self.counters.workers >= self._settings.maximum or self._breaker.open:
+            found = self.counters
+            busy = found.in_flight >= found.workers and waited < AT_ONCE and not self._breaker.open
+            if not busy or found.workers >= self._settings.maximum:
                 return False
-            self._soon = 0
             self._add(workers=1)
             return True
 

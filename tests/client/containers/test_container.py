@@ -179,17 +179,14 @@ def test_workers_are_added_for_a_backlog(bench: Bench) -> None:
     together = threading.Barrier(3, timeout=SOON)
     passed: list[str] = []
 
-    def handler(message: Message) -> None:
-        if message.body == "meet":
-            together.wait()
-            passed.append(threading.current_thread().name)
+    def handler(_: Message) -> None:
+        together.wait()
+        passed.append(threading.current_thread().name)
 
-    bench.send(*["one more"] * 30)
+    bench.send(*["meet"] * 6)  # a worker that has one in hand has been pushed another
     container = bench.start(handler, concurrency=(1, 3), prefetch=1)
-    bench.send(*["one more"] * 200)
-    bench.send(*["meet"] * 3)
     bench.done()
-    eventually(lambda: len(passed) == 3)
+    eventually(lambda: len(passed) == 6)
     assert container.counters.workers == 3
 
 

@@ -12,7 +12,7 @@ from redelivery import AckMode, ConfigError, DeadLetter, Drop, Message, MessageF
 from redelivery.client.containers.breaker import GO, Breaker
 from redelivery.client.containers.calls import arguments, convert, converter
 from redelivery.client.containers.lanes import MAKERS
-from redelivery.client.containers.outcomes import Fate, judge
+from redelivery.client.containers.outcomes import Fate, Verdict, judge
 from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
 from redelivery.client.containers.settings import check_settings
 
@@ -169,12 +169,16 @@ class TestThePlan:
         return Plan(check_settings("orders", lambda _: None, MAKERS, **options))
 
     def test_adds_a_worker_where_messages_wait_for_one(self) -> None:
-        plan, message = self.make(concurrency=(1, 2)), Message("m")
+        plan, message, done = self.make(concurrency=(1, 3)), Message("m"), Verdict(Fate.SUCCEEDED)
         plan.joins()
-        assert not any(plan.takes(message, 0.0, AT_ONCE * 2) for _ in range(20))
-        assert [plan.takes(message, 0.0, 0.0) for _ in range(5)] == [False] * 4 + [True]
-        assert plan.counters.workers == 2
-        assert not any(plan.takes(message, 0.0, 0.0) for _ in range(20))
+        assert not plan.takes(message, 0.0, AT_ONCE)  # it has not waited
+        plan.ends(message, done, 0.0, replied=False)
+        assert plan.takes(message, 0.0, 0.0)
+        plan.ends(message, done, 0.0, replied=False)
+        assert not plan.takes(message, 0.0, 0.0)  # the other worker is free
+        assert plan.takes(message, 0.0, 0.0)
+        assert not plan.takes(message, 0.0, 0.0)  # three is the most
+        assert plan.counters.workers == 3
 
     def test_lets_a_worker_go_that_is_not_needed(self) -> None:
         plan = self.make(concurrency=(1, 2))
