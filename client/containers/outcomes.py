@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
 from redelivery.client.arguments import seconds
 from redelivery.client.ledger import BY_POLICY, Ruling
+
+log = logging.getLogger(__name__)
 
 
 class Outcome(Exception):
@@ -67,6 +70,13 @@ class Verdict:
     def commits(self) -> bool:
         """Whether the message is consumed."""
         return self.fate in (Fate.SUCCEEDED, Fate.DROPPED)
+
+
+def say(name: str, verdict: Verdict) -> None:
+    """Log what has become of the message of a handler, with the traceback where it has not decided that itself."""
+    if verdict.fate is not Fate.SUCCEEDED:
+        unexpected = None if isinstance(verdict.cause, Outcome) else verdict.cause
+        log.warning("%s: %s: %r", name, verdict.fate.value.replace("_", " "), verdict.cause, exc_info=unexpected)
 
 
 def judge(

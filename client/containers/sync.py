@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, Self, Unpack
 from redelivery.client.arguments import seconds
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import MAKERS, Lane
-from redelivery.client.containers.outcomes import Fate, Verdict, judge
+from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
 from redelivery.client.containers.plan import Counters, Plan
 from redelivery.client.containers.running import run_all
 from redelivery.client.containers.settings import (
@@ -311,8 +311,7 @@ class ListenerContainer:
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
         verdict = judge(result, failure, fatal=settings.fatal, overdue=self._plan.overdue(message, monotonic()))
-        if verdict.fate is not Fate.SUCCEEDED:
-            log.warning("%s: %s: %r", settings.name, verdict.fate.value.replace("_", " "), verdict.cause)
+        say(settings.name, verdict)
         return verdict
 
 

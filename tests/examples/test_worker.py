@@ -1,4 +1,4 @@
-"""examples/worker.py as a process: SIGTERM ends it between two orders, a lost connection ends it with 1."""
+"""The workers of examples/ as processes: SIGTERM ends them between two orders, a lost connection does not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import pytest
 import redelivery
 from redelivery.broker import EmbeddedBroker
 
-WORKER = Path(__file__).parents[2] / "examples" / "worker.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WORKER = EXAMPLES / "worker.py"
 TIMEOUT = 20.0
 
 
@@ -27,16 +28,16 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 @contextmanager
-def worker(url: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The process, when it says that it is ready."""
-    command = [sys.executable, "-W", "error", str(WORKER), url, *arguments]
+def worker(url: str, *arguments: str, program: Path = WORKER) -> Iterator[subprocess.Popen[str]]:
+    """The process, when it says that it is connected."""
+    command = [sys.executable, "-W", "error", str(program), url, *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # our own example
         watchdog = threading.Timer(TIMEOUT, process.kill)
         watchdog.start()
         try:
             assert process.stderr is not None
             for line in process.stderr:
-                if line.endswith("worker: ready\n"):
+                if ": connected to " in line:
                     break
             yield process
         finally:
@@ -83,12 +84,26 @@ def test_an_order_that_fails_is_rolled_back_with_its_cause(broker: EmbeddedBroke
     assert broker.queue_depth("invoices") == 0
 
 
-def test_a_lost_connection_ends_it_with_1(broker: EmbeddedBroker) -> None:
+def test_it_goes_on_after_a_lost_connection(broker: EmbeddedBroker) -> None:
     with worker(broker.stomp_url) as process:
         broker.faults.drop("SEND", nth=2)  # the invoice's
         send(broker, "a chair")
-        assert process.wait(TIMEOUT) == 1
-    assert broker.queue_depth("orders") == 1
+        assert invoices(broker, 1) == ["invoice for a chair"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+    assert broker.queue_depth("orders") == 0
+
+
+def test_one_of_an_event_loop_closes_what_it_has_opened(broker: EmbeddedBroker) -> None:
+    with worker(broker.stomp_url, "2", program=EXAMPLES / "worker_asyncio.py") as process:
+        send(broker, "a chair", "the moon", "a table")
+        assert sorted(invoices(broker, 2)) == ["a chair: 12.50", "a table: 80.00"]
+        broker.wait_for("orders", depth=0)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+        assert process.stderr is not None
+        assert "the prices are closed" in process.stderr.read()
+    assert [message.body for message in broker.messages("ActiveMQ.DLQ")] == ["the moon"]
 
 
 def test_without_arguments_it_explains_itself() -> None:
