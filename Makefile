@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 comma  := ,
 READY  := $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),dev$(comma)amqp))
 
-.PHONY: help demo test test-all nightly matrix check bench clean
+.PHONY: help demo test test-all soak nightly matrix check bench clean
 help:            ## this list
 	@sed -nE 's/^([a-z-]+):.*## */\1\t/p' $(MAKEFILE_LIST)
 
@@ -37,6 +37,9 @@ test: $(READY)   ## the short form; the real brokers join where Java and Maven, 
 
 test-all: $(READY)  ## every test
 	@REDELIVERY_FORM=$${REDELIVERY_FORM:-all} $(BIN)/python -m pytest -n auto $(ARGS)
+
+soak: $(READY)   ## ten minutes of lost connections on each pair of protocol and broker
+	@REDELIVERY_FORM=all REDELIVERY_SOAK_MINUTES=$${REDELIVERY_SOAK_MINUTES:-10} $(BIN)/python -m pytest -s tests/conformance/test_soak.py $(ARGS)
 
 nightly:         ## everything at length; writes the pages of docs/ that are made of runs; takes hours
 	@$(MAKE) --no-print-directory $(VENV)/.ready-dev+amqp+spark+s3-test

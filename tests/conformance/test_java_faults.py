@@ -30,7 +30,7 @@ def test_what_was_prefetched_is_not_dead_lettered_as_a_duplicate(stage: Stage, o
         outage.begin()
         if mode == AckMode.TRANSACTED:
             session.rollback()
-    got = []
+    got: list[str] = []
     while len(set(got)) < len(bodies):
         message = receive(consumer)
         got.append(str(message.body))
