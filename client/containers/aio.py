@@ -300,7 +300,7 @@ class ListenerContainer:
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
         verdict = judge(result, failure, fatal=settings.fatal, overdue=self._plan.overdue(message, monotonic()))
-        say(settings.name, verdict)
+        say(settings.name, message, verdict)
         return verdict
 
 

@@ -9,6 +9,8 @@ from enum import Enum
 
 from redelivery.client.arguments import seconds
 from redelivery.client.ledger import BY_POLICY, Ruling
+from redelivery.model.messages import Message
+from redelivery.policies.causes import describe_cause
 
 log = logging.getLogger(__name__)
 
@@ -72,11 +74,26 @@ class Verdict:
         return self.fate in (Fate.SUCCEEDED, Fate.DROPPED)
 
 
-def say(name: str, verdict: Verdict) -> None:
+def say(name: str, message: Message, verdict: Verdict) -> None:
     """Log what has become of the message of a handler, with the traceback where it has not decided that itself."""
-    if verdict.fate is not Fate.SUCCEEDED:
-        unexpected = None if isinstance(verdict.cause, Outcome) else verdict.cause
-        log.warning("%s: %s: %r", name, verdict.fate.value.replace("_", " "), verdict.cause, exc_info=unexpected)
+    if verdict.fate is Fate.SUCCEEDED:
+        return
+    unexpected = None if isinstance(verdict.cause, Outcome) else verdict.cause
+    log.warning(
+        "%s %s: %s: %s: %s",
+        message.destination,
+        message.message_id,
+        name,
+        verdict.fate.value.replace("_", " "),
+        describe_cause(verdict.cause),
+        exc_info=unexpected,
+        extra={
+            "message_id": message.message_id,
+            "destination": str(message.destination),
+            "delivery_count": message.delivery_count,
+            "cause": describe_cause(verdict.cause),
+        },
+    )
 
 
 def judge(

@@ -101,6 +101,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "leave it out: the source redelivers in order": ("nonblockingredelivery",),
     "leave it out: what goes wrong ends the query, which says why": ("exceptionlistener",),
     "leave it out: a query is observed by Spark's own StreamingQueryListener": ("observer", "listener"),
+    "leave it out: what a task sends once, and on which brokers, stands in docs/spark.md": ("deduplicatesends",),
     "leave it out: the source looks after its connections itself": ("heartbeat", "keepalive", "closetimeout", "start"),
     _ALL_COLUMNS: ("includeheaders", "columns", "includetimestamp"),
     "it belongs to the query, not to the source: df.writeStream.option('checkpointLocation', …)": (

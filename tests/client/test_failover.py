@@ -242,6 +242,7 @@ def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: Exit
     connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
     consumer = connection.session("client").consumer("orders")
     site.broker.send("orders", "one")
+    before = threading.active_count()
     for number in range(1, 101):
         message = receive(consumer)
         assert message.body == "one"
@@ -249,7 +250,7 @@ def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: Exit
         eventually(partial(has, events, number))
     receive(consumer).acknowledge()
     site.broker.wait_for("orders", depth=0)
-    assert threading.active_count() < 30
+    eventually(lambda: threading.active_count() <= before + 5)  # the gate's own end a moment later
 
 
 @pytest.mark.parametrize("away", [False, True], ids=["there", "away"])
