@@ -11,6 +11,7 @@ import threading
 import pytest
 from tests.conformance.outage import OUTAGE, Outage
 from tests.conformance.stage import NOTHING, Stage, receive
+from tests.run.again import may_hide
 
 from redelivery import AckMode, InDoubtError, JMSError
 from redelivery.events import DeadLettered
@@ -18,6 +19,7 @@ from redelivery.events import DeadLettered
 TRANSACTED = pytest.mark.needs("transactions")
 
 
+@may_hide
 @pytest.mark.parametrize("mode", [pytest.param(AckMode.TRANSACTED, marks=TRANSACTED), AckMode.CLIENT])
 def test_what_was_prefetched_is_not_dead_lettered_as_a_duplicate(stage: Stage, outage: Outage, mode: AckMode) -> None:
     """ActiveMQ's client takes what is delivered once more for duplicates, and poisons them (AMQ-9829)."""

@@ -23,9 +23,13 @@ _SMALL: Final = 64 << 10  # bytes up to which one copy is cheaper than a buffer 
 
 
 class AmqpDelivery(AmqpFields, Delivery):
-    """One message of one receiver. ``handle`` is the engine's own for it; ``credited``: its credit was given again."""
+    """One message of one receiver.
 
-    __slots__ = ("_expires", "_found", "_places", "credited", "format", "handle", "raw", "receiver")
+    ``handle`` is the engine's own for it; ``credited``: its credit was given again; ``back``: how often it
+    had gone back before, once it is the broker's again itself.
+    """
+
+    __slots__ = ("_expires", "_found", "_places", "back", "credited", "format", "handle", "raw", "receiver")
 
     def __init__(self, raw: bytes | bytearray, receiver: Receiver, handle: Any) -> None:
         # Not by super(): this is the only thing that is made for every message.
@@ -34,6 +38,7 @@ class AmqpDelivery(AmqpFields, Delivery):
         self.format = receiver.format
         self.handle = handle
         self.credited = False
+        self.back: int | None = None
         self._found = None
         self._places = None
         self._expires = -1
@@ -52,12 +57,13 @@ class AmqpDelivery(AmqpFields, Delivery):
             return self.wire_count() - 1
         if not self._header()[4]:
             return 0
-        return SEEN.count(self.receiver.table.broker, self._id())
+        return SEEN.count(self.receiver.table.broker, self._id()) if self.back is None else self.back
 
     def went_back(self) -> None:
         """The application had it, and it is the broker's again."""
         message_id = self._id()
         if message_id is not None:
+            self.back = self.proven()
             SEEN.note(self.receiver.table.broker, message_id)
 
     def _id(self) -> str | None:
