@@ -208,7 +208,7 @@ class SessionCore(SessionState):
         try:
             self.take_in()
             if self.returned is not None and not self.life.ended:
-                await self.do(await_return(self))
+                await self.do(await_return(self, self.now()))  # if it is lost again, another task comes with the next
         except JMSError as error:
             self.report(error)
         finally:

@@ -151,7 +151,7 @@ class SessionCore(SessionState):
             if self.enter_patiently(turn, timeout):
                 self.take_in()
                 if self.returned is not None and not self.life.ended:
-                    self.do(await_return(self))
+                    self.do(await_return(self, self.now() + timeout))  # bounded: the caller dials, if it is lost again
             return self.away is None or self.lost is not None or self.life.ended
         finally:
             del self.visitors[-1]

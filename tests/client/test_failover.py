@@ -253,6 +253,21 @@ def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: Exit
     eventually(lambda: threading.active_count() <= before + 5)  # the gate's own end a moment later
 
 
+def test_a_connection_that_is_lost_while_its_session_comes_back_comes_back_again(site: Site, opened: ExitStack) -> None:
+    """The thread that attaches the consumers again is the one that dials: it must not wait for the next connection."""
+    events: list[Event] = []
+    quick = ReconnectPolicy(initial_delay=0.001, maximum_delay=0.01)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=quick, observer=events.append))
+    consumer = connection.session().consumer("orders")
+    for number in range(1, 61):
+        site.gate.shut()
+        eventually(partial(lambda number: count(events, ConnectionLost) == number, number))
+        site.gate.open()
+        eventually(partial(has, events, number))  # and at once the next one
+    site.broker.send("orders", "after all that")
+    assert receive(consumer).body == "after all that"
+
+
 @pytest.mark.parametrize("away", [False, True], ids=["there", "away"])
 def test_in_a_child_after_fork_it_does_not_come_back_and_the_parents_does(
     site: Site, opened: ExitStack, away: bool

@@ -72,18 +72,14 @@ def test_a_thousand_reconnections_in_a_row(stage: Stage, outage: Outage) -> None
     assert receive(consumer).body == "after all that"
 
 
-def test_a_handler_that_takes_three_heartbeats(stage: Stage) -> None:
-    if not stage.pair.kind.remote:
-        pytest.skip(stage.pair.kind.cannot["a lost connection"])
+def test_a_handler_that_takes_three_heartbeats(stage: Stage, outage: Outage) -> None:
     done: list[object] = []
 
     def handle(message: Message) -> None:
         threading.Event().wait(3.0)
         done.append(message.body)
 
-    lost: list[object] = []
-    connection = stage.connect(heartbeat=1.0, observer=lambda event: lost.append(event))
-    with connection.listener_container(stage.queue, handle, ack_mode="client"):
+    with outage.connect(heartbeat=1.0).listener_container(stage.queue, handle, ack_mode="client"):
         stage.send("slow")
         until(lambda: done == ["slow"])
-    assert not [event for event in lost if isinstance(event, ConnectionLost)]
+    assert not outage.seen(ConnectionLost)
