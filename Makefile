@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 comma  := ,
 READY  := $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),dev$(comma)amqp))
 
-.PHONY: help demo test test-all soak nightly matrix check bench clean
+.PHONY: help setup demo test test-all soak nightly matrix check bench clean
 help:            ## this list
 	@sed -nE 's/^([a-z-]+):.*## */\1\t/p' $(MAKEFILE_LIST)
 
@@ -26,6 +26,8 @@ $(VENV)/.ready-%: pyproject.toml | $(BIN)/python
 	  $(PIP) install --editable '.[$(subst +,$(comma),$(subst +amqp,,$*))]'; }
 	@touch $@
 
+setup: $(READY)  ## what the others need; they do it themselves where it is not done
+
 demo: $(VENV)/.ready-$(subst $(comma),+,$(or $(EXTRAS),cli))  ## what redelivery does, live, in 20 s
 	@$(BIN)/redelivery demo $(if $(findstring spark,$(EXTRAS)),--spark) $(ARGS)
 
@@ -39,7 +41,7 @@ test-all: $(READY)  ## every test
 	@REDELIVERY_FORM=$${REDELIVERY_FORM:-all} $(BIN)/python -m pytest -n auto $(ARGS)
 
 soak: $(READY)   ## ten minutes of lost connections on each pair of protocol and broker
-	@REDELIVERY_FORM=all REDELIVERY_SOAK_MINUTES=$${REDELIVERY_SOAK_MINUTES:-10} $(BIN)/python -m pytest -s tests/conformance/test_soak.py $(ARGS)
+	@REDELIVERY_FORM=all REDELIVERY_SOAK_MINUTES=$${REDELIVERY_SOAK_MINUTES:-10} $(BIN)/python -m pytest -s -p no:logging tests/conformance/test_soak.py $(ARGS)
 
 nightly:         ## everything at length; writes the pages of docs/ that are made of runs; takes hours
 	@$(MAKE) --no-print-directory $(VENV)/.ready-dev+amqp+spark+s3-test
@@ -59,6 +61,7 @@ check: $(READY)  ## lint, format, types, import contracts
 
 bench: $(READY)  ## processor time; ratios to raw stomp.py: a table, JSON and a plot
 	@$(BIN)/python -m benchmarks.cpu_page
+	@$(BIN)/python -m benchmarks.observers
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean:           ## forget the set-up

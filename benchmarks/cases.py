@@ -26,6 +26,7 @@ class Contender:
 
     ``targets``: by place, how many times as fast as this we want to be. ``acks``: its acknowledgements are counted.
     ``first``: messages of the warm-up, from which the length of the other runs follows; at least so many.
+    ``remark``: what a reader must know of its number. ``fake_only``: it does not run at a real broker.
     """
 
     name: str
@@ -33,6 +34,8 @@ class Contender:
     targets: Mapping[str, float] = field(default_factory=dict)
     acks: bool = True
     first: int = 500
+    remark: str = ""
+    fake_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,11 @@ class Effort:
 
 def compare(place: Place, case: Case, rivals: Iterable[Contender], effort: Effort) -> Comparison:
     """Ours and each rival in turn, round after round, each run about as long as the others."""
-    contenders = (case.contenders[0], *rivals)
+    fake = place.broker == FAKE
+    contenders = (case.contenders[0], *[each for each in rivals if fake or not each.fake_only])
     least = {each.name: each.first * min(1.0, 4 * effort.scale) for each in contenders}
     counts = {name: whole(case, count) for name, count in least.items()}
     runs: dict[str, list[tuple[int, Spent]]] = {name: [] for name in counts}
-    fake = place.broker == FAKE
     for number in range(effort.rounds + 1):
         for contender in contenders:
             name = contender.name
@@ -93,16 +96,18 @@ def compare(place: Place, case: Case, rivals: Iterable[Contender], effort: Effor
             counts[name] = whole(case, max(length, least[name]))
             if number:
                 runs[name].append((count, spent))
-    mine, *others = (timing(name, found) for name, found in runs.items())
+    remarks = {each.name: each.remark for each in contenders}
+    mine, *others = (timing(name, found, remarks[name]) for name, found in runs.items())
     targets = {contender.name: contender.targets.get(key(place)) for contender in contenders}
     return Comparison(key(place), place.name, case.key, case.title, mine, tuple(others), targets)
 
 
-def timing(name: str, runs: list[tuple[int, Spent]]) -> Timing:
+def timing(name: str, runs: list[tuple[int, Spent]], remark: str = "") -> Timing:
     """Of all rounds."""
     rates = [count / spent.seconds for count, spent in runs]
     costs = [spent.cpu / count * 1e6 for count, spent in runs if spent.cpu is not None]
-    return Timing(name, statistics.median(rates), min(rates), max(rates), statistics.median(costs) if costs else None)
+    cpu = statistics.median(costs) if costs else None
+    return Timing(name, statistics.median(rates), min(rates), max(rates), cpu, remark)
 
 
 def whole(case: Case, count: float) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks import quiet
+from benchmarks import in_amqp, quiet
 from benchmarks.in_thread import CASES, OBSERVED
 from benchmarks.results import BenchmarkError
 
@@ -32,7 +32,8 @@ Taken = Mapping[str, Sequence[float]]  # microseconds by tree
 
 def run_once(tree: Path, case: str, messages: int) -> list[float]:
     """In a process of its own, with the sources of that tree and the benchmark of this one."""
-    code = f"import json; from benchmarks.in_thread import measure; print(json.dumps(measure({case!r}, {messages})))"
+    module = "in_amqp" if case in in_amqp.CASES else "in_thread"
+    code = f"import json; from benchmarks.{module} import measure; print(json.dumps(measure({case!r}, {messages})))"
     path = os.pathsep.join((str(tree / "src"), str(HERE)))
     done = subprocess.run(  # noqa: S603  # ourselves
         [sys.executable, "-c", code],
@@ -89,12 +90,14 @@ def slower(trees: Mapping[str, Path], cases: Sequence[str], messages: int, round
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu", description=__doc__)
     parser.add_argument("--against", metavar="COMMIT", help="compare with it, and fail where this tree is slower")
-    parser.add_argument("--only", action="append", choices=[*CASES, *OBSERVED], help="only this case; repeatable")
+    parser.add_argument(
+        "--only", action="append", choices=[*CASES, *in_amqp.CASES, *OBSERVED], help="only this case; repeatable"
+    )
     parser.add_argument("--messages", type=int, default=MESSAGES, help=f"of one run ({MESSAGES})")
     parser.add_argument("--busy", action="store_true", help="compare though other programs use the processors")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"runs of each ({ROUNDS})")
     options = parser.parse_args()
-    cases = options.only or list(CASES)
+    cases = options.only or [*CASES, *in_amqp.CASES]
     trees = {"now": HERE}
     if options.against is None:
         slower(trees, cases, options.messages, options.rounds)

@@ -1,7 +1,7 @@
 """Processor time of one message in this client alone: the peer acts in the client's own threads, less its own time.
 
 It answers where the client waits to read, over a real loopback socket: no scheduler decides what is measured, so that a
-few percent can be told on a machine that does other things too.
+few percent can be seen on a machine that does other things too.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import nullcontext
+from cProfile import Profile
 from typing import Final
 from unittest.mock import patch
 
 import redelivery
 from redelivery.client.sync import driver
+from redelivery.events import Event, Observer
 from redelivery.transports.seam import Opening, Readable
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.opening import fulfil
@@ -27,6 +30,7 @@ from redelivery.transports.wire.threads.opening import fulfil
 PARTS: Final = 5  # of a run, each timed by itself
 _WAIT: Final = 10.0
 _SIZE: Final = 1024
+_MANY: Final = 100  # messages that are received at once
 _CHUNK: Final = 64 << 10  # bytes that the peer sends at once
 _PROPERTIES: Final = {"colour": "blue", "number": 1}
 _asked: Final = re.compile(rb"\nreceipt:([^\n]*)")
@@ -93,9 +97,15 @@ class Peer:
         self._chunks.extend(b"".join(frames[at : at + each]) for at in range(0, len(frames), each))
 
 
-def measure(case: str, messages: int) -> list[float]:
+def do_nothing(_event: Event) -> None:
+    """An observer."""
+
+
+def measure(case: str, messages: int, profiler: Profile | None = None, observer: Observer | None = None) -> list[float]:
     """Microseconds of processor per message, of each part of the run. ``case``: one of `CASES`, or `OBSERVED`."""
     name, _, observed = case.partition("+")
+    if observed:
+        observer = do_nothing
     peer = Peer()
     wait_readable = Stream.wait_readable
 
@@ -120,12 +130,12 @@ def measure(case: str, messages: int) -> list[float]:
             prefetch=1000,
             close_timeout=1,
             heartbeat=0,
-            observer=(lambda _event: None) if observed else None,
+            observer=observer,
         )
         with connection:
             run = CASES[name](connection)
             run(messages // PARTS)
-            return [_timed(run, messages // PARTS, peer) for _ in range(PARTS)]
+            return [_timed(run, messages // PARTS, peer, profiler) for _ in range(PARTS)]
 
 
 def measure_in_thread(case: str, messages: int) -> list[float]:
@@ -137,10 +147,11 @@ def measure_in_thread(case: str, messages: int) -> list[float]:
     return found
 
 
-def _timed(run: Callable[[int], None], messages: int, peer: Peer) -> float:
+def _timed(run: Callable[[int], None], messages: int, peer: Peer, profiler: Profile | None) -> float:
     gc.collect()
     began, spent = time.process_time(), peer.spent
-    run(messages)
+    with profiler or nullcontext():
+        run(messages)
     return (time.process_time() - began - (peer.spent - spent)) / messages * 1e6
 
 
@@ -164,6 +175,21 @@ def _receiving(mode: str, batch: int = 0) -> Callable[[redelivery.Connection], C
         return run
 
     return prepare
+
+
+def _receiving_many(connection: redelivery.Connection) -> Callable[[int], None]:
+    consumer = connection.session("auto").consumer("x")
+
+    def run(messages: int) -> None:
+        left = messages
+        while left:
+            found = consumer.receive_many(min(_MANY, left), _WAIT)
+            assert found, "the peer sends for ever"
+            for message in found:
+                _ = message.message_id, message.body
+            left -= len(found)
+
+    return run
 
 
 def _sending(
@@ -192,6 +218,7 @@ def _sending(
 
 CASES: Final[dict[str, Callable[[redelivery.Connection], Callable[[int], None]]]] = {
     "auto": _receiving("auto"),
+    "auto-many": _receiving_many,
     "individual": _receiving("individual"),
     "dups-ok": _receiving("dups_ok"),
     "commit-100": _receiving("transacted", 100),

@@ -56,18 +56,19 @@ def why(place: Place, case: Case, against: str, ratio: float, scale: float) -> P
     profiler = cProfile.Profile()
     once(place, case, case.contenders[0], count, profiler)
     profiler.create_stats()
-    own = {where: numbers[2] for where, numbers in profiler.stats.items() if not _waits(where[2])}
+    own = {where: numbers[2] for where, numbers in profiler.stats.items() if not waits(where[2])}
     total = sum(own.values())
     largest = sorted(own, key=lambda where: -own[where])[:ROWS]
-    functions = tuple((_name(where), own[where] / total) for where in largest)
+    functions = tuple((named(where), own[where] / total) for where in largest)
     return Profile(place.name, case.title, against, ratio, max(0.0, 1 - (plain.cpu or 0) / plain.seconds), functions)
 
 
-def _waits(function: str) -> bool:
+def waits(function: str) -> bool:
+    """Whether a function of a profile spends no processor time."""
     return function.startswith("<") and any(f" '{name}'" in function for name in WAITS)
 
 
-def _name(where: tuple[str, int, str]) -> str:
+def named(where: tuple[str, int, str]) -> str:
     """``file:function``, or the name of a built-in."""
     file, _, function = where
     if file == "~":

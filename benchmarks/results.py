@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+BARE: Final = "bare socket"  # the name of the loop without a client
+PEER_BOUND: Final = 1.3  # times our speed; a bare loop below that says that the peer sets the pace
 
 
 class BenchmarkError(Exception):
@@ -15,6 +19,7 @@ class Timing:
     """Messages per second of one contender: the median of the rounds, and the slowest and fastest of them.
 
     ``cpu``: microseconds of this process's processors per message, the median too; None: it ran elsewhere.
+    ``remark``: what a reader must know of it.
     """
 
     name: str
@@ -22,6 +27,7 @@ class Timing:
     slowest: float
     fastest: float
     cpu: float | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,20 @@ class Comparison:
     def ratio(self, other: Timing) -> float:
         """How many times as fast as the other we are: the quotient of the medians."""
         return self.mine.median / other.median
+
+    def cpu_ratio(self, other: Timing) -> float | None:
+        """How many times as much processor time the other takes; None where it was not measured."""
+        return None if self.mine.cpu is None or other.cpu is None else other.cpu / self.mine.cpu
+
+    @property
+    def limit(self) -> Timing | None:
+        """The loop over a bare socket, where it ran."""
+        return next((each for each in self.others if each.name == BARE), None)
+
+    @property
+    def peer_bound(self) -> bool:
+        """Whether the bare loop is hardly faster than we are: then the peer sets the pace."""
+        return self.limit is not None and self.limit.median < PEER_BOUND * self.mine.median
 
     def reached(self, other: Timing) -> bool | None:
         """Whether the target is; None where there is none."""

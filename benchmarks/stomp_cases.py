@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from benchmarks import ours, raw_stomp
+from benchmarks import bare, ours, raw_stomp
 from benchmarks.cases import OURS, Case, Contender, JavaRun, Run
+from benchmarks.results import BARE
 from redelivery import AckMode
 
 RAW: Final = "raw stomp.py"
@@ -21,15 +22,27 @@ def cases() -> tuple[Case, ...]:
     each: Run = partial(raw_stomp.consume, ack="client-individual")
     at_once: Run = partial(raw_stomp.consume, ack="auto")
     return (
-        _consuming("auto", "AUTO", AckMode.AUTO, Contender(f"{RAW}, ACK each", each, {PEER: 3, CLASSIC: 1.3})),
+        _consuming(
+            "auto",
+            "AUTO",
+            AckMode.AUTO,
+            Contender(f"{RAW}, ACK each", each, {PEER: 3, CLASSIC: 1.3}),
+            Contender(f"{RAW}, ack:auto", at_once, acks=False, remark="acknowledges nothing: a crash loses messages"),
+            _bare(partial(bare.consume, each=True)),
+        ),
         _consuming(
             "individual",
             "INDIVIDUAL, acknowledge() each",
             AckMode.INDIVIDUAL,
             Contender(f"{RAW}, ACK each", each, {PEER: 4}),
+            _bare(bare.consume),
         ),
         _consuming(
-            "dups-ok", "DUPS_OK", AckMode.DUPS_OK, Contender(f"{RAW}, ack:auto", at_once, {PEER: 2.2}, acks=False)
+            "dups-ok",
+            "DUPS_OK",
+            AckMode.DUPS_OK,
+            Contender(f"{RAW}, ack:auto", at_once, {PEER: 2.2}, acks=False),
+            _bare(partial(bare.consume, acks=False), acks=False),
         ),
         _transacted("commit-1", "TRANSACTED, commit each", 1, {PEER: 1.8}, {CLASSIC: 15}),
         _transacted("commit-100", "TRANSACTED, commit every 100", 100, {PEER: 6}, {}),
@@ -49,11 +62,18 @@ def _transacted(
 ) -> Case:
     nodelay: Run = partial(raw_stomp.consume_transacted, batch=batch, nodelay=True)
     slow: Run = partial(raw_stomp.consume_transacted, batch=batch, nodelay=False)
-    rivals = (Contender(NODELAY, nodelay, by_hand, first=20), Contender(RAW, slow, documented, first=20))
+    rivals = (
+        Contender(NODELAY, nodelay, by_hand, first=20),
+        Contender(RAW, slow, documented, first=20, remark="waits for Nagle's algorithm"),
+    )
     return _consuming(key, title, AckMode.TRANSACTED, *rivals, batch=batch)
 
 
 def _sending(key: str, title: str, window: int, targets: Mapping[str, float]) -> Case:
     mine = Contender(OURS, partial(ours.send, window=window))
     raw = Contender(RAW, partial(raw_stomp.send, window=window), targets)
-    return Case(key, title, (mine, raw), JavaRun(window=window), sends=True)
+    return Case(key, title, (mine, raw, _bare(partial(bare.send, window=window))), JavaRun(window=window), sends=True)
+
+
+def _bare(run: Run, *, acks: bool = True) -> Contender:
+    return Contender(BARE, run, acks=acks, remark="no client", fake_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from redelivery.transports.wire.clock import epoch_ms
+from redelivery.transports.wire.clock import epoch_ms, follow
 
 _LONGEST_WAIT = 60.0  # seconds: the wall clock may have been set meanwhile
 
@@ -20,6 +20,7 @@ class Alarm:
         self._deadline: int | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
+        follow(self)
 
     def set(self, deadline: int | None) -> None:
         """Ring at ``deadline``, milliseconds since 1970; None for never."""
@@ -34,6 +35,11 @@ class Alarm:
             elif deadline is not None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
+
+    def wake(self) -> None:
+        """The wall clock was set: look again how long it is."""
+        with self._changed:
+            self._changed.notify()
 
     def close(self, timeout: float) -> None:
         """End the thread, waiting for it up to ``timeout`` seconds. Idempotent."""

@@ -1,21 +1,32 @@
-"""The engine made safe for threads: one lock, a clock, and an alarm for what becomes due."""
+"""The engine made safe for threads: one lock, a clock, an alarm for what becomes due, and a store for what is to last.
+
+With a store nothing is answered, and no consumer sees a message, before that is durable. The first of the callers that
+wait writes what all of them have done, with one sync.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Protocol, TypeVar
 
 from redelivery.broker.alarm import Alarm
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.rules.rules import Origin
 from redelivery.broker.faults import Faults
 from redelivery.broker.observed import ObservedBroker
-from redelivery.model.errors import IllegalStateError, InvalidClientIDError
+from redelivery.broker.store.journal import UnreadableStoreError
+from redelivery.broker.store.sqlite import SqliteStore
+from redelivery.model.errors import IllegalStateError, InvalidClientIDError, JMSError, ResourceAllocationError
+from redelivery.transports.dialects.detect import obeying
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class BrokerClosedError(IllegalStateError):
@@ -35,23 +46,53 @@ class Core:
     def __init__(self, name: str, config: BrokerConfig, observer: ObservedBroker | None = None) -> None:
         self.name = name
         self.config = config
+        self.dialect = obeying(None if config.rules is None else config.rules.dialect)
         self._observer = observer
         self.faults = Faults()
         self.started_at = epoch_ms()
         self._engine = Engine(config, observer)
+        self._store: SqliteStore | None = None
+        self._syncing = threading.Lock()  # held while the store is written
+        self._gathering: set[int] = set()  # the threads that call `sync` themselves
+        self._on_close: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._watchers = 0  # who waits for it
-        self._alarm = Alarm(f"redelivery-broker-{name}-timer", self._tick)
+        self._alarm = Alarm(f"redelivery-broker-{name}-timer", self._ring)
         self._closed: str | None = None
         self._connections: dict[Connection, str | None] = {}  # with their client ids
         self._numbers = count(1)
 
+    def keep_in(self, store: SqliteStore) -> None:
+        """Begin with what a store holds, and keep everything in it; before anything else.
+
+        Raises:
+            ConfigError: its file is damaged.
+        """
+        contents = store.restore()
+        store.is_full = lambda: self.faults.disk_full
+        self._store = store
+        self._engine = Engine(self.config, self._observer, store)
+        self._engine.restore(contents, epoch_ms())
+        self._alarm.set(self._engine.next_deadline())
+
+    @property
+    def enlists_acks(self) -> bool:
+        """Whether an ACK over STOMP is part of its transaction, by the broker's rules."""
+        return self._engine.enlists_acks
+
+    @property
+    def origin(self) -> Origin:
+        """Where a dead letter says by AMQP where it comes from, by the broker's rules."""
+        return self._engine.origin
+
     def call(self, function: Callable[[Engine, int], T]) -> T:
         """Run ``function(engine, now)`` alone, then wake the consumers that were given something.
 
+        What it did is durable when this returns, unless the thread is `gathering`.
+
         Raises:
-            BrokerClosedError: the broker is closed.
+            BrokerClosedError: the broker is closed, or its store cannot be read or written.
         """
         touched = []
         try:
@@ -65,11 +106,50 @@ class Core:
                         self._changed.notify_all()
                     touched = self._engine.take_touched()
                     self._alarm.set(self._engine.next_deadline())
+        except UnreadableStoreError as error:  # what was answered is in the file, and nothing of this step
+            raise self.end(error) from error
         finally:
             for subscription in touched:
                 subscription.outbox.wake()
             if self._observer is not None:
                 self._observer.flush()
+            if self._store is not None and threading.get_ident() not in self._gathering:
+                self.sync()
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """This thread calls `sync` after a round of calls, before anything of their results is shown."""
+        me = threading.get_ident()
+        self._gathering.add(me)
+        try:
+            yield
+        finally:
+            self._gathering.discard(me)
+
+    def sync(self) -> None:
+        """Wait until all that was done up to now is durable; then consumers see it.
+
+        Raises:
+            BrokerClosedError: the store cannot be written, or the broker was closed before.
+        """
+        store = self._store
+        if store is None:
+            return
+        wanted = store.sequence
+        if store.durable < wanted:
+            try:
+                self._write(store, wanted)
+            except ResourceAllocationError as error:  # nothing is answered any more: what was, is in the file
+                raise self.end(error) from error
+        with self._lock:
+            self._engine.deliver(store.durable)
+            touched = self._engine.take_touched()
+        for subscription in touched:
+            subscription.outbox.wake()
+
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call this when the broker ends, by whatever cause."""
+        self._on_close.append(callback)
 
     def wait_until(self, holds: Callable[[Engine], bool], timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until ``holds``, which is asked after every change; whether it does.
@@ -90,6 +170,14 @@ class Core:
                 return True
             finally:
                 self._watchers -= 1
+
+    def tick(self) -> None:
+        """Do what is due. Raises BrokerClosedError: the broker is closed."""
+        self.call(lambda engine, now: engine.tick(now))
+
+    def next_deadline(self) -> int | None:
+        """When something becomes due, in milliseconds since 1970; None for never. Raises as `tick`."""
+        return self.call(lambda engine, _now: engine.next_deadline())
 
     def new_id(self) -> str:
         """A message id that no other broker or run has used."""
@@ -119,8 +207,19 @@ class Core:
         """How many connections there are."""
         return len(self._connections)
 
+    def kill(self) -> None:
+        """Write nothing more to the store: `close` comes next."""
+        if self._store is not None:
+            self._store.give_up()
+
+    def end(self, error: JMSError) -> BrokerClosedError:
+        """End because the store is of no use any more; returns the error for a call that is under way."""
+        log.error("broker %s ends: %s", self.name, error)
+        self.close(str(error), 0.0)
+        return self._closed_error(str(error))
+
     def close(self, reason: str, timeout: float) -> None:
-        """End: every call raises from now on, and every connection is told. Idempotent."""
+        """End: every call raises from now on, and every connection is notified. Idempotent."""
         with self._lock:
             if self._closed is not None:
                 return
@@ -128,13 +227,33 @@ class Core:
             self._changed.notify_all()
             connections = list(self._connections)
             self._connections.clear()
+            self._engine.count_seen()
         self._alarm.close(timeout)
+        self._close_store()
+        for callback in self._on_close:
+            callback()
         for connection in connections:
             connection.broker_closed(reason)
 
-    def _tick(self) -> None:
+    def _write(self, store: SqliteStore, wanted: int) -> None:
+        with self._syncing:
+            if store.durable >= wanted:
+                return  # another thread has written this as well
+            with self._lock:
+                if self._closed is not None:
+                    raise self._closed_error(self._closed)
+                batch = store.take()
+            self.faults.before_sync()
+            store.write(batch)
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            with self._syncing:
+                self._store.close()
+
+    def _ring(self) -> None:
         try:
-            self.call(lambda engine, now: engine.tick(now))
+            self.tick()
         except BrokerClosedError:
             return  # meanwhile
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Unpack
 
@@ -18,14 +20,16 @@ from redelivery.broker.faults import Faults
 from redelivery.broker.observed import ObservedBroker
 from redelivery.broker.servers.listener import HOST, ClientFactory, Listener
 from redelivery.broker.servers.stomp.socket import StompSocket
+from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.broker.views import StoredSource
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError, RequestTimeoutError
 from redelivery.model.events import Observer
 from redelivery.model.messages import Message
-from redelivery.model.sending import SYNONYMS, SendKeywords
+from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
+from redelivery.policies import read
 from redelivery.policies.checks import check_flag, check_seconds, check_whole, to_ms
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -34,33 +38,40 @@ _HEADERS: Final = ("correlation_id", "reply_to", "type", "group_id")
 
 
 class EmbeddedBroker:
-    """A broker in this process; a context manager. Nothing is kept after `close`.
+    """A broker in this process; a context manager. Without a store nothing is kept after `close`.
 
     ``name``: what ``vm://name`` connects to; one broker of a name per process.
     ``stomp_port``: also listen for STOMP clients on 127.0.0.1; 0 takes a free port, None (default) opens none.
     ``amqp_port``: the same for AMQP 1.0 clients; needs the extra ``redelivery[amqp]``.
-    ``config``: limits, users and dead-letter strategies.
+    ``config``: limits, users and dead-letter strategies; or the name of another broker's configuration file, whose
+        redelivery and dead-letter rules count then (`redelivery.policies.read` says which files).
+    ``store``: a file that keeps persistent messages of queues, with their order, counts and delays, over the end of
+        the process, a kill -9 among them; it is made where there is none. One broker at a time has it. What was
+        answered is durable. Without it, messages end with the broker.
     ``observer``: is called with an event (`redelivery.events`) of each thing that happens to a message here, in order,
         by the thread in which it happened or another one that is doing so already.
 
     Raises:
-        ConfigError: a bad name, port or observer, or an AMQP port without the extra.
+        ConfigError: a bad name, port, store or observer, or an AMQP port without the extra.
     """
 
+    @suggesting({"port": "stomp_port", "stomp": "stomp_port", "amqp": "amqp_port", "path": "store", "file": "store"})
     def __init__(
         self,
         name: str = "localhost",
         *,
         stomp_port: int | None = None,
         amqp_port: int | None = None,
-        config: BrokerConfig | None = None,
+        config: BrokerConfig | str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | None = None,
         observer: Observer | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("/?#: "):
             raise ConfigError(f"name={name!r} is not a broker's name: it must fit into a URL like vm://orders")
         self.name = name
+        self.store = None if store is None else _path(store)
         observed = None if observer is None else ObservedBroker(observer)
-        self.core = Core(name, config or BrokerConfig(), observed)
+        self.core = Core(name, _config(config), observed)
         self._listeners: dict[str, Callable[[], Listener]] = {}
         if stomp_port is not None:
             self._listeners["stomp"] = partial(
@@ -71,8 +82,14 @@ class EmbeddedBroker:
                 Listener, self.core, "amqp", _port("amqp_port", amqp_port), 3, _amqp_socket()
             )
         self.core.faults.sockets = bool(self._listeners)
+        self.core.faults.stored = self.store is not None
         self._open: dict[str, Listener] = {}
         self._state = "not started yet"
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and is not closed."""
+        return self._state == "running"
 
     @property
     def faults(self) -> Faults:
@@ -83,18 +100,23 @@ class EmbeddedBroker:
         """Start; entering the context does it too.
 
         Raises:
-            ConfigError: a port cannot be had.
+            ConfigError: a port cannot be had, or the store: the text says why.
             IllegalStateError: it was started before, or another broker of that name runs in this process.
         """
         if self._state != "not started yet":
             raise IllegalStateError(f"the embedded broker {self.name!r} cannot be started: it is {self._state}")
         registry.register(self)
         try:
+            if self.store is not None:
+                synchronous = self.core.config.store_synchronous
+                self.core.keep_in(SqliteStore(self.store, synchronous=synchronous))
             for protocol, listen in self._listeners.items():
                 self._open[protocol] = listen()
         except ConfigError:
             registry.unregister(self)
             self._shut()
+            if self.store is not None:
+                self.core.close("it could not be started", _END)
             raise
         self._state = "running"
         return self
@@ -107,6 +129,15 @@ class EmbeddedBroker:
         registry.unregister(self)
         self._shut()
         self.core.close("close() was called", _END)
+
+    def kill(self) -> None:
+        """End as a kill -9 of its process would: of its store stays what was answered. For tests of what survives."""
+        if self._state != "closed":
+            self._state = "closed"
+            self.core.kill()
+            registry.unregister(self)
+            self._shut()
+            self.core.close("kill() was called", _END)
 
     def __enter__(self) -> EmbeddedBroker:
         if self._state != "running":
@@ -140,6 +171,15 @@ class EmbeddedBroker:
             IllegalStateError: no AMQP port was asked for, or the broker does not run.
         """
         return self._url("amqp")
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where it listens, by protocol; empty where it has no port.
+
+        Raises:
+            IllegalStateError: the broker does not run.
+        """
+        return {protocol: self._url(protocol) for protocol in self._listeners}
 
     def queue_depth(self, name: Destination | str) -> int:
         """How many messages a queue holds: waiting or unacknowledged; delayed ones not yet.
@@ -178,7 +218,8 @@ class EmbeddedBroker:
         Args:
             destination: a Queue, a Topic or a str.
             body_or_message: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message, which is copied.
-            options: ``persistent`` (True), ``priority`` (4), ``ttl``, …: see `redelivery.model.sending.SendKeywords`.
+            options: ``persistent`` (True), ``priority`` (4), ``ttl``, …: see
+                `redelivery.model.parts.sending.SendKeywords`.
                 The broker keeps a message until it ends, persistent or not.
 
         Returns:
@@ -246,7 +287,18 @@ class EmbeddedBroker:
             listener.close(_END)
 
     def __repr__(self) -> str:
-        return f"<EmbeddedBroker {self.name!r} {self._state}>"
+        kept = "messages end with it" if self.store is None else f"store={str(self.store)!r}"
+        return f"<EmbeddedBroker {self.name!r} {self._state}, {kept}>"
+
+
+def _config(config: BrokerConfig | str | os.PathLike[str] | None) -> BrokerConfig:
+    if config is None:
+        return BrokerConfig()
+    if isinstance(config, BrokerConfig):
+        return config
+    if not isinstance(config, (str, os.PathLike)):
+        raise ConfigError(f"config={config!r} is not a configuration: pass the name of a file, or a BrokerConfig")
+    return BrokerConfig(rules=read(config).rules)
 
 
 def _queue_name(name: Destination | str) -> str:
@@ -260,6 +312,12 @@ def _queue_name(name: Destination | str) -> str:
 
 def _milliseconds(name: str, value: float | timedelta | None) -> int:
     return 0 if value is None else to_ms(check_seconds(name, value))
+
+
+def _path(store: object) -> Path:
+    if not isinstance(store, (str, os.PathLike)) or not str(store):
+        raise ConfigError(f"store={store!r} is not a file's name: pass a str or a Path, or None to keep nothing")
+    return Path(os.fspath(store))
 
 
 def _port(name: str, port: object) -> int:

@@ -18,6 +18,9 @@ Over AMQP each is what does the same:
 | NACK | the outcome rejected, or modified with undeliverable-here |
 | BEGIN, COMMIT, ABORT | declare, discharge, discharge with fail |
 | DISCONNECT | close |
+
+A broker with a store can have a slow one (`delay_sync`), one that fails (`fail_sync`) and a full disk (`fill_disk`);
+without a store these raise UnsupportedError.
 """
 
 from __future__ import annotations
@@ -27,11 +30,12 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, Protocol
 
-from redelivery.model.errors import ConfigError, JMSError, UnsupportedError
+from redelivery.model.errors import ConfigError, JMSError, ResourceAllocationError, UnsupportedError
 
 COMMANDS: Final = frozenset(
     ("CONNECT", "SUBSCRIBE", "UNSUBSCRIBE", "SEND", "ACK", "NACK", "BEGIN", "COMMIT", "ABORT", "DISCONNECT")
 )
+_SYNC: Final = "SYNC"  # no client sends it
 
 
 class Action(Enum):
@@ -124,7 +128,10 @@ class Faults:
         self._planned: list[Fault] = []
         self._silent = False
         self._listeners: list[Callable[[], None]] = []
+        self._cleared = threading.Event()  # ends the delay of a sync
+        self._disk_full = False
         self.sockets = True  # whether the broker listens on any
+        self.stored = False  # whether it has a store
 
     def drop(self, command: str, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Cut the connection when the frame comes; it is not executed."""
@@ -145,9 +152,7 @@ class Faults:
 
     def delay(self, command: str, seconds: float, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Let the frame, and all behind it on its connection, wait for so many seconds."""
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
-            raise ConfigError(f"seconds={seconds!r} is not a delay: pass a number ≥ 0")
-        return self._plan(Action.DELAY, command, nth, times, seconds=seconds)
+        return self._plan(Action.DELAY, command, nth, times, seconds=_seconds(seconds))
 
     def error(self, command: str, text: str, *, nth: int = 1, times: int | None = 1) -> Fault:
         """Answer the frame with an error of this text and do not execute it; the connection stays open."""
@@ -163,17 +168,53 @@ class Faults:
         self._silent = True
         self._changed()
 
+    def delay_sync(self, seconds: float, *, nth: int = 1, times: int | None = 1) -> Fault:
+        """Let the store take so many seconds longer to write; what waits for it is not answered before."""
+        self._need_store("delay_sync")
+        return self._plan(Action.DELAY, _SYNC, nth, times, seconds=_seconds(seconds))
+
+    def fail_sync(self, *, nth: int = 1) -> Fault:
+        """Let the store fail to write: the broker ends, as what it has not answered may be lost."""
+        self._need_store("fail_sync")
+        return self._plan(Action.ERROR, _SYNC, nth, 1, text="the store cannot be written (a planned fault)")
+
+    def fill_disk(self) -> None:
+        """Let the store's disk be full until `clear`: sends raise ResourceAllocationError, the rest goes on."""
+        self._need_store("fill_disk")
+        self._disk_full = True
+
     def clear(self) -> None:
         """Remove all faults and write again."""
         with self._lock:
             self._planned.clear()
             self._silent = False
+            self._disk_full = False
+            self._cleared.set()
+            self._cleared = threading.Event()
         self._changed()
 
     @property
     def silent(self) -> bool:
         """Whether `silence` is on."""
         return self._silent
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether `fill_disk` is on."""
+        return self._disk_full
+
+    def before_sync(self) -> None:
+        """For the core: its store is about to be written.
+
+        Raises:
+            ResourceAllocationError: a planned failure.
+        """
+        cleared = self._cleared
+        fault = self._strike(_SYNC, sockets=True) if self._planned else None
+        if fault is not None and fault.action is Action.ERROR:
+            raise ResourceAllocationError(fault.text)
+        if fault is not None:
+            cleared.wait(fault.seconds)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """For the servers: call this when silence has begun or ended."""
@@ -223,6 +264,10 @@ class Faults:
                     struck = fault
         return struck
 
+    def _need_store(self, name: str) -> None:
+        if not self.stored:
+            raise UnsupportedError(f"faults.{name} needs a broker with a store: EmbeddedBroker(store=…)")
+
     def _need_sockets(self, name: str) -> None:
         if not self.sockets:
             raise _no_sockets(name)
@@ -230,7 +275,7 @@ class Faults:
     def _plan(
         self, action: Action, command: str, nth: int, times: int | None, seconds: float = 0.0, text: str = ""
     ) -> Fault:
-        if command not in COMMANDS:
+        if command not in COMMANDS and command != _SYNC:
             raise ConfigError(
                 f"command={command!r} is not one that a client sends: pass one of {', '.join(sorted(COMMANDS))}"
             )
@@ -245,6 +290,12 @@ class Faults:
     def _changed(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def _seconds(seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
+        raise ConfigError(f"seconds={seconds!r} is not a delay: pass a number ≥ 0")
+    return seconds
 
 
 def _no_sockets(name: str) -> UnsupportedError:

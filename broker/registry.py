@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from redelivery.broker.core import Connection, Core
@@ -11,9 +12,10 @@ from redelivery.model.errors import ConnectError, IllegalStateError
 
 
 class RunningBroker(Protocol):
-    """An embedded broker that was started."""
+    """An embedded broker that was started; ``store`` is the file that it keeps its messages in."""
 
     name: str
+    store: Path | None
     core: Core
 
     def close(self) -> None:
@@ -51,12 +53,16 @@ def unregister(broker: RunningBroker) -> None:
 
 
 def join(
-    name: str, connection: Connection, client_id: str | None, start: Callable[[], RunningBroker] | None
+    name: str,
+    connection: Connection,
+    client_id: str | None,
+    start: Callable[[], RunningBroker] | None,
+    store: str | None = None,
 ) -> RunningBroker:
     """Connect to the broker of that name; if there is none, to the one that ``start`` makes.
 
     Raises:
-        ConnectError: there is none, and ``start`` is None.
+        ConnectError: there is none, and ``start`` is None; or it does not keep its messages in ``store``.
         InvalidClientIDError: another connection holds the client id.
     """
     with _lock:
@@ -68,6 +74,9 @@ def join(
                 )
             broker = start()
             _started_by_us.add(broker)
+        if store is not None and (broker.store is None or broker.store.resolve() != Path(store).resolve()):
+            kept = "without a store" if broker.store is None else f"with store={str(broker.store)!r}"
+            raise ConnectError(f"vm://{name}?store={store}: the embedded broker of that name runs {kept}")
         broker.core.connect(connection, client_id)
         return broker
 

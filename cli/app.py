@@ -10,15 +10,29 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from redelivery.cli.demo import Demo
-from redelivery.cli.demo_spark import SparkJob, missing
-from redelivery.cli.lines import JsonView, LineView
-from redelivery.cli.run import NoAppError, load
-from redelivery.cli.view import LiveView
+from redelivery.broker import EmbeddedBroker
+from redelivery.cli.broker import serve
+from redelivery.cli.demo.events import OutageSummary, Summary
+from redelivery.cli.demo.flow import Demo
+from redelivery.cli.demo.lines import JsonView, LineView
+from redelivery.cli.demo.outage import Outage
+from redelivery.cli.demo.outage_view import OutageView
+from redelivery.cli.demo.spark import SparkJob, missing
+from redelivery.cli.demo.view import LiveView
+from redelivery.cli.dlq import dlq
+from redelivery.cli.doctor import doctor
+from redelivery.cli.messages import browse, receive, send, tail
+from redelivery.cli.policy import policy
+from redelivery.cli.run import BrokenModuleError, NoAppError, load
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.version import version
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+for each in (send, receive, browse, tail):
+    app.command()(each)
+app.add_typer(dlq, name="dlq")
+app.add_typer(policy, name="policy")
+app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -46,6 +60,9 @@ def demo(
     spark: Annotated[
         bool, typer.Option("--spark", help="End with a Spark stream that reads the dead letters into a table.")
     ] = False,
+    outage: Annotated[
+        bool, typer.Option("--outage", help="Show something else: a broker that is killed, and comes back.")
+    ] = False,
 ) -> None:
     """Send orders of which some fail, and watch them being redelivered or dead-lettered. Takes less than 20 s.
 
@@ -53,13 +70,18 @@ def demo(
     """
     if spark:
         _check_spark(url)
+    if outage and (spark or url is not None):
+        print("redelivery demo: --outage kills a broker of its own: leave --url and --spark out", file=sys.stderr)
+        raise typer.Exit(2)
     # The view shows what the library would log.
     logging.getLogger("redelivery").addHandler(logging.NullHandler())
     console = Console()
-    view = JsonView() if json else LiveView(console) if console.is_terminal else LineView()
+    live = OutageView if outage else LiveView
+    view = JsonView() if json else live(console) if console.is_terminal else LineView()
+    summary: Summary | OutageSummary
     try:
         with view, SparkJob(view) if spark else nullcontext() as job:
-            summary = Demo(view, spark=job.read if job else None).run(url)
+            summary = Outage(view).run() if outage else Demo(view, spark=job.read if job else None).run(url)
     except JMSError as error:
         for line in (str(error), *getattr(error, "__notes__", ())):
             print(f"redelivery demo: {line}", file=sys.stderr)
@@ -84,10 +106,44 @@ def run(
     except (NoAppError, ConfigError) as error:
         print(f"redelivery run: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+    except BrokenModuleError as error:
+        print(f"redelivery run: {name.partition(':')[0]} cannot be imported:\n{error}", file=sys.stderr)
+        raise typer.Exit(1) from None
     except JMSError as error:
         for line in (str(error), *getattr(error, "__notes__", ())):
             print(f"redelivery run: {line}", file=sys.stderr)
         raise typer.Exit(1) from None
+    except KeyboardInterrupt:  # before it listens, or in the import of the module
+        print("redelivery run: interrupted", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+@app.command()
+def broker(
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Keep messages in this file; without it they end with the process."),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Obey the redelivery rules of this file of another broker."),
+    ] = None,
+    stomp: Annotated[int | None, typer.Option(metavar="PORT", help="Listen for STOMP; 0 takes a free port.")] = None,
+    amqp: Annotated[int | None, typer.Option(metavar="PORT", help="Listen for AMQP 1.0; 0 takes a free port.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print its URLs as one line of JSON.")] = False,
+) -> None:
+    """Run an embedded broker on 127.0.0.1 until SIGTERM or Ctrl-C."""
+    if stomp is None and amqp is None:
+        print("redelivery broker: pass --stomp PORT, --amqp PORT or both (0 for a free port)", file=sys.stderr)
+        raise typer.Exit(2)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        made = EmbeddedBroker("broker", stomp_port=stomp, amqp_port=amqp, store=store, config=config)
+        code = serve(made, as_json=json)
+    except ConfigError as error:
+        print(f"redelivery broker: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    raise typer.Exit(code)
 
 
 def _check_spark(url: str | None) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from redelivery.model.version import version
-
 
 def main() -> None:
     """Run the command line; ends the process with its exit code."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while it is being imported; the commands say so themselves
+        print("redelivery: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def _run() -> None:
     if sys.argv[1:] == ["--version"]:  # it works without the extra, too
+        from redelivery.model.version import version
+
         print(f"redelivery {version()}")
         return
     try:

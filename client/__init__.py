@@ -1,6 +1,8 @@
 """The client: sessions whose redelivery means the same on every broker.
 
 `ledger` decides what becomes of each delivery; `operations` are what a session does, as generators over `state`;
-`sync` are the shells for threads, which alone wait. What lies beside them is shared: options and arguments, the lives
-of connections and sessions (`lifecycle`), what threads tell a session (`news`), dead letters and the log's lines.
+`connection` is what a loss means for it. `sync` and `aio` are the shells, for threads and for tasks, which alone wait;
+what they have in common is in `shells`, and `containers` stand on them. `epoch` is a session's part in one connection,
+and what it is notified of; `options` and `arguments` are what the application has given, checked; `observing`
+notifies the log and an observer.
 """

@@ -9,15 +9,16 @@ from ssl import SSLContext
 from typing import Final, TypedDict, Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.observed import Observed
+from redelivery.client.observing.observed import Observed
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
+from redelivery.model.parts.callables import check_takes_one
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 from redelivery.transports.dialects.detect import check_name
 from redelivery.transports.failover import is_failover, parse_failover_url
 from redelivery.transports.seam import TransportOptions
@@ -112,6 +113,7 @@ class ConnectionOptions:
     reconnect: ReconnectPolicy | None
     deduplicate_sends: bool
     servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords and all; `transport` is the first
+    priority: tuple[str, ...] = field(repr=False)  # those of them that `reconnect.priority_backup` prefers
     request_timeout: float
     close_timeout: float = field(default=15.0)
 
@@ -134,7 +136,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     non_blocking_redelivery, observer = given.get("non_blocking_redelivery"), given.get("observer")
     reconnect = given.get("reconnect") or (None if failover is None else failover.reconnect)
     if reconnect is not None:
-        _check_reconnect(reconnect, parsed.scheme)
+        _check_reconnect(reconnect, parsed.scheme, listed=failover is not None)
     _check_deduplicate(given["deduplicate_sends"], reconnect)
     if isinstance(redelivery_policies, Mapping):
         redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
@@ -142,6 +144,10 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         raise ConfigError("give redelivery_policy (for all destinations) or redelivery_policies (a map), not both")
     _check("redelivery_policy", redelivery_policy, RedeliveryPolicy)
     _check("redelivery_policies", redelivery_policies, RedeliveryPolicyMap)
+    if isinstance(dead_letter_strategy, str):  # the queue's name alone does not say which strategy
+        raise ConfigError(
+            f"dead_letter_strategy must be a DeadLetterStrategy: SharedDeadLetterStrategy({dead_letter_strategy!r})"
+        )
     _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
     if tls is not None:
@@ -151,10 +157,9 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     for name, text in (("username", username), ("password", password), ("client_id", client_id), ("dialect", dialect)):
         if text is not None and not isinstance(text, str):
             raise ConfigError(f"{name} must be a str, not a {type(text).__name__}")
-    if non_blocking_redelivery is not None and not isinstance(non_blocking_redelivery, bool):
-        raise ConfigError(f"non_blocking_redelivery={non_blocking_redelivery!r} is neither True nor False")
-    if exception_listener is not None and not callable(exception_listener):
-        raise ConfigError("exception_listener must be callable: it is called with a JMSError")
+    if non_blocking_redelivery is not None:
+        check_flag("non_blocking_redelivery", non_blocking_redelivery)
+    check_exception_listener(exception_listener)
     wait = seconds("request_timeout", given["request_timeout"])
     goodbye = seconds("close_timeout", given["close_timeout"])
     policies = redelivery_policies or RedeliveryPolicyMap(
@@ -187,6 +192,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         url=parsed if failover is None else replace(parsed, masked=failover.masked),
         transport=servers[urls[0]],
         servers=servers,
+        priority=urls[:1] if failover is None else failover.priority,
         reconnect=reconnect,
         deduplicate_sends=given["deduplicate_sends"],
         redelivery_policies=policies,
@@ -202,21 +208,21 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     )
 
 
-def _check_reconnect(policy: ReconnectPolicy, scheme: str) -> None:
+def _check_reconnect(policy: ReconnectPolicy, scheme: str, *, listed: bool) -> None:
     if not isinstance(policy, ReconnectPolicy):
         raise ConfigError(f"reconnect must be a ReconnectPolicy, not a {type(policy).__name__}")
     if scheme == "vm":
-        raise ConfigError("reconnect= was given, but vm:// does not come back: its messages end with its broker")
-    if policy.priority_backup:
         raise ConfigError(
-            "priority_backup (priorityBackup in a URL) is not in this version, as a connection that works is not moved "
-            "to another broker: leave it out; randomize=False asks the first URL first"
+            "reconnect= was given, but vm:// does not come back: its messages end with its broker; leave it out here"
+        )
+    if policy.priority_backup and not listed:
+        raise ConfigError(
+            "priority_backup=True has no effect with one broker: write a list, failover:(url,url)?priorityBackup=true"
         )
 
 
 def _check_deduplicate(deduplicate: object, reconnect: ReconnectPolicy | None) -> None:
-    if not isinstance(deduplicate, bool):
-        raise ConfigError(f"deduplicate_sends={deduplicate!r} is neither True nor False")
+    check_flag("deduplicate_sends", deduplicate)
     if deduplicate and reconnect is None:
         raise ConfigError(
             "deduplicate_sends=True was given, but a connection that is lost does not come back, so nothing is sent "
@@ -237,6 +243,19 @@ def _more_than_0(name: str, value: float | timedelta) -> float:
     if not found:
         raise ConfigError(f"{name}=0 leaves no time at all: pass seconds > 0 or a timedelta")
     return found
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raises ConfigError: it is not a bool."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r} is neither True nor False")
+
+
+def check_exception_listener(listener: object) -> None:
+    """Raises ConfigError: it cannot be called."""
+    if listener is not None and not callable(listener):
+        raise ConfigError(f"exception_listener={listener!r} must be callable: it is called with a JMSError")
+    check_takes_one(listener, "exception_listener", "a JMSError")
 
 
 def _check(name: str, value: object, kind: type) -> None:

@@ -19,17 +19,17 @@ from itertools import count
 
 from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
 from redelivery.client.connection.shared import Shared
-from redelivery.client.connection.unowned import UnownedSession
+from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
 from redelivery.client.ledger import ConsumerState, Ledger
 from redelivery.client.ledger.losses import interrupted
-from redelivery.client.news import CloseAsked, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
+from redelivery.client.observing.traced import SessionTracer
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, T, Transport
+from redelivery.transports.seam import Channel, Delivery, Link, Pending, T, Transport
 from redelivery.transports.wire.answers import finish
-from redelivery.transports.wire.clock import epoch_ms, monotonic
+from redelivery.transports.wire.clock import epoch_ms, follow, session_time
 
 NEVER = float("inf")
 SILENCE = 0.02  # seconds without an answer after which one looks whether the connection is there before one asks
@@ -46,12 +46,12 @@ class SessionState:
         mode: AckMode,
         report: Report,
     ) -> None:
-        self.transport = transport
         self.options = options = shared.options
         self.mode = mode
         self.report = report
         self.number = next(_NUMBERS)  # of all sessions of this process
         self.observed = options.observed
+        self.tracer: SessionTracer | None = None  # with the first channel, where the observer follows work
         self.connection = shared.life
         self.running = False  # follows the connection's start and stop
         self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
@@ -61,31 +61,26 @@ class SessionState:
         self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
         self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
         self.waiter = transport.new_waiter()
+        follow(self.waiter)
         self.ledger = Ledger(mode, wall_ms=epoch_ms, non_blocking=options.non_blocking_redelivery)
         self.dead_letters = shared.dead_letters
+        self.lines = shared.lines
         self.temporaries = shared.temporaries
+        self.subscriptions = shared.subscriptions
         self.unanswered: deque[Pending] = deque()  # of asynchronous sends
         self.sent: list[Message] = []  # in the open transaction
-        self.channel: Channel  # by `open_channel`
         self.listener: object = None  # the shell's, where one is set
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
-        self.away: JMSError | None = None  # why its connection was lost, until it has a channel on another one
-        self.returned: Transport | None = None  # another connection, on which it has no channel yet
-        self.doomed: JMSError | None = None  # why its transaction can only be rolled back
-        self.stale: list[Delivery] = []  # CLIENT: what the application held at the loss, and may acknowledge in vain
+        self.epoch = Epoch(transport)  # its part in its connection to a broker now
 
     @property
     def listens(self) -> bool:
         """Whether the caller is one of its listeners; for the shells, whose `listener` is a thread or a task."""
         return False
 
-    def open_channel(self) -> Flow[None]:
-        """Its conversation with the broker; first of all. Raises as `Transport.channel`."""
-        self.channel = yield from self.transport.channel(self.mode, UnownedSession(self))
-
     def now(self) -> float:
-        """Monotonic seconds; the operations have no other clock."""
-        return monotonic()
+        """Monotonic seconds as applications wait; the operations have no other clock."""
+        return session_time()
 
     def whole(self, work: Callable[[], T]) -> T:
         """Do it so that no interrupt ends it halfway, where interrupts come between any two calls."""
@@ -105,15 +100,15 @@ class SessionState:
             self.notify(LinkEnded(consumer, error))
         self.report(error, deadly=consumer is not None and consumer.listening)
 
-    def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False) -> None:
+    def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False, planned: bool = False) -> None:
         """The connection is gone, since ``at`` as far as is known; for the connection.
 
-        ``comes_back``: there will be another one, or another loss.
+        ``comes_back``: there will be another one, or another loss. ``planned``: see Interrupted.
         """
         self.irregular = True
-        self.notify(Interrupted(error) if comes_back else Lost(error, at))
+        self.notify(Interrupted(error, planned) if comes_back else Lost(error, at))
         if not comes_back:
-            for pending in list(self.unanswered):  # of those that a loss has not ended: see `repeats`
+            for pending in list(self.unanswered):  # of those that a loss has not ended: see `reattach`
                 finish(pending, ConnectionLostError(str(error)))
 
     def on_returned(self, transport: Transport) -> None:
@@ -153,9 +148,26 @@ class SessionState:
         if self.life.stage is SessionStage.OPEN:
             self.irregular = False
         if (
-            self.life.stage is not SessionStage.OPEN or self.away or self.lost is not None
+            self.life.stage is not SessionStage.OPEN or self.epoch.lost or self.epoch.leaving or self.lost is not None
         ):  # looked at last: another may step too
             self.irregular = True
+
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody is inside; for the shells, who let them in."""
+        return False
+
+    @property
+    def left(self) -> bool:
+        """After a planned `on_lost`, while the connection is there: whether nothing is open on it any more."""
+        if self.in_use:
+            return self.epoch.lost is not None and not self.waiter.awaits
+        return self.epoch.lost is not None or self.at_rest
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing of it is under way that a loss would undo or leave in doubt; a guess from other threads."""
+        return not self.sent and not self.ledger.held and all(each.done for each in list(self.unanswered))
 
     # who may come in: of the holder of the session
 
@@ -181,7 +193,7 @@ class SessionState:
     def take_in(self) -> None:
         """Hand what has arrived to the ledger."""
         arrivals = self.arrivals
-        if not self.inbox and not arrivals:
+        if not self.inbox and not arrivals and self.epoch.leaving is None:
             return
         with suppress(IndexError):  # in one step: until that says that there is no more
             arrivals.extend(iter(self.inbox.popleft, None))
@@ -194,6 +206,8 @@ class SessionState:
         self.news = False  # before `inbox` is looked at again: a thread that puts something there sets it first
         self.arrivals.extend(self.inbox.popleft() for _ in range(len(self.inbox)))
         arrivals = self.arrivals
+        if self.epoch.leaving is not None:
+            self._leave(self.epoch.leaving)
         while arrivals:
             match arrivals.popleft():
                 case LinkEnded() | Lost() | Interrupted() | Restored() as news:
@@ -217,39 +231,53 @@ class SessionState:
             case Lost(error, at):
                 self.ledger.transport_lost()
                 self.step("lose", "the connection was lost", error, at)
-            case Interrupted(error):
-                self._interrupted(error)
+            case Interrupted(error, planned):
+                self._leave(error) if planned else self._interrupted(error)
             case Restored(transport):
-                self.returned = transport
+                if self.epoch.leaving is not None:  # it was left all the same
+                    self._interrupted(self.epoch.leaving)
+                self.epoch.successor = transport
 
     def came_back(self) -> None:
         """It has a channel again, and its consumers are attached."""
-        self.away = self.returned = None
+        self.epoch.begin()
         self.irregular = self.life.stage is not SessionStage.OPEN or self.lost is not None
         if self.news:  # looked at last: another loss may have been notified meanwhile
             self.irregular = True
         self.waiter.wake()  # a listener's thread that is parked reads again
 
+    def _leave(self, error: JMSError) -> None:
+        """The connection, as soon as nothing is open on it, which is looked at again whenever something is taken in."""
+        if self.at_rest:
+            self._interrupted(error)
+        else:
+            self.epoch.leaving, self.news = error, True
+
     def _interrupted(self, error: JMSError) -> None:
-        self.away, self.returned = error, None
         held = interrupted(self.ledger)
-        if self.mode == AckMode.TRANSACTED and (held or (self.sent and not self.options.deduplicate_sends)):
-            self.doomed = self.doomed or error
-        if self.doomed is not None:
+        doomed = self.mode == AckMode.TRANSACTED and bool(held or (self.sent and not self.options.deduplicate_sends))
+        self.epoch.end(error, held, doomed=doomed, stale=self.mode == AckMode.CLIENT)
+        if self.epoch.doomed is not None:
             self.sent.clear()
         if self.observed is not None:
-            self.observed.released(self.number, held)
-        if self.mode == AckMode.CLIENT:
-            self.stale += held
+            self.observed.released(self.number, dict.fromkeys((*held, *self.epoch.late)))
+            self.observed.too_late(self.number, self.epoch.late)
+        self.epoch.late.clear()
         self.browsing.clear()
 
     # answers that nobody waits for
 
     def watch(self, pending: Pending) -> None:
         """The session's close waits for it."""
-        while self.unanswered and self.unanswered[0].done:
-            self.unanswered.popleft()
-        self.unanswered.append(pending)
+        unanswered = self.unanswered
+        while unanswered and unanswered[0].done:
+            unanswered.popleft()
+        unanswered.append(pending)
+
+    def unwatch(self, pending: Pending) -> None:
+        """An interrupt came before its caller had the future: no close waits for an answer that may never come."""
+        with suppress(ValueError):
+            self.unanswered.remove(pending)
 
     def end_unanswered(self, why: str) -> None:
         """No answer will be seen any more: the futures fail, and say so."""

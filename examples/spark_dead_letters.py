@@ -3,7 +3,7 @@
 python spark_dead_letters.py                                     # a broker in this process
 python spark_dead_letters.py amqp://user:password@localhost:5672 [dead-letter queue]
 
-Needs Java 17 and the extra: pip install 'redelivery[spark]'. A broker that cannot browse says so.
+Needs Java 17 and the extra: pip install '.[spark]'. A broker that cannot browse says so.
 """
 
 import os

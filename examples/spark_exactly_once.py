@@ -2,7 +2,7 @@
 
 python spark_exactly_once.py
 
-Needs Java 17 and the extra: pip install 'redelivery[spark]'.
+Needs Java 17 and the extra: pip install '.[spark]'.
 """
 
 import os

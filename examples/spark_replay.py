@@ -3,7 +3,7 @@
 python spark_replay.py                                           # a broker in this process
 python spark_replay.py amqp://user:password@localhost:5672 /folder/of/the/job [dead-letter queue]
 
-Needs Java 17 and the extra: pip install 'redelivery[spark]'. The folder holds the messages in transit and the
+Needs Java 17 and the extra: pip install '.[spark]'. The folder holds the messages in transit and the
 progress of the job; restart a failed job with the same folder. Delivery is at least once: each copy has a property
 `redelivery_dedupe_id`.
 """

@@ -16,11 +16,16 @@ class Capabilities:
     ``exact_counts``: the wire carries a delivery count (otherwise only a redelivered flag: base 1 or 2).
     ``counts_prefetched``: a lost connection raises the count of messages that no application has seen.
     ``selectors``, ``browse``, ``delayed_delivery``, ``no_local``: the broker does them.
+    ``most_wildcards``: of `%` in one LIKE of a selector: beyond, the broker evaluates it for hours; 0: no limit.
     ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
+    ``composite_destinations``: a message that is sent to ``a,topic://b`` goes to each of them.
+    ``exclusive_consumers``: a queue's consumer may be the only one that gets messages while it is there.
     ``message_ids``: the broker tells the id of a sent message.
     ``duplicate_id_property``: the property by which the broker drops a second message of the same value that is sent to
         the same destination; None: it drops none.
     ``body_kinds``: the kinds of body that arrive as they were sent.
+    ``subscriptions``: the kinds of named subscriptions to topics that it has, of ``durable``, ``shared`` and
+        ``shared durable``; ``no_subscription`` says why not the others, or what stands for them.
     """
 
     transactions: bool = True
@@ -30,13 +35,18 @@ class Capabilities:
     exact_counts: bool = False
     counts_prefetched: bool = True
     selectors: bool = False
+    most_wildcards: int = 0
     browse: bool = False
     delayed_delivery: bool = False
     no_local: bool = False
     queue_patterns: bool = False
+    composite_destinations: bool = False
+    exclusive_consumers: bool = False
     message_ids: bool = False
     duplicate_id_property: str | None = None
     body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))
+    subscriptions: frozenset[str] = frozenset()
+    no_subscription: str = ""
 
 
 @dataclass(frozen=True, slots=True)

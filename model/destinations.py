@@ -24,7 +24,9 @@ class Destination:
     scheme: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or self.name != self.name.strip():
+        if not isinstance(self.name, str):
+            raise InvalidDestinationError(f"the name of a destination must be a str, not {repr(self.name)[:_SHOWN]}")
+        if not self.name or self.name != self.name.strip():
             raise InvalidDestinationError(
                 f"{self.name!r} is not a name of a destination: it is empty or has outer spaces"
             )
@@ -46,6 +48,28 @@ class Destination:
     def is_pattern(self) -> bool:
         """True where a word of the name is a wildcard: such a destination can be consumed, not sent to."""
         return not WILDCARDS.isdisjoint(self.name.split("."))
+
+    @property
+    def parts(self) -> tuple[Destination, ...]:
+        """Those that a composite destination (ActiveMQ's ``a,topic://b``) sends to; of any other, itself.
+
+        A part without a scheme is of the same kind as the whole.
+
+        Raises:
+            InvalidDestinationError: a part is empty, a pattern, or of another scheme.
+        """
+        if "," not in self.name or isinstance(self, (TemporaryQueue, TemporaryTopic)):
+            return (self,)
+        found = []
+        for text in self.name.split(","):
+            text = text.strip()
+            part = read_destination(text) if "://" in text else type(self)(text)
+            if part.is_pattern:
+                raise InvalidDestinationError(
+                    f"{part}, a part of {self}, is a pattern: it can be consumed, not sent to"
+                )
+            found.append(part)
+        return tuple(found)
 
 
 class Queue(Destination):
@@ -88,6 +112,27 @@ class TemporaryTopic(Topic):
         return _temporary_text(self)
 
 
+@dataclass(frozen=True, slots=True)
+class SubscriptionName:
+    """A subscription to a topic that has a name (JMS 3.1 §8.3); each connection with a client id has names of its own.
+
+    ``durable``: it keeps what is sent while it has no consumer. ``shared``: it may have several consumers, each message
+    goes to one of them. One that is durable and one that is not may have the same name.
+    """
+
+    name: str
+    durable: bool
+    shared: bool
+
+    @property
+    def kind(self) -> str:
+        """``durable``, ``shared`` or ``shared durable``."""
+        return " ".join(word for word, has in (("shared", self.shared), ("durable", self.durable)) if has)
+
+    def __str__(self) -> str:
+        return f"the {self.kind} subscription {self.name!r}"
+
+
 def _temporary_text(temporary: Destination) -> str:
     scheme = f"{temporary.scheme}://"
     return temporary.name if temporary.name.startswith(scheme) else scheme + temporary.name
@@ -127,7 +172,7 @@ def read_destination(text: str) -> Destination:
         InvalidDestinationError: the str is empty, or its scheme is neither ``queue`` nor ``topic``.
     """
     scheme, separator, name = text.partition("://")
-    if not separator:
+    if not separator or "," in scheme:  # of a composite one, whose first part has no scheme
         return Queue(text)
     if scheme == "queue":
         return Queue(name)

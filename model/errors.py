@@ -54,7 +54,14 @@ __all__ = [
 
 
 class InvalidSelectorError(JMSError, ValueError):
-    """The selector is not valid."""
+    """The selector is not valid; the text shows the place (JMS 3.1 §3.8.1).
+
+    ``position``: of what is wrong, in characters from 0; None where it was the broker that refused the selector.
+    """
+
+    def __init__(self, text: str, *, position: int | None = None) -> None:
+        super().__init__(text)
+        self.position = position
 
 
 class InvalidClientIDError(JMSError):

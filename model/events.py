@@ -19,14 +19,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from inspect import iscoroutinefunction
-from typing import TypeAlias
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message, MessageSource
+from redelivery.model.parts.callables import check_takes_one
 
 log = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +183,15 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost:
-    """A connection is gone, noticed at ``at``; what was not acknowledged is the broker's again."""
+    """A connection is gone, noticed at ``at``; what was not acknowledged is the broker's again.
+
+    ``planned``: it was left, to move to a priority broker that has answered.
+    """
 
     url: str
     error: JMSError
     at: datetime
+    planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +256,7 @@ class GuardedObserver:
             raise ConfigError(f"observer must be callable, not a {type(observer).__name__}: it is called with an event")
         if iscoroutinefunction(observer) or iscoroutinefunction(getattr(observer, "__call__", None)):  # noqa: B004  # of an object
             raise ConfigError("observer must be a plain function, not a coroutine function: it is not awaited")
+        check_takes_one(observer, "observer", "an event", "; is it to be called, as redelivery.otel.observer()?")
         self._observer = observer
         self._failed = False
 
@@ -256,10 +264,21 @@ class GuardedObserver:
         """Give it one event."""
         try:
             self._observer(event)
-        except Exception:  # a guard of application code: its failure must not end what it looks at
-            if not self._failed:
-                self._failed = True
-                log.exception("the observer raised; it is called further on, and further failures are not logged")
+        except Exception:  # noqa: BLE001  # a guard of application code: its failure must not end what it looks at
+            self._complain()
+
+    def ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """``question(…)``, which is the observer's; None where it raised."""
+        try:
+            return question(*args, **kwargs)
+        except Exception:  # noqa: BLE001  # as above
+            self._complain()
+            return None
+
+    def _complain(self) -> None:
+        if not self._failed:
+            self._failed = True
+            log.exception("the observer raised; it is called further on, and further failures are not logged")
 
 
 def _read(source: MessageSource, name: str) -> object:

@@ -37,6 +37,7 @@ _PROVIDERS: Final = frozenset(
         *("JMSXProducerTXID", "JMSXConsumerTXID"),
     )
 )
+_new: Final = object.__new__  # `__init__` is for applications
 _UNREAD: Final = object()  # not looked at yet: a body or header may be None
 _DEFAULTS: Final[Mapping[str, object]] = {"priority": 4, "persistent": True}
 _KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", list: "stream"}
@@ -72,12 +73,13 @@ class Message:
     None stands for an unset expiration or delivery time.
     """
 
-    __slots__ = ("_fields", "_receipt", "_redeliveries", "_source")
+    __slots__ = ("_receipt", "fields", "local_redeliveries", "source")
 
-    _fields: dict[str, Any]
-    _source: MessageSource | None
+    # for the library's own use, and no properties, whose calls every message would pay for:
+    fields: dict[str, Any]  # the body and the headers that are set, times perhaps as epoch milliseconds
+    source: MessageSource | None  # what a received message is read from
+    local_redeliveries: int  # redeliveries that the wire's count does not know
     _receipt: Receipt | None
-    _redeliveries: int
 
     def __init__(
         self,
@@ -90,9 +92,9 @@ class Message:
         group_id: str | None = None,
         group_sequence: int | None = None,
     ) -> None:
-        self._source = self._receipt = None
-        self._redeliveries = 0
-        self._fields = {"body": check_body(body)}
+        self.source = self._receipt = None
+        self.local_redeliveries = 0
+        self.fields = {"body": check_body(body)}
         if properties:
             self.properties = properties
         if correlation_id is not None:
@@ -109,24 +111,24 @@ class Message:
     @classmethod
     def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Message:
         """A read-only message over its source; ``redeliveries`` are those that the wire's count does not know."""
-        message = cls.__new__(cls)
-        message._source, message._receipt, message._redeliveries, message._fields = source, receipt, redeliveries, {}
+        message = _new(cls)
+        message.source, message._receipt, message.local_redeliveries, message.fields = source, receipt, redeliveries, {}
         return message
 
     @classmethod
     def outgoing(cls, fields: dict[str, Any]) -> Message:
         """A writable message of fields that were checked before; for the library's own use."""
-        message = cls.__new__(cls)
-        message._source, message._receipt, message._redeliveries, message._fields = None, None, 0, fields
+        message = _new(cls)
+        message.source, message._receipt, message.local_redeliveries, message.fields = None, None, 0, fields
         return message
 
     @property
     def body(self) -> Any:
         """The body. Raises MessageFormatError where it cannot be decoded; the message can still be acknowledged."""
-        value = self._fields.get("body", _UNREAD)
+        value = self.fields.get("body", _UNREAD)
         if value is _UNREAD:
-            assert self._source is not None, "only a received message reads its body late"
-            value = self._fields["body"] = self._source.body()
+            assert self.source is not None, "only a received message reads its body late"
+            value = self.fields["body"] = self.source.body()
         return value
 
     @body.setter
@@ -136,9 +138,9 @@ class Message:
     @property
     def properties(self) -> Mapping[str, Value]:
         """The properties, read-only; assign a mapping to replace them all."""
-        if "properties" not in self._fields:
-            self._fields["properties"] = check_properties(None) if self._source is None else self._source.properties()
-        properties: Mapping[str, Value] = self._fields["properties"]
+        if "properties" not in self.fields:
+            self.fields["properties"] = check_properties(None) if self.source is None else self.source.properties()
+        properties: Mapping[str, Value] = self.fields["properties"]
         return properties
 
     @properties.setter
@@ -147,7 +149,7 @@ class Message:
         self._write("properties", own)
         if "JMSX" in "".join(own) and any(name.startswith("JMSX") for name in own):
             # JMS keeps these names: the group's are headers here, the others are the provider's to set
-            self._fields["properties"] = check_properties({name: own[name] for name in own if name not in _PROVIDERS})
+            self.fields["properties"] = check_properties({name: own[name] for name in own if name not in _PROVIDERS})
             if "JMSXGroupID" in own:
                 self.group_id = own["JMSXGroupID"]  # type: ignore[assignment]  # checked by the setter
             if "JMSXGroupSeq" in own:
@@ -156,9 +158,9 @@ class Message:
     @property
     def message_id(self) -> str | None:
         """JMSMessageID, set by the broker or the library; None where the broker does not tell it."""
-        value = self._fields.get("message_id", _UNREAD)  # as `_read`, without a call: it is read of most messages
+        value = self.fields.get("message_id", _UNREAD)  # as `_read`, without a call: it is read of most messages
         if value is _UNREAD:
-            value = self._fields["message_id"] = None if self._source is None else self._source.header("message_id")
+            value = self.fields["message_id"] = None if self.source is None else self.source.header("message_id")
         return value  # type: ignore[no-any-return]  # the fields are typed where they are written
 
     @property
@@ -239,7 +241,7 @@ class Message:
     @property
     def delivery_count(self) -> int:
         """JMSXDeliveryCount, 1 at first; a lower bound where the wire carries only a flag; 0 if never received."""
-        return 0 if self._source is None else self._source.wire_count() + self._redeliveries
+        return 0 if self.source is None else self.source.wire_count() + self.local_redeliveries
 
     @property
     def redelivered(self) -> bool:
@@ -249,19 +251,9 @@ class Message:
     @property
     def dead_letter(self) -> DeadLetter | None:
         """What a dead letter says of its origin, cause and count, whichever broker or client made it; else None."""
-        if self._source is None:
+        if self.source is None:
             return None
-        return read_dead_letter(self.properties, self._source, self.destination)
-
-    @property
-    def source(self) -> MessageSource | None:
-        """What a received message is read from; for the library's own use."""
-        return self._source
-
-    @property
-    def local_redeliveries(self) -> int:
-        """Redeliveries that the wire's count does not know; for the library's own use."""
-        return self._redeliveries
+        return read_dead_letter(self.properties, self.source, self.destination)
 
     def acknowledge(self) -> None:
         """Acknowledge: in CLIENT mode all that the session has delivered (features R5), in INDIVIDUAL mode this one.
@@ -292,33 +284,28 @@ class Message:
 
         A time may be given as epoch milliseconds; it becomes a datetime when it is looked at.
         """
-        self._fields.update(headers)
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        """The body and the headers that are set, times perhaps as epoch milliseconds; for the library's own use."""
-        return self._fields
+        self.fields.update(headers)
 
     def __repr__(self) -> str:
         return f"<Message {shown(self)}>"
 
     def _read(self, name: str) -> Any:
-        value = self._fields.get(name, _UNREAD)
+        value = self.fields.get(name, _UNREAD)
         if value is _UNREAD:
-            value = _DEFAULTS.get(name) if self._source is None else self._source.header(name)
-            self._fields[name] = value
+            value = _DEFAULTS.get(name) if self.source is None else self.source.header(name)
+            self.fields[name] = value
         return value
 
     def _read_time(self, name: str) -> datetime | None:
         value = self._read(name)
         if isinstance(value, int):
-            value = self._fields[name] = from_epoch_ms(value)
+            value = self.fields[name] = from_epoch_ms(value)
         return value  # type: ignore[no-any-return]  # as above
 
     def _write(self, name: str, value: object) -> None:
-        if self._source is not None:
+        if self.source is not None:
             raise MessageNotWriteableError("a received message is read-only; change its copy()")
-        self._fields[name] = value
+        self.fields[name] = value
 
 
 def convert_body(message: Message, kind: type) -> Any:
@@ -341,9 +328,9 @@ def _checked(name: str, value: object) -> object:
     if name == "reply_to":
         return destination(value)  # type: ignore[arg-type]  # it checks the type itself
     if name == "group_sequence":
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= -1:
             return value
-        raise MessageFormatError(f"group_sequence={value!r} is not a whole number from 0")
+        raise MessageFormatError(f"group_sequence={value!r} is neither a whole number from 0, nor -1 (the last)")
     if isinstance(value, str) or (name == "correlation_id" and isinstance(value, bytes)):
         return value
     raise MessageFormatError(f"{name}={value!r} is not a str")

@@ -62,21 +62,42 @@ def suggesting(
     def decorate(function: _F) -> _F:
         shown = _unpacked(function, defaults)
         known = frozenset(shown.parameters)
+        most = sum(each.kind is not Parameter.KEYWORD_ONLY for each in shown.parameters.values())
 
         @wraps(function)
         def checked(*args: Any, **keywords: Any) -> Any:
             if keywords and not keywords.keys() <= known:
                 name = next(each for each in keywords if each not in known)
                 raise TypeError(
-                    f"{function.__qualname__.removesuffix('.__init__')}() got an unexpected keyword argument {name!r}"
+                    f"{_called(function, args)} got an unexpected keyword argument {name!r}"
                     + did_you_mean(name, sorted(known - {"self"}), synonyms)
                 )
+            if len(args) > most:
+                raise TypeError(f"{_called(function, args)} {_too_many(shown, most, len(args))}")
             return function(*args, **keywords)
 
         checked.__signature__ = shown  # type: ignore[attr-defined]  # `inspect.signature` asks for it
         return cast(_F, checked)
 
     return decorate
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """``Session.consumer()``: by the class of the object, which may have the method from a part of itself."""
+    if not args or "." not in function.__qualname__.rpartition("<locals>.")[2]:
+        return f"{function.__name__}()"
+    owner = type(args[0]).__name__
+    return f"{owner}()" if function.__name__ == "__init__" else f"{owner}.{function.__name__}()"
+
+
+def _too_many(shown: Signature, most: int, given: int) -> str:
+    """``takes 1 positional argument, not 2: write the others by name (selector=…, no_local=…, …)``."""
+    own = "self" in shown.parameters  # which the caller does not count
+    names = [name for name, each in shown.parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
+    listed = ", ".join(f"{name}=…" for name in names[:3]) + (", …" if len(names) > 3 else "")
+    count = most - own
+    hint = f": write the others by name ({listed})" if names else ""
+    return f"takes {count} positional argument{'' if count == 1 else 's'}, not {given - own}{hint}"
 
 
 def _unpacked(function: Callable[..., Any], defaults: Mapping[str, object]) -> Signature:

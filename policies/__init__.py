@@ -1,7 +1,57 @@
-"""Pure decisions about redelivery and reconnecting: immutable values without I/O, clock or sleeping (floor 1).
+"""Pure decisions about redelivery and reconnecting: immutable values without clock or sleeping (floor 1).
 
 `redelivery` says when a message that failed is redelivered and when never again, `dead_letters` where it goes then, and
-`causes` and `dead_letter_headers` what is written on it. `redelivery_map`, `address_settings` and `prefetch` hold such
-values by destination (`destinations/`). `reconnect` says when a lost connection is tried again. `connection_url` and
-`activemq` read ActiveMQ's spelling, and `checks` says of a bad value what fits.
+`dead_letter_headers` what is written on it. `destinations/` holds such values by destination, and `prefetch` how much
+is delivered ahead. `reconnect` says when a lost connection is tried again. `connection_url` and `activemq/` read
+ActiveMQ's spelling, and `checks` says of a bad value what fits. `brokers/` has what the configuration files of brokers
+say, which `readers/` read and `writers/` write.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from redelivery.policies.brokers.policies import BrokerPolicies
+
+__all__ = ["read", "write"]
+
+
+def read(
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    strict: bool = True,
+) -> BrokerPolicies:
+    """The redelivery and dead-letter rules of a broker, from its own configuration file.
+
+    Args:
+        path: the file: ActiveMQ's ``activemq.xml``, Artemis' ``broker.xml``, ``hornetq-configuration.xml``, Qpid's
+            ``config.xml`` or ``virtualhosts.xml``, Broker-J's JSON, RabbitMQ's definitions; or a URL of ActiveMQ's
+            client, like ``failover:(tcp://host:61616)?jms.redeliveryPolicy.maximumRedeliveries=3``.
+        format: what it is: ``activemq``, ``artemis``, ``hornetq``, ``qpid``, ``broker_j``, ``rabbitmq``, ``uri``;
+            None: by its content.
+        properties: values of the placeholders (``${name}``) that may occur in it; nothing else is looked up.
+        strict: raise an error for what was not understood; False leaves it out, and ``problems`` has it.
+
+    Raises:
+        ConfigError: it cannot be read, has a DTD, or (with ``strict``) says things about redelivery or dead letters
+            that were not understood; the text has file, line and column of each.
+    """
+    from redelivery.policies.readers.files import read_file  # defusedxml and the readers are loaded when needed
+
+    return read_file(path, format=format, properties=properties or {}, strict=strict)
+
+
+def write(policies: BrokerPolicies) -> str:
+    """The rules in their broker's own format: a file, to which what else that broker needs must be added, or a URL.
+
+    Raises:
+        ConfigError: the format cannot hold a value; only of rules that were not read from it.
+    """
+    from redelivery.policies.writers.formats import write_rules
+
+    return write_rules(policies.rules)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from redelivery.model.errors import ConfigError
@@ -75,6 +77,17 @@ def check_optional_str(name: str, value: object) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise ConfigError(f"{name}={value!r}: use a str that is not empty, or None")
+
+
+@lru_cache(maxsize=1024)
+def expression(text: str) -> re.Pattern[str]:
+    """A compiled regular expression. Raises ConfigError where it is not one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of what a later Python may read differently
+            return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ConfigError(f"{text!r} is not a regular expression: {error}") from error
 
 
 def to_ms(seconds: float) -> int:

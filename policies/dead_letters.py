@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from redelivery.model.destinations import Destination, Queue, Topic, destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
-from redelivery.policies.checks import Seconds, check_flag, check_seconds, check_whole
+from redelivery.policies.checks import Seconds, check_flag, check_seconds, check_whole, expression
 
 DEFAULT_DEAD_LETTER_QUEUE: Final = "ActiveMQ.DLQ"
 
@@ -239,6 +239,6 @@ def _expression(text: object) -> re.Pattern[str]:
     if not isinstance(text, str):
         raise ConfigError(f"drop_only: {text!r} is not a regular expression; use a str")
     try:
-        return re.compile(text)
-    except re.error as error:
-        raise ConfigError(f"drop_only: {text!r} is not a regular expression: {error}") from error
+        return expression(text)
+    except ConfigError as error:
+        raise ConfigError(f"drop_only: {error}") from error

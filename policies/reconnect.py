@@ -60,10 +60,13 @@ class ReconnectPolicy:
     ``maximum_attempts``: the connection has failed when as many attempts have; -1 for no limit, 0 to never reconnect.
     ``startup_maximum_attempts``: the same until the first success; -1 to take ``maximum_attempts``. The first attempt
     is made in any case.
+    ``maximum_time``: the connection has failed, too, when it has been away for so long, whatever the number of
+    attempts; None for no limit. ActiveMQ has no such option.
     ``warn_after_attempts``: the first failed attempt and each n-th are worth a warning; 0 for none.
     ``timeout``: how long a send waits while the connection is away; None or -1 for as long as it takes.
     ``randomize``: the URLs are tried in random order, a new one in each attempt.
-    ``priority_backup``: priority URLs are tried first, and returned to when they are back.
+    ``priority_backup``: of a ``failover:`` list the priority URLs are tried first, and a connection to another one is
+    moved to one of them when that answers.
 
     Raises:
         ConfigError: a value of a wrong type or out of its range; the text names it.
@@ -74,6 +77,7 @@ class ReconnectPolicy:
     multiplier: float
     maximum_attempts: int
     startup_maximum_attempts: int
+    maximum_time: float | None
     randomize: bool
     use_exponential_back_off: bool
     jitter: float
@@ -90,6 +94,7 @@ class ReconnectPolicy:
         multiplier: float = 2.0,
         maximum_attempts: int = NO_LIMIT,
         startup_maximum_attempts: int = NO_LIMIT,
+        maximum_time: Seconds | None = None,
         randomize: bool = True,
         use_exponential_back_off: bool = True,
         jitter: float = 0.5,
@@ -103,6 +108,7 @@ class ReconnectPolicy:
         put("multiplier", check_number("multiplier", multiplier, 1.0))
         put("maximum_attempts", check_whole("maximum_attempts", maximum_attempts, NO_LIMIT))
         put("startup_maximum_attempts", check_whole("startup_maximum_attempts", startup_maximum_attempts, NO_LIMIT))
+        put("maximum_time", None if maximum_time is None else check_seconds("maximum_time", maximum_time))
         put("randomize", check_flag("randomize", randomize))
         put("use_exponential_back_off", check_flag("use_exponential_back_off", use_exponential_back_off))
         put("jitter", check_number("jitter", jitter, 0.0, 1.0))
@@ -113,6 +119,7 @@ class ReconnectPolicy:
         warn_if_long("initial_delay", initial_delay)
         warn_if_long("maximum_delay", maximum_delay)
         warn_if_long("timeout", timeout)
+        warn_if_long("maximum_time", maximum_time)
 
     def delay(self, attempt: int, rng: Random | None = None) -> float:
         """Seconds to wait before the n-th attempt since the connection was lost, n = 1, 2, …; to the millisecond.

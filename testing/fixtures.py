@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redelivery.broker import EmbeddedBroker
     from redelivery.testing.brokers.real import RealBroker
+    from redelivery.testing.durable import DurableBroker
 
 _numbers = count(1)
 
@@ -35,6 +38,20 @@ def redelivery_broker() -> Iterator[EmbeddedBroker]:
         yield broker
         for fault in broker.faults.never_struck:
             warnings.warn(f"planned fault never struck: {fault}", stacklevel=1)
+
+
+@pytest.fixture
+def redelivery_durable_broker(tmp_path: Path) -> Iterator[DurableBroker]:
+    """An embedded broker with a store in ``tmp_path``, for one test; ``kill()`` and ``restart()`` it as you like.
+
+    Its member ``broker`` is as `redelivery_broker`; it is another one after a restart, at the same URLs.
+    """
+    from redelivery.testing.durable import DurableBroker
+
+    amqp = find_spec("proton") is not None
+    durable = DurableBroker(f"redelivery-durable-{next(_numbers)}", tmp_path / "broker.db", amqp=amqp)
+    yield durable
+    durable.close()
 
 
 @pytest.fixture(scope="session")

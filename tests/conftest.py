@@ -18,7 +18,7 @@ from redelivery.testing.brokers.real import RealBroker, missing, required
 from redelivery.testing.brokers.specs import SPECS
 
 _AMQP = importlib.util.find_spec("proton") is not None
-_MISSING = "no python-qpid-proton; pip install 'redelivery[amqp]' compiles it with gcc, python3-dev and pkg-config"
+_MISSING = "no python-qpid-proton; pip install '.[amqp]' compiles it with gcc, python3-dev and pkg-config"
 _CI = os.environ.get("CI", "").lower() in {"1", "true"}
 _SCOPES = pytest.StashKey[Path]()
 
@@ -138,7 +138,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """``-n auto``: tests wait more than they compute, most of all those of real brokers, in scopes of minutes."""
-    return max(2, min(8, 3 * (os.cpu_count() or 1)))
+    return max(2, min(8, 4 * (os.cpu_count() or 1)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -19,6 +19,8 @@ GENERATED = {
     "conformance.md",
     "cpu.md",
     "faults.md",
+    "selectors.md",
+    "soak.md",
     "spark-faults.md",
     "traces.md",
 }  # by scripts, from runs
@@ -32,6 +34,7 @@ FOLDERS = sorted(
     for path in ROOT.iterdir()
     if path.is_dir() and path.name not in ("src", "build") and any(path.rglob("*.py")) and not path.name.startswith(".")
 )
+TESTS = sorted(f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.py")))
 
 # What is wrong → what to write. Only what is wrong wherever it stands.
 WORDS = {
@@ -61,6 +64,9 @@ WORDS = {
     r"\bwhoever\b": "name the subject",
     r"\bbehind your back\b": "by itself",
     r"\btold of\b": "notified of",
+    r"\b(is|are|be|been) told\b(?! (apart|otherwise|to|with|from))": "is notified, has its answer",
+    r"\b(the|its) books\b": "the ledger",
+    r"\bconversations?\b": "channel, session",
     r"\bbury\b|\bburied\b": "dead-letter",
     r"\bmended\b": "fixed",
     r"\bdiary\b|\bfirst-hour\b": "",
@@ -153,7 +159,8 @@ def prose(source: str) -> str:
 
 def wrong_in(folder: str) -> list[str]:
     found = []
-    for path in sorted((ROOT / folder).rglob("*.py")):
+    pattern = "*.py" if folder == "tests" else "**/*.py"  # what is below tests/ stands in TESTS
+    for path in sorted((ROOT / folder).glob(pattern)):
         source, where = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
         names = {path.stem, *defined(ast.parse(source))}
         found += [f"{where}: {name} (better: {better})" for name in sorted(names) if (better := wrong_name(name))]
@@ -168,7 +175,7 @@ def test_a_page_uses_plain_words(page: Path) -> None:
     assert wrong_words(text) == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", [*FOLDERS, *TESTS])
 def test_code_uses_plain_words(folder: str) -> None:
     assert wrong_in(folder) == []
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
 
@@ -19,7 +18,6 @@ from redelivery import ConnectError
 from redelivery.testing.brokers import containers
 from redelivery.testing.brokers.containers import ContainerBroker
 from redelivery.testing.brokers.native import NativeBroker
-from redelivery.testing.brokers.ports import NotStartedError, free_ports, wait_for_ports
 from redelivery.testing.brokers.real import RealBroker, UnavailableError, missing, required, running
 from redelivery.testing.brokers.specs import SPECS
 
@@ -237,28 +235,3 @@ def test_supervised_process_ends_when_its_starter_does(tmp_path: Path, last_word
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert store.exists() == bool(last_words)
-
-
-def test_no_outgoing_connection_gets_the_port_of_a_broker_that_is_down() -> None:
-    ports = free_ports(map(str, range(100)))
-    assert len(set(ports.values())) == 100
-    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as opened:
-        for _ in range(100):
-            sock = opened.enter_context(socket.create_connection(listener.getsockname()))
-            assert sock.getsockname()[1] > max(ports.values())
-
-
-def test_port_on_which_somebody_listens_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, free = free_ports(["taken", "free"]).values()
-    monkeypatch.setattr("redelivery.testing.brokers.ports._PORTS", [taken, free])
-    with socket.create_server(("127.0.0.1", taken)):
-        assert [free_ports(["stomp"])["stomp"] for _ in range(20)] == [free] * 20
-
-
-def test_waiting_for_ports_ends_with_the_broker_or_the_time() -> None:
-    ports = free_ports(["stomp", "amqp"])
-    assert len(set(ports.values())) == 2
-    with pytest.raises(NotStartedError, match="ended before"):
-        wait_for_ports("127.0.0.1", ports, lambda _: True, 1.0)
-    with pytest.raises(NotStartedError, match="nobody listened"):
-        wait_for_ports("127.0.0.1", ports, lambda _: False, 0.2)

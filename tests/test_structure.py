@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = sorted(path.name for path in (ROOT / "src" / "redelivery").iterdir() if (ROOT / path.name).is_dir())
 FEWEST, MOST = 3, 12  # files and folders in a folder, without its __init__.py
 LONGEST = 350  # lines of a file
+MIDDLE = 120  # lines: half of the files have no more
 SHORTEST_STORY = 3  # lines of a folder's docstring
 
 # What a broker is called, and how its own properties and queues begin. Such a fact stands in the broker's dialect.
@@ -90,6 +92,10 @@ def faults(room: str) -> list[str]:
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_has_the_shape_of_the_house(room: str) -> None:
     assert faults(room) == []
+
+
+def test_half_of_the_files_are_short() -> None:
+    assert median(len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values()) <= MIDDLE
 
 
 def test_no_circle_goes_through_two_rooms() -> None:

@@ -6,14 +6,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.values import Body, Value
 
 
 class Link:
     """One consumer's attachment to a destination. The transport fills `id`; the session owns `consumer`."""
 
-    __slots__ = ("browse", "consumer", "destination", "id", "no_local", "prefetch", "selector", "window")
+    __slots__ = (
+        *(
+            "browse",
+            "changed",
+            "consumer",
+            "destination",
+            "exclusive",
+            "id",
+            "no_local",
+            "prefetch",
+            "selector",
+            "subscription",
+        ),
+        "window",
+    )
 
     def __init__(
         self,
@@ -23,6 +37,8 @@ class Link:
         selector: str | None = None,
         no_local: bool = False,
         browse: bool = False,
+        subscription: SubscriptionName | None = None,
+        exclusive: bool = False,
     ) -> None:
         self.destination = destination
         self.window = prefetch  # as it was wished
@@ -30,12 +46,22 @@ class Link:
         self.selector = selector
         self.no_local = no_local
         self.browse = browse  # it takes nothing: what comes is never settled, see `Channel.browse_more`
+        self.subscription = subscription  # of a topic, which it consumes; None: it has one of its own, without a name
+        self.exclusive = exclusive  # while it is there, other consumers of the queue get nothing
+        self.changed = False  # this connection had a consumer of that name for another topic, selector or no_local
         self.id = ""
         self.consumer: Any = None
 
     def again(self) -> Link:
         """Another one of the same wishes, for another connection."""
-        return Link(self.destination, prefetch=self.window, selector=self.selector, no_local=self.no_local)
+        return Link(
+            self.destination,
+            prefetch=self.window,
+            selector=self.selector,
+            no_local=self.no_local,
+            subscription=self.subscription,
+            exclusive=self.exclusive,
+        )
 
 
 class Delivery(ABC):

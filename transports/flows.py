@@ -15,6 +15,7 @@ class Waiter(Protocol):
     """Where one thread (or task) of a session parks; see wire/threads/waiter.py."""
 
     place: Any  # the transport's; None for another transport
+    awaits: bool  # an answer, by the one who waits
 
     def wake(self) -> None:
         """Let the one who waits check again; harmless when nobody waits. May be called from any thread."""
@@ -37,32 +38,29 @@ class Pending:
         self.value: Any = None
         self.error: JMSError | None = None
 
-    def complete(self, value: object = None) -> None:
-        """The broker said yes."""
-        self._finish(value, None)
-
-    def fail(self, error: JMSError) -> None:
-        """The broker said no, or will never answer."""
-        self._finish(None, error)
-
-    def ask_again(self) -> None:
-        """The request may have been missed: make it once more. Raises ConnectionLostError."""
-
-    def pass_on(self, answered: Pending) -> None:
-        """The same answer as another's; for its ``on_done``."""
-        self._finish(answered.value, answered.error)
-
-    def _finish(self, value: object, error: JMSError | None) -> None:
+    def complete(self, value: object = None, error: JMSError | None = None) -> None:
+        """The broker said yes; with an ``error`` it said no, or will never answer."""
         if not self.done:
             self.value, self.error, self.done = value, error, True
-            on_done, self.on_done = self.on_done, None  # it may hold us: no cycle is left for the garbage collector
-            if on_done is not None:
+            if (on_done := self.on_done) is not None:
+                self.on_done = None  # it may hold us: no cycle is left for the garbage collector
                 on_done(self)
         # a second time too: the first may have been interrupted before it came here
         if self.waiter is not None:
             self.waiter.wake()
         if self.also is not None:
             self.also.wake()
+
+    def fail(self, error: JMSError) -> None:
+        """`complete` with an error."""
+        self.complete(None, error)
+
+    def ask_again(self) -> None:
+        """The request may have been missed: make it once more. Raises ConnectionLostError."""
+
+    def pass_on(self, answered: Pending) -> None:
+        """The same answer as another's; for its ``on_done``."""
+        self.complete(answered.value, answered.error)
 
 
 NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown into a flow whose answer did not come

@@ -43,6 +43,9 @@ class Runtime(Protocol):
     def at(self, due: float, task: Task) -> None:
         """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""
 
+    def soon(self, work: Callable[[], None]) -> None:
+        """Do it behind the tasks that were woken before: an event loop. Threads: at once."""
+
     def watch(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` while the descriptor has input, until it says False."""
 

@@ -126,16 +126,17 @@ class Peer:
 
 
 class Channel(ABC):
-    """One session's conversation with the broker. One thread at a time, the session's own (`close` aside).
+    """One session at the broker. One thread at a time, the session's own (`close` aside).
+
+    An interrupt leaves nothing half done in `dispatched`, `accept` and `send`.
 
     Attributes:
-        whole: an interrupt leaves nothing half done in `dispatched`, `accept` and `send`. Elsewhere a thread that
-            signals do not reach calls them.
+        has_client_id: a durable subscription of the connection's client id can be consumed by it.
         congested: so much waits for the peer to take it that the caller of `send` should drive `room` next.
     """
 
-    whole: ClassVar[bool] = False
     congested: bool = False
+    has_client_id: bool = True  # the connection's, to which durable subscriptions belong
 
     @abstractmethod
     def attach(self, link: Link) -> Flow[None]:
@@ -183,7 +184,7 @@ class Channel(ABC):
     def poison(self, delivery: Delivery, cause: str, copy: Message | None, *, expired: bool = False) -> Flow[None]:
         """Dead-letter: ``copy`` (stamped with its destination) and an ack as one; None: the broker's own way.
 
-        ``expired``: it has expired and not failed, where the broker can be told.
+        ``expired``: it has expired and not failed, where the protocol can say so.
         """
 
     @abstractmethod
@@ -230,7 +231,7 @@ class Channel(ABC):
 
     @abstractmethod
     def close(self) -> Flow[None]:
-        """End the conversation: open transaction undone, links detached. Never raises for a lost connection."""
+        """End it: open transaction undone, links detached. Never raises for a lost connection."""
 
 
 class Transport(ABC):
@@ -251,10 +252,13 @@ class Transport(ABC):
         """
 
     @abstractmethod
-    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
-        """A conversation for one session; where its waiter has one already, a further one of that session.
+    def channel(self, mode: AckMode, events: SessionEvents, *, client_id: bool = False) -> Flow[Channel]:
+        """A channel for one session; where its waiter has one already, a further one of that session.
+
+        ``client_id``: it must be one that `has_client_id`.
 
         Raises:
+            UnsupportedError: there is no such one any more.
             ConnectError, SecurityError: the session needs a socket of its own, which could not be opened.
             ConnectionLostError: the connection is gone.
         """
@@ -270,6 +274,20 @@ class Transport(ABC):
         """
         yield from ()
         raise UnsupportedError(f"there is no {kind.__name__} over this protocol and broker")
+
+    def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:  # noqa: ARG002  # as above
+        """Remove a durable subscription with what it holds; this connection has no consumer of it.
+
+        ``known``: a link by which this connection has consumed it, if it has. ``waiter``: of the driver of this flow.
+
+        Raises:
+            InvalidDestinationError: there is none, as far as the broker says so.
+            IllegalStateError: another connection has a consumer of it.
+            UnsupportedError: it cannot be removed over this protocol, or not without ``known``.
+            ConnectionLostError, RequestTimeoutError: the broker did not answer.
+        """
+        yield from ()
+        raise UnsupportedError("there are no durable subscriptions over this protocol and broker")
 
     @abstractmethod
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from types import MappingProxyType
+from typing import Literal
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.client_url import ClientRules
+from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     DeadLetterStrategy,
@@ -23,9 +26,12 @@ class BrokerConfig:
 
     ``dead_letter_strategy``: what happens to poisoned and expired messages; ActiveMQ.DLQ by default.
     ``dead_letter_strategies``: the same for some destinations, by pattern ("individual.>", "topic://news.*").
+    ``rules``: those of a broker's configuration file (``redelivery.policies.read(path).rules``); None: ActiveMQ's, with
+    the two above.
     ``memory_limit``: bytes that messages may take, about; a send beyond raises ResourceAllocationError. None: no limit.
     ``users``: passwords by name; None admits everybody.
     ``amqp_idle_timeout``: seconds after which a silent AMQP client is cut off; 0 for never.
+    ``store_synchronous``: with a store, "full": what was answered survives a power failure; "normal": a kill -9 only.
 
     Raises:
         ConfigError: a value of the wrong type or out of its range; the text names it.
@@ -33,21 +39,31 @@ class BrokerConfig:
 
     dead_letter_strategy: DeadLetterStrategy = field(default_factory=SharedDeadLetterStrategy)
     dead_letter_strategies: Mapping[str, DeadLetterStrategy] = field(default_factory=dict)
+    rules: Rules | None = None
     memory_limit: int | None = None
     users: Mapping[str, str] | None = field(default=None, repr=False)
     amqp_idle_timeout: float = 60.0
+    store_synchronous: Literal["full", "normal"] = "full"
     _strategies: DestinationMap[DeadLetterStrategy] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_strategy("dead_letter_strategy", self.dead_letter_strategy)
         for pattern, strategy in self.dead_letter_strategies.items():
             _check_strategy(f"dead_letter_strategies[{pattern!r}]", strategy)
+        if self.rules is not None and not hasattr(self.rules, "rules_for"):
+            raise ConfigError(
+                f"rules={self.rules!r} are not a broker's rules: pass redelivery.policies.read(path).rules"
+            )
+        if isinstance(self.rules, ClientRules):
+            raise ConfigError("rules: these are a client's: pass the rules of a broker's configuration file")
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ConfigError(f"memory_limit={limit!r} is not a number of bytes: pass an int ≥ 0, or None")
         idle = self.amqp_idle_timeout
         if isinstance(idle, bool) or not isinstance(idle, (int, float)) or not 0 <= idle <= 1_000_000:
             raise ConfigError(f"amqp_idle_timeout={idle!r} is not a number of seconds: pass one from 0 to 1_000_000")
+        if self.store_synchronous not in ("full", "normal"):
+            raise ConfigError(f'store_synchronous={self.store_synchronous!r} is unknown: pass "full" or "normal"')
         for name in ("dead_letter_strategies", "users"):
             value = getattr(self, name)
             if value is not None:

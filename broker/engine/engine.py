@@ -6,84 +6,115 @@ After each call `take_touched` names the subscriptions that were given something
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from redelivery.broker.engine import moves
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.observer import EngineObserver
 from redelivery.broker.engine.queues import QueueState
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.state import (
     EngineState,
     check_browsable,
     check_held,
     check_no_local,
     check_open,
-    check_selector,
+    check_single,
 )
-from redelivery.broker.engine.stored import END_OF_QUEUE, StoredMessage
+from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
-from redelivery.model.destinations import Destination, Queue
+from redelivery.broker.store import paging
+from redelivery.broker.store.journal import Contents, Journal
+from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import ResourceAllocationError, TransactionRolledBackError
+from redelivery.model.selectors.selector import Selector
 
 
 class Engine:
-    """Queues, topics, what is in flight, transactions and dead letters of one broker."""
+    """Queues, topics, what is in flight, transactions and dead letters of one broker.
 
-    def __init__(self, config: BrokerConfig, observer: EngineObserver | None = None) -> None:
-        self._state = EngineState(config, observer)
+    With a journal, `deliver` passes dispatches on to their consumers; without, that is done at once.
+    """
+
+    def __init__(
+        self, config: BrokerConfig, observer: EngineObserver | None = None, journal: Journal | None = None
+    ) -> None:
+        self._state = EngineState(config, observer, journal)
+        self.enlists_acks, self.origin = self._state.rules.enlists_acks, self._state.rules.origin  # see Rules
+
+    def restore(self, contents: Contents, now: int) -> None:
+        """Begin with what a journal kept."""
+        paging.restore(self._state, contents, now)
+
+    def deliver(self, durable: int) -> None:
+        """Let consumers see what was dispatched to them up to this step of the journal, and not taken back since."""
+        given = self._state.given
+        while given and given[0][0] <= durable:
+            dispatch = given.popleft()[1]
+            dispatch.subscription.undelivered -= 1
+            if dispatch.subscription.in_flight.get(dispatch.number) is dispatch:
+                dispatch.subscription.outbox.append(dispatch)
+                self._state.touched[dispatch.subscription] = None
+
+    def count_seen(self) -> None:
+        """The broker ends: what its consumers have seen and not acknowledged counts as delivered."""
+        moves.count_seen(self._state)
 
     # Sending
 
     def send(self, message: StoredMessage, now: int) -> None:
-        """Put a message on its queue, or give it to the subscribers of its topic.
+        """Put a message on its queue, or on that of each subscription to its topic; of a composite one, each of them.
 
         Raises:
             ResourceAllocationError: the memory limit is reached.
             InvalidDestinationError: the temporary destination was removed.
         """
-        self._state.check_exists(message.destination)
-        self._state.check_memory((message,))
-        moves.accept(self._state, message, now)
+        parts = self._state.parts(message)
+        self._state.check_memory(parts)
+        for part in parts:
+            moves.accept(self._state, part, now)
         moves.dispatch_ready(self._state, now)
 
     # Consuming
 
-    def subscribe(self, subscription: Subscription, *, selector: str | None = None) -> None:
-        """Make a consumer known; it is given nothing before `start`.
+    def subscribe(self, subscription: Subscription, *, selector: Selector | None = None) -> None:
+        """Make a consumer known; it is given nothing before `start`, and nothing that its selector does not match.
 
         Raises:
-            UnsupportedError: it has a selector, or asks a queue for no_local.
+            UnsupportedError: it asks a queue for no_local, or its destination is composite.
             InvalidDestinationError: the temporary destination was removed.
+            IllegalStateError: its named subscription is in use, or another one; or it needs a client id.
         """
         state = self._state
         state.check_exists(subscription.destination)
-        check_selector(selector)
+        check_single(subscription.destination)
         check_no_local(subscription)
-        if isinstance(subscription.destination, Queue):
-            if not subscription.destination.is_pattern:
-                state.queue(subscription.destination.name)
-            for queue in state.queues.values():
-                state.attach(queue, subscription)
+        wanted = subscription.destination
+        if isinstance(wanted, Topic):
+            moves.subscribe(state, subscription, selector)
+            return
+        subscription.selector = selector
+        if not wanted.is_pattern:
+            state.queue(wanted.name)
+        for queue in state.queues.values():
+            state.attach_matching(queue, subscription)
         state.subscriptions.append(subscription)
 
-    def browse(self, subscription: Subscription, *, selector: str | None = None) -> None:
+    def browse(self, subscription: Subscription, *, selector: Selector | None = None) -> None:
         """Make a browser known: from `start` on it is given copies of what its queue holds now, then `END_OF_QUEUE`.
 
         Those that consumers hold are among them, each with its count. Settling a copy changes nothing.
 
         Raises:
-            UnsupportedError: it has a selector, or browses a pattern.
+            UnsupportedError: it browses a pattern or a composite destination.
             InvalidDestinationError: it browses a topic, or the temporary queue was removed.
         """
         self._state.check_exists(subscription.destination)
-        check_selector(selector)
-        for entry in self.entries(check_browsable(subscription.destination).name):
+        in_memory, subscription.shown = self.browsed(check_browsable(subscription.destination).name, selector)
+        for entry in in_memory:
             entry.copy().wait_in(subscription.waiting)
-        end = self._state.new_entry(END_OF_QUEUE, None)
-        end.browsed = True
-        end.wait_in(subscription.waiting)
 
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""
@@ -99,9 +130,12 @@ class Engine:
         """Close its window: it keeps what it has, and is given no more until `start`."""
         subscription.open = False
 
-    def unsubscribe(self, subscription: Subscription, now: int, *, all_seen: bool) -> None:
-        """The consumer is gone: what it held is put back where it stood, counted as delivered if it was seen.
+    def unsubscribe(
+        self, subscription: Subscription, now: int, *, all_seen: bool, manner: Manner = Manner.CLOSED
+    ) -> None:
+        """The consumer is gone: what it held is put back where it stood, counted as the broker's rules say.
 
+        A subscription to a topic that is not durable goes with its last consumer, and so does what it holds.
         ``all_seen`` counts everything: the broker cannot know better after an abrupt loss (ActiveMQ's
         LAST_DELIVERED_UNKNOWN). What a transaction has acknowledged stays the transaction's.
         """
@@ -109,13 +143,30 @@ class Engine:
             return
         subscription.closed, subscription.open = True, False
         queues = self._state.detach(subscription)
+        for queue in [self._state.queues[name] for name in queues]:
+            if queue.binding is not None and not queue.binding.durable and not queue.consumers:
+                moves.remove_queue(self._state, queue, "its subscriber has gone")
         for dispatch in subscription.in_flight.values():
             dispatch.seen = dispatch.seen or all_seen
         held = [dispatch for dispatch in subscription.in_flight.values() if not dispatch.enlisted]
-        moves.release(self._state, held, now, list(subscription.waiting.values()))
+        moves.release(self._state, held, now, manner, list(subscription.waiting.values()))
         for name in queues:
             self._state.tidy(name)
+            moves.wake(self._state, name)  # what was kept for an exclusive consumer is for others now
         moves.dispatch_ready(self._state, now)
+
+    def remove_subscription(self, name: str, client_id: str | None) -> None:
+        """Remove a durable subscription, shared or not, with what it holds.
+
+        Raises:
+            InvalidDestinationError: there is none.
+            IllegalStateError: it has a consumer, or a transaction that is open has messages of it.
+        """
+        moves.unsubscribe(self._state, name, client_id)
+
+    def topic_of(self, name: str, client_id: str | None) -> Destination:
+        """The topic of a durable subscription. Raises as `remove_subscription`."""
+        return moves.unused(self._state, name, client_id).destination
 
     def mark_seen(self, dispatches: Sequence[Dispatch], now: int) -> None:
         """The application has them; they no longer fill the window."""
@@ -135,29 +186,28 @@ class Engine:
             moves.acknowledge(self._state, dispatch)
         moves.refill_all(self._state, dispatches, now)
 
-    def release(self, dispatches: Sequence[Dispatch], now: int) -> None:
-        """Let them wait again; what is not `seen` is not counted.
+    def release(self, dispatches: Sequence[Dispatch], now: int, manner: Manner | None = None) -> None:
+        """Their consumer has not acknowledged them: they wait again, or have failed for good.
+
+        The broker's rules say which; without a ``manner`` what is `seen` has failed there, and the rest was not used.
 
         Raises:
             IllegalStateError: as `acknowledge`.
         """
         check_held(dispatches)
-        moves.release(self._state, dispatches, now)
+        moves.release(self._state, dispatches, now, manner)
         moves.dispatch_ready(self._state, now)
 
-    def poison(self, dispatch: Dispatch, cause: str | None, now: int, *, expired: bool = False) -> None:
-        """Dead-letter one message; one of a topic is only removed, as there is no durable subscription.
+    def poison(self, dispatch: Dispatch, cause: str | None, now: int, manner: Manner = Manner.REJECTED) -> None:
+        """Dead-letter one message; one of a topic is only removed where its subscription is not durable.
 
-        ``expired``: the consumer found it so.
+        A broker whose rules say that it is only returned does that.
 
         Raises:
             IllegalStateError: as `acknowledge`.
         """
         check_held((dispatch,))
-        moves.settle(self._state, dispatch)
-        dispatch.entry.redeliveries += dispatch.seen
-        if not dispatch.entry.browsed:
-            moves.dead_letter(self._state, dispatch.entry, cause, now, expired=expired)
+        moves.poison(self._state, dispatch, cause, now, manner)
         moves.refill(self._state, dispatch.subscription, now)
         moves.dispatch_ready(self._state, now)
 
@@ -170,8 +220,7 @@ class Engine:
             InvalidDestinationError: the temporary destination was removed already.
         """
         check_open(transaction)
-        self._state.check_exists(message.destination)
-        transaction.sends.append(message)
+        transaction.sends += self._state.parts(message)
 
     def enlist(self, transaction: Transaction, dispatches: Sequence[Dispatch], now: int) -> None:
         """Acknowledge them at the commit; the window moves past them at once.
@@ -223,7 +272,7 @@ class Engine:
         for dispatch in transaction.acknowledged:
             dispatch.enlisted = False
         orphans = [dispatch for dispatch in transaction.acknowledged if dispatch.subscription.closed]
-        moves.release(self._state, orphans, now)
+        moves.release(self._state, orphans, now, Manner.CLOSED)
         moves.dispatch_ready(self._state, now)
 
     # Temporary destinations
@@ -237,10 +286,7 @@ class Engine:
         self._state.temporary.discard(destination.name)
         queue = self._state.queues.get(destination.name)
         if queue is not None and isinstance(destination, Queue):
-            queue.removed = True
-            for entry in [entry for entry in queue.entries.values() if entry.backlog is not None]:
-                entry.leave()
-                moves.drop(self._state, entry, "its temporary queue was removed")
+            moves.remove_queue(self._state, queue, "its temporary queue was removed")
 
     def check_exists(self, destination: Destination) -> None:
         """Raise InvalidDestinationError where it is a temporary destination that was removed."""
@@ -250,11 +296,11 @@ class Engine:
 
     def tick(self, now: int) -> None:
         """Deliver the delayed messages that are due, dead-letter the waiting ones that have expired."""
-        for message in self._state.deadlines.due(now):
-            self._state.memory_used -= message.size
+        for message in paging.due(self._state, now):
             moves.accept(self._state, message, now)
         for entry in self._state.deadlines.expired(now):
             moves.expire(self._state, entry, now)
+        moves.redeliver(self._state, now)
         moves.dispatch_ready(self._state, now)
 
     def next_deadline(self) -> int | None:
@@ -276,12 +322,23 @@ class Engine:
     def depth(self, name: str) -> int:
         """How many messages a queue holds, those in flight included, delayed ones not."""
         queue = self._state.queues.get(name)
-        return len(queue.entries) if queue else 0
+        return len(queue) if queue is not None else 0
 
-    def entries(self, name: str) -> list[Entry]:
-        """What a queue holds, in order."""
+    def entries(self, name: str, selector: Selector | None = None) -> list[Entry]:
+        """What a queue holds, in order, and a selector matches; all of it is read."""
+        in_memory, behind = self.browsed(name, selector)
+        return [*in_memory, *behind]
+
+    def browsed(self, name: str, selector: Selector | None = None) -> tuple[list[Entry], Iterator[Entry]]:
+        """The same in two parts: what is in memory, and what is to be read when it is asked for, alone like a call."""
         queue = self._state.queues.get(name)
-        return list(queue.entries.values()) if queue else []
+        if queue is None:
+            return [], iter(())
+        in_memory, behind = list(queue.entries.values()), paging.behind(self._state, queue)
+        if selector is None:
+            return in_memory, behind
+        matching = (entry for entry in behind if selector.matches(entry.value_of))
+        return [entry for entry in in_memory if selector.matches(entry.value_of)], matching
 
     def take_touched(self) -> list[Subscription]:
         """The subscriptions that were given something since the last call."""

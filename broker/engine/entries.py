@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from redelivery.broker.engine.stored import StoredMessage
+from redelivery.model.values import Value
 
 Backlog: TypeAlias = "OrderedDict[int, Entry]"
 
@@ -15,11 +16,24 @@ Backlog: TypeAlias = "OrderedDict[int, Entry]"
 class Entry:
     """One message that waits or is in flight; ``order`` is its place among all, ``redeliveries`` its counter.
 
-    ``queue`` is the name of its queue, None for a topic's. ``acquired``: for the servers, whether some client was
-    sent it, counted or not. ``browsed``: it is a browser's copy, of which no observer hears.
+    ``queue`` is the name of its queue, None for a browser's copy. ``acquired``: for the servers, whether some client
+    was sent it, counted or not. ``browsed``: it is a browser's copy, of which no observer hears. ``makes_dead_letter``:
+    its queue wants that. ``stored``: a journal was notified of it, and must be of its end. ``until``: as it comes from
+    a journal, it waits until then for its redelivery (epoch milliseconds).
     """
 
-    __slots__ = ("acquired", "backlog", "browsed", "message", "order", "queue", "redeliveries")
+    __slots__ = (
+        "acquired",
+        "backlog",
+        "browsed",
+        "makes_dead_letter",
+        "message",
+        "order",
+        "queue",
+        "redeliveries",
+        "stored",
+        "until",
+    )
 
     def __init__(self, message: StoredMessage, order: int, queue: str | None) -> None:
         self.message = message
@@ -28,7 +42,14 @@ class Entry:
         self.redeliveries = 0
         self.acquired = False
         self.browsed = False
+        self.makes_dead_letter = True
+        self.stored = False
+        self.until = 0
         self.backlog: Backlog | None = None  # where it waits; None while it is in flight
+
+    def value_of(self, name: str) -> Value:
+        """What a name in a selector stands for: see `StoredMessage.value_of`."""
+        return self.redeliveries + 1 if name == "JMSXDeliveryCount" else self.message.value_of(name)
 
     def copy(self) -> Entry:
         """For a browser: of no queue, and without a charge on the broker's memory."""
@@ -52,17 +73,18 @@ class Entry:
 
 def put_back(backlog: Backlog, entries: Iterable[Entry]) -> None:
     """Return entries to a backlog, at the places where they stood: in the order in which all of them once arrived."""
-    returned = sorted(entries, key=_order)
+    returned = sorted(entries, key=order_of)
     if not returned:
         return
     last = returned[-1].order
     while backlog and next(iter(backlog)) < last:
         returned.append(backlog.popitem(last=False)[1])
-    returned.sort(key=_order, reverse=True)
+    returned.sort(key=order_of, reverse=True)
     for entry in returned:
         entry.wait_in(backlog)
         backlog.move_to_end(entry.order, last=False)
 
 
-def _order(entry: Entry) -> int:
+def order_of(entry: Entry) -> int:
+    """Its place among all."""
     return entry.order

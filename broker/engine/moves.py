@@ -6,30 +6,36 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from redelivery.broker.engine.entries import Entry, put_back
-from redelivery.broker.engine.state import EngineState
-from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.queues import Binding, QueueState
+from redelivery.broker.engine.rules.rules import Failure, Fate, Manner
+from redelivery.broker.engine.state import EngineState, check_changeable
+from redelivery.broker.engine.stored import END_OF_QUEUE, StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.store import paging
 from redelivery.model.destinations import Topic
-from redelivery.policies.causes import expired_cause
-from redelivery.policies.destinations.map import matches
+from redelivery.model.errors import IllegalStateError, InvalidDestinationError
+from redelivery.model.selectors.selector import Selector
+from redelivery.policies.activemq.causes import expired_cause
 
 
 def accept(state: EngineState, message: StoredMessage, now: int) -> None:
-    """Put a message on its queue or topic, or keep it until its delivery time."""
+    """Put a message on its queue, or those of its topic's subscriptions, or keep it until its delivery time."""
     if not state.exists(message.destination):
         return  # it was removed meanwhile, and with it every possible consumer
+    message = state.rules.arriving(message, now)
     if message.delivery_time > now:
-        state.memory_used += message.size
-        state.deadlines.delay(message)
+        paging.delay(state, message)
     elif isinstance(message.destination, Topic):
-        _publish(state, message, now)
+        for queue in state.bound.values():
+            if queue.binding is not None and queue.removed is None and queue.binding.wants(message):
+                _enqueue(state, queue, message)
     else:
-        _enqueue(state, message)
+        _enqueue(state, state.queue(message.destination.name), message)
 
 
 def refill(state: EngineState, subscription: Subscription, now: int) -> None:
     """Use the room that a subscription may have: first for what waits for this one only."""
-    while subscription.waiting and subscription.room:
+    while subscription.room and (subscription.waiting or show_more(state, subscription)):
         entry = next(iter(subscription.waiting.values()))
         if entry.message.expired(now):
             expire(state, entry, now)
@@ -38,9 +44,16 @@ def refill(state: EngineState, subscription: Subscription, now: int) -> None:
     if subscription.room:
         for name in subscription.queues:
             queue = state.queues[name]
-            if queue.pending:
+            if queue.pending or queue.behind:
                 state.ready[queue] = None
     dispatch_ready(state, now)
+
+
+def wake(state: EngineState, name: str) -> None:
+    """Look what of a queue can be dispatched, if it still exists."""
+    queue = state.queues.get(name)
+    if queue is not None and queue.pending:
+        state.ready[queue] = None
 
 
 def refill_all(state: EngineState, dispatches: Iterable[Dispatch], now: int) -> None:
@@ -55,12 +68,37 @@ def dispatch_ready(state: EngineState, now: int) -> None:
         queue = next(iter(state.ready))
         del state.ready[queue]
         queue.dispatch(now, partial(give, state), lambda entry: expire(state, entry, now))
+        if queue.wants_more and queue.removed is None:
+            paging.page_in(state, queue, now)
+            state.ready[queue] = None
+
+
+def show_more(state: EngineState, subscription: Subscription) -> bool:
+    """Let a browser see the next message of its queue, or the end; whether there was either."""
+    if subscription.shown is None:
+        return False
+    entry = next(subscription.shown, None)
+    if entry is None:
+        subscription.shown = None
+        entry = state.new_entry(END_OF_QUEUE, None)
+        entry.browsed = True
+        entry.wait_in(subscription.waiting)
+    else:
+        entry.copy().wait_in(subscription.waiting)
+    return True
 
 
 def give(state: EngineState, subscription: Subscription, entry: Entry) -> None:
     """Put a waiting message in flight to a consumer that has room."""
     dispatch = subscription.give(entry)
-    state.touched[subscription] = None
+    if state.journal is not None and entry.stored and state.rules.counts_first:
+        state.journal.counted(entry, entry.redeliveries + 1)
+    if state.journal is None:
+        subscription.outbox.append(dispatch)
+        state.touched[subscription] = None
+    else:
+        subscription.undelivered += 1
+        state.given.append((state.journal.sequence, dispatch))
     if state.observer is not None and not entry.browsed:
         state.observer.dispatched(dispatch)
 
@@ -81,27 +119,28 @@ def settle(state: EngineState, dispatch: Dispatch) -> None:
 def expire(state: EngineState, entry: Entry, now: int) -> None:
     """Remove a waiting message whose time has passed."""
     entry.leave()
+    if entry.queue is not None:
+        state.ready[state.queues[entry.queue]] = None  # more may have to come into memory
     state.forget(entry)
     if not entry.browsed:
         dead_letter(state, entry, expired_cause(entry.message.expiration), now, expired=True)
 
 
 def dead_letter(state: EngineState, entry: Entry, cause: str | None, now: int, *, expired: bool = False) -> None:
-    """Send a message that was removed to its dead-letter queue, where the strategy wants it.
-
-    One of a topic has none, as there is no durable subscription.
-    """
-    letter = None
-    if entry.queue is not None:
-        letter = state.dead_letters.letter(entry.message, cause, now, expired=expired)
+    """Send a message that was removed to its dead-letter queue, where its queue and the strategy want it."""
+    letters: Sequence[StoredMessage] = ()
+    if entry.makes_dead_letter:
+        queue = state.bound.get(entry.queue) if entry.queue is not None else None
+        subscriber = queue.binding.subscriber if queue is not None and queue.binding is not None else None
+        letters = state.rules.letters(Failure(entry, cause, now, expired, state.queues.__contains__, subscriber))
     if state.observer is not None:
         if expired:
             state.observer.expired(entry)
-        if letter is not None:
-            state.observer.dead_lettered(entry, cause or "", letter.destination)
+        if letters:
+            state.observer.dead_lettered(entry, cause or "", letters[0].destination)
         else:
             state.observer.discarded(entry, cause or "")
-    if letter is not None:
+    for letter in letters:
         accept(state, letter, now)
 
 
@@ -112,61 +151,183 @@ def drop(state: EngineState, entry: Entry, reason: str) -> None:
         state.observer.discarded(entry, reason)
 
 
-def release(state: EngineState, dispatches: Sequence[Dispatch], now: int, unsent: Sequence[Entry] = ()) -> None:
-    """Let dispatched and merely reserved entries wait again; a topic's are forgotten with their subscription."""
+def release(
+    state: EngineState,
+    dispatches: Sequence[Dispatch],
+    now: int,
+    manner: Manner | None = None,
+    unsent: Sequence[Entry] = (),
+) -> None:
+    """Do with dispatches that come back what the broker's rules say; merely reserved entries wait again.
+
+    Where their queue was removed they are dropped. No ``manner``: what was seen has failed, the rest was not used.
+    """
     homes: dict[str, list[Entry]] = {}
     for dispatch in dispatches:
+        entry = dispatch.entry
+        if entry.browsed:
+            dispatch.subscription.take_back(dispatch)
+            if dispatch.subscription.closed:
+                _return(state, entry, homes)
+            else:
+                put_back(dispatch.subscription.waiting, (entry,))
+            continue
+        how = manner or (Manner.FAILED if dispatch.seen else Manner.RELEASED)
+        fate = state.rules.returned(entry, how, seen=dispatch.seen)
+        if fate.failed or fate.consumed:
+            give_up(state, dispatch, fate, None, now)
+            continue
         dispatch.subscription.take_back(dispatch)
-        dispatch.entry.redeliveries += dispatch.seen
-        if state.observer is not None and not dispatch.entry.browsed:
+        queue = None if entry.queue is None else state.queues[entry.queue]
+        if fate.elsewhere and queue is not None and not dispatch.subscription.closed:
+            queue.refuse(entry, dispatch.subscription)
+        parked = queue.parked if fate.delay and queue is not None and queue.removed is None else None
+        until = 0 if parked is None else now + fate.delay
+        count(state, entry, counted=fate.counted, until=until)
+        if state.observer is not None:
             state.observer.released(dispatch)
-        if dispatch.entry.queue is None and not dispatch.subscription.closed:
-            put_back(dispatch.subscription.waiting, (dispatch.entry,))
+        if parked is not None:
+            entry.wait_in(parked)
+            state.deadlines.wait(entry, until)
+            state.deadlines.watch(entry)
         else:
-            _return(state, dispatch.entry, homes)
+            _return(state, entry, homes)
     for entry in unsent:
         entry.leave()
         _return(state, entry, homes)
     for name, entries in homes.items():
-        queue = state.queues[name]
-        owners = queue.restore(entries)
-        state.ready[queue] = None
-        for owner in owners:
-            refill(state, owner, now)
+        _restore(state, state.queues[name], entries, now)
     refill_all(state, dispatches, now)  # what waits for one of them alone: it has room now
 
 
-def _publish(state: EngineState, message: StoredMessage, now: int) -> None:
-    for subscription in state.subscriptions:
-        if not isinstance(subscription.destination, Topic) or not matches(
-            subscription.destination.name, message.destination.name
-        ):
-            continue
-        if subscription.no_local and subscription.origin == message.origin:
-            continue
-        entry = state.new_entry(message, None)
-        entry.wait_in(subscription.waiting)
-        if state.observer is not None:
-            state.observer.enqueued(entry)
+def poison(state: EngineState, dispatch: Dispatch, cause: str | None, now: int, manner: Manner) -> None:
+    """Dead-letter a message that was in flight, if the broker's rules do not redeliver it."""
+    entry, expired = dispatch.entry, manner is Manner.EXPIRED
+    if entry.browsed:
+        settle(state, dispatch)
+        return
+    fate = Fate(dispatch.seen, failed=True) if expired else state.rules.returned(entry, manner, seen=dispatch.seen)
+    if fate.failed or fate.consumed:
+        give_up(state, dispatch, fate, cause, now, expired=expired)
+    else:
+        release(state, (dispatch,), now, manner)
+
+
+def give_up(
+    state: EngineState, dispatch: Dispatch, fate: Fate, cause: str | None, now: int, *, expired: bool = False
+) -> None:
+    """Remove a message that was in flight and is not delivered again."""
+    if fate.consumed:
+        acknowledge(state, dispatch)
+        return
+    settle(state, dispatch)
+    dispatch.entry.redeliveries += fate.counted
+    dead_letter(state, dispatch.entry, cause, now, expired=expired)
+
+
+def redeliver(state: EngineState, now: int) -> None:
+    """Let the entries be delivered again whose wait for that is over."""
+    for entry in state.deadlines.redelivered(now):
+        assert entry.queue is not None, "no browser's copy waits"
+        entry.leave()
+        _restore(state, state.queues[entry.queue], [entry], now)
         state.deadlines.watch(entry)
-        refill(state, subscription, now)
 
 
-def _enqueue(state: EngineState, message: StoredMessage) -> None:
-    queue = state.queue(message.destination.name)
-    entry = state.new_entry(message, message.destination.name)
-    queue.add(entry)
+def count(state: EngineState, entry: Entry, *, counted: bool = True, until: int = 0) -> None:
+    """Count a delivery that was not acknowledged; ``until``: it waits until then for the next one."""
+    if counted:
+        entry.redeliveries += 1
+    if state.journal is not None and entry.stored and (counted or until or state.rules.counts_first):
+        state.journal.counted(entry, entry.redeliveries, until)
+
+
+def count_seen(state: EngineState) -> None:
+    """The broker ends: what its consumers have seen and not acknowledged counts as delivered."""
+    for queue in state.queues.values():
+        for consumer in queue.consumers:
+            for dispatch in consumer.in_flight.values():
+                if dispatch.seen and not dispatch.entry.browsed:
+                    count(state, dispatch.entry)
+
+
+def subscribe(state: EngineState, subscription: Subscription, selector: Selector | None) -> None:
+    """Let a topic's consumer consume a queue that is bound to the topic: that of the name, or one of its own."""
+    topic, named = subscription.destination, subscription.named
+    assert isinstance(topic, Topic), "or it consumes a queue"
+    no_local = subscription.origin if subscription.no_local else None
+    binding = Binding(topic, no_local, selector, named, subscription.client_id)
+    queue = None
+    if named is not None:
+        if named.durable and not named.shared and subscription.client_id is None:
+            raise IllegalStateError(f"{named} needs a client id, which this connection has not")
+        queue = state.named(named.name, subscription.client_id, durable=named.durable)
+        if queue is not None and queue.binding != binding:
+            check_changeable(queue, binding)
+            remove_queue(state, queue, f"{named} was changed")
+            queue = None
+        if queue is not None and queue.consumers and not named.shared:
+            raise IllegalStateError(f"{named} is in use: it has a consumer already")
+    state.attach(queue or state.bind(binding), subscription)
+
+
+def unused(state: EngineState, name: str, client_id: str | None) -> QueueState:
+    """The queue of a durable subscription that can be removed. Raises InvalidDestinationError, IllegalStateError."""
+    queue = state.named(name, client_id, durable=True)
+    if queue is None:
+        whose = "" if client_id is None else f" of the client id {client_id!r}"
+        raise InvalidDestinationError(f"there is no durable subscription {name!r}{whose}")
+    if queue.consumers:
+        raise IllegalStateError(f"the durable subscription {name!r} is in use: close its consumers first")
+    if any(entry.backlog is None for entry in queue.entries.values()):
+        raise IllegalStateError(
+            f"the durable subscription {name!r} has messages that a transaction has acknowledged and not committed"
+        )
+    return queue
+
+
+def unsubscribe(state: EngineState, name: str, client_id: str | None) -> None:
+    """Remove a durable subscription with what it holds. Raises as `unused`."""
+    remove_queue(state, unused(state, name, client_id), f"the durable subscription {name!r} was removed")
+
+
+def remove_queue(state: EngineState, queue: QueueState, reason: str) -> None:
+    """Drop what waits in a queue, and from now on what is released to it; it is gone when it holds nothing."""
+    queue.removed = reason
+    for entry in [entry for entry in queue.entries.values() if entry.backlog is not None]:
+        entry.leave()
+        drop(state, entry, reason)
+    paging.clear(state, queue)
+    if state.journal is not None and queue.binding is not None and queue.binding.durable:
+        state.journal.unbound(queue.name)
+    state.tidy(queue.name)
+
+
+def _enqueue(state: EngineState, queue: QueueState, message: StoredMessage) -> None:
+    entry = state.new_entry(message, queue.name)
+    entry.makes_dead_letter = queue.makes_dead_letters
+    entry.redeliveries = message.resends
+    if not paging.keep(state, queue, entry):
+        queue.add(entry)
+        state.deadlines.watch(entry)
     if state.observer is not None:
         state.observer.enqueued(entry)
-    state.deadlines.watch(entry)
     state.ready[queue] = None
 
 
+def _restore(state: EngineState, queue: QueueState, entries: Sequence[Entry], now: int) -> None:
+    owners = queue.restore(entries)
+    state.ready[queue] = None
+    for owner in owners:
+        refill(state, owner, now)
+
+
 def _return(state: EngineState, entry: Entry, homes: dict[str, list[Entry]]) -> None:
-    if entry.queue is None:
-        drop(state, entry, "its subscriber has gone")
-    elif state.queues[entry.queue].removed:
-        drop(state, entry, "its temporary queue was removed")
+    queue = None if entry.queue is None else state.queues[entry.queue]
+    if queue is None:
+        drop(state, entry, "it was a browser's copy")
+    elif queue.removed is not None:
+        drop(state, entry, queue.removed)
     else:
-        homes.setdefault(entry.queue, []).append(entry)
+        homes.setdefault(queue.name, []).append(entry)
         state.deadlines.watch(entry)

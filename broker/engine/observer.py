@@ -10,7 +10,7 @@ from redelivery.model.destinations import Destination
 
 
 class EngineObserver(Protocol):
-    """Keeps what it is told; nothing may be called back. Browsers and their copies are not among it."""
+    """Keeps what it is notified of; nothing may be called back. Browsers and their copies are not among it."""
 
     def enqueued(self, entry: Entry) -> None:
         """A new message waits in a queue, or for one subscriber of its topic."""

@@ -1,68 +1,263 @@
-"""A queue: first in, first out, each message to one consumer in turn; message groups stick to their consumer."""
+"""A queue: first in, first out, each message to one consumer in turn; message groups stick to their consumer.
+
+A subscription to a topic is a queue, too, which is bound to the topic and gets a copy of each message.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
 
-from redelivery.broker.engine.entries import Backlog, Entry, put_back
+from redelivery.broker.engine.entries import Backlog, Entry, order_of, put_back
+from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Subscription
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Destination, SubscriptionName, Topic
+from redelivery.model.selectors.selector import Selector
+from redelivery.policies.destinations.map import matches
+
+SUBSCRIPTION: Final = "topic-subscription://"  # how the names of bound queues begin; no client can consume one by name
 
 # ActiveMQ's CachedMessageGroupMap: a group that was silent while so many others spoke may move to another consumer.
 REMEMBERED_GROUPS = 1024
+_SLACK: Final = 1024  # entries that have left are not worth looking for, as long as they are so few
 _CLOSE_GROUP = -1  # JMSXGroupSeq that ends a group
 
 
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Which messages a subscription to a topic gets, and its name if it has one.
+
+    ``no_local``: not those of this origin; ``selector``: only those that it matches, as they are sent, so that its
+    consumers need not look at them again. ``client_id``: whose name it is, None for the broker's own.
+    """
+
+    topic: Topic
+    no_local: str | None = None
+    selector: Selector | None = None
+    named: SubscriptionName | None = None
+    client_id: str | None = None
+
+    @property
+    def durable(self) -> bool:
+        """Whether it stays when its consumers leave, and what fails in it for good becomes a dead letter."""
+        return self.named is not None and self.named.durable
+
+    @property
+    def subscriber(self) -> tuple[str | None, str] | None:
+        """The client id and the name of a durable subscription."""
+        return (self.client_id, self.named.name) if self.named is not None and self.named.durable else None
+
+    def wants(self, message: StoredMessage) -> bool:
+        """Whether a message that was sent to a topic is for it."""
+        return (
+            self.no_local != message.origin
+            and matches(self.topic.name, message.destination.name)
+            and (self.selector is None or self.selector.matches(message.value_of))
+        )
+
+
+class Cursor:
+    """How far a consumer that does not want all has come in a queue, so that it looks once at a message there.
+
+    What waits up to the place ``passed`` does not match, but for what was returned there since and is kept here.
+    ``refused``: the places of messages that are not to be delivered to it again.
+    """
+
+    __slots__ = ("_heap", "_returned", "passed", "refused", "selector")
+
+    def __init__(self, selector: Selector | None) -> None:
+        self.selector = selector
+        self.refused: set[int] = set()
+        self.passed = 0
+        self._returned: dict[int, Entry] = {}  # by place; those that have left again are forgotten late
+        self._heap: list[int] = []  # their places
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether the consumer wants it."""
+        if entry.order in self.refused:
+            return False
+        return self.selector is None or self.selector.matches(entry.value_of)
+
+    def put_back(self, entry: Entry, pending: Backlog) -> None:
+        """It waits once more, where it stood before, and its count may have changed."""
+        if not self.matches(entry):
+            self._returned.pop(entry.order, None)
+        elif entry.order not in self._returned:
+            self._returned[entry.order] = entry
+            heappush(self._heap, entry.order)
+        if len(self._heap) > _SLACK + 2 * len(pending):
+            self._returned = {place: each for place, each in self._returned.items() if each.backlog is pending}
+            self._heap = sorted(self._returned)
+
+    def next(self, pending: Backlog, arrived: Sequence[Entry]) -> Entry | None:
+        """The first that waits and matches. It is found once more unless it leaves; ``arrived``: all, in order."""
+        returned = self._first_returned(pending)
+        for index in range(bisect_right(arrived, self.passed, key=order_of), len(arrived)):
+            entry = arrived[index]
+            if returned is not None and returned.order <= entry.order:
+                break
+            if entry.backlog is pending and self.matches(entry):
+                return entry
+            self.passed = entry.order
+        return returned
+
+    def _first_returned(self, pending: Backlog) -> Entry | None:
+        while self._heap:
+            entry = self._returned.get(self._heap[0])
+            if entry is not None and entry.backlog is pending:
+                return entry
+            self._returned.pop(heappop(self._heap), None)
+        return None
+
+
 class QueueState:
-    """The messages and consumers of one queue."""
+    """The messages and consumers of one queue.
 
-    __slots__ = ("consumers", "destination", "entries", "groups", "pending", "removed")
+    ``removed``: why, once it was: what is released to it is then dropped for this reason. ``behind``: how many messages
+    the journal alone holds; ``front``: the highest order that was in memory, before all of those.
+    """
 
-    def __init__(self, destination: Queue) -> None:
+    __slots__ = (
+        "arrived",
+        "behind",
+        "binding",
+        "consumers",
+        "cursors",
+        "destination",
+        "entries",
+        "exclusives",
+        "front",
+        "groups",
+        "loads",
+        "name",
+        "parked",
+        "pending",
+        "removed",
+    )
+
+    def __init__(self, name: str, destination: Destination, binding: Binding | None = None) -> None:
+        self.name = name
         self.destination = destination
+        self.binding = binding
         self.entries: dict[int, Entry] = {}  # all of them, waiting or in flight, in order
         self.pending: Backlog = OrderedDict()  # for any consumer with room
+        self.parked: Backlog = OrderedDict()  # not to be dispatched yet: they wait for their redelivery
         self.consumers: deque[Subscription] = deque()
-        self.groups: OrderedDict[str, Subscription] = OrderedDict()
-        self.removed = False  # a temporary queue that was removed: what is released to it is forgotten
+        self.exclusives: list[Subscription] = []  # those that want all of it, of which the first gets all of it
+        self.cursors: dict[Subscription, Cursor] = {}  # of those with a selector, or that have refused a message
+        self.arrived: list[Entry] = []  # where there are cursors: what is pending, in order, and some that has left
+        self.groups: OrderedDict[str, list[Subscription]] = OrderedDict()  # of several one each, by their selectors
+        self.loads: Counter[Subscription] = Counter()  # how many groups each consumer has
+        self.removed: str | None = None
+        self.behind = 0
+        self.front = 0
+
+    def __len__(self) -> int:
+        """How many messages it holds, those in flight included."""
+        return len(self.entries) + self.behind
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether messages that the journal alone holds are needed in memory."""
+        return bool(self.behind) and (
+            not self.pending or any(consumer.ready for consumer in self.exclusives[:1] or self.consumers)
+        )
+
+    @property
+    def stays(self) -> bool:
+        """Whether it stays when it holds nothing and nobody consumes it."""
+        return self.binding is not None and self.binding.durable and self.removed is None
+
+    @property
+    def makes_dead_letters(self) -> bool:
+        """Whether what it loses becomes a dead letter: not in a subscription that is not durable, as with ActiveMQ."""
+        return self.binding is None or self.binding.durable
+
+    def park(self, entry: Entry) -> None:
+        """A message at the tail that waits for its redelivery."""
+        self._append(entry)
+        entry.wait_in(self.parked)
 
     def add(self, entry: Entry) -> None:
         """A new message, at the tail."""
-        self.entries[entry.order] = entry
+        self._append(entry)
         entry.wait_in(self.pending)
+        if self.cursors:
+            self.arrived.append(entry)
+            if len(self.arrived) > _SLACK + 2 * len(self.pending):
+                self.arrived = list(self.pending.values())
+
+    def _append(self, entry: Entry) -> None:
+        self.entries[entry.order] = entry
+        self.front = entry.order
 
     def restore(self, entries: Iterable[Entry]) -> list[Subscription]:
         """Put messages that were in flight where they stood, those of a group to its consumer; returns these."""
         for_any: list[Entry] = []
         owners: list[Subscription] = []
         for entry in entries:
-            owner = self.groups.get(entry.message.group_id or "")
+            owner = None if self.exclusives else self._owner(entry)
             if owner is None:
                 for_any.append(entry)
             else:
                 put_back(owner.waiting, (entry,))
                 owners.append(owner)
         put_back(self.pending, for_any)
+        for cursor in self.cursors.values():
+            for entry in for_any:
+                cursor.put_back(entry, self.pending)
         return owners
+
+    def attach(self, subscription: Subscription) -> None:
+        """A consumer comes."""
+        self.consumers.append(subscription)
+        if subscription.exclusive:
+            self.exclusives.append(subscription)
+        if subscription.selector is not None:
+            self._follow(subscription)
+
+    def refuse(self, entry: Entry, subscription: Subscription) -> None:
+        """Never deliver the message to this consumer again: to another one, or it is kept until one comes."""
+        cursor = self.cursors.get(subscription) or self._follow(subscription)
+        if len(cursor.refused) > _SLACK + 2 * len(self.entries):
+            cursor.refused &= self.entries.keys()
+        cursor.refused.add(entry.order)
+
+    def _follow(self, subscription: Subscription) -> Cursor:
+        self.arrived = list(self.pending.values())
+        cursor = self.cursors[subscription] = Cursor(subscription.selector)
+        return cursor
 
     def detach(self, subscription: Subscription) -> None:
         """A consumer leaves; its groups may go to any other."""
         self.consumers.remove(subscription)
-        for group in [name for name, owner in self.groups.items() if owner is subscription]:
-            del self.groups[group]
+        if subscription.exclusive:
+            self.exclusives.remove(subscription)
+        self.loads.pop(subscription, None)
+        if self.cursors.pop(subscription, None) is not None and not self.cursors:
+            self.arrived = []
+        for group in [name for name, owners in self.groups.items() if subscription in owners]:
+            self.groups[group].remove(subscription)
+            if not self.groups[group]:
+                del self.groups[group]
 
     def dispatch(self, now: int, give: Callable[[Subscription, Entry], None], expire: Callable[[Entry], None]) -> None:
         """``give`` waiting messages to consumers with room, and ``expire`` those whose time is over."""
         while self.pending:
-            ready = self._next_ready()
-            if ready is None:
+            ready, entry = self._next()
+            if ready is None or entry is None:
                 break
-            entry = next(iter(self.pending.values()))
             if entry.message.expired(now):
                 expire(entry)
                 continue
-            consumer = self._group_consumer(entry, ready) if entry.message.group_id else ready
+            consumer = self._group_consumer(entry, ready) if entry.message.group_id and not self.exclusives else ready
             if consumer.ready:
                 give(consumer, entry)
                 if consumer is ready:
@@ -71,21 +266,58 @@ class QueueState:
                 entry.leave()
                 entry.wait_in(consumer.waiting)
 
-    def _next_ready(self) -> Subscription | None:
+    def _next(self) -> tuple[Subscription | None, Entry | None]:
+        """The next consumer with room for something that waits, and what: the first that it wants."""
+        if self.exclusives:  # ActiveMQ's Queue: the one that came first, until it leaves
+            return self.exclusives[0], self._next_of(self.exclusives[0])
         for _ in range(len(self.consumers)):
-            if self.consumers[0].ready:
-                return self.consumers[0]
+            entry = self._next_of(self.consumers[0])
+            if entry is not None:
+                return self.consumers[0], entry
             self.consumers.rotate(-1)
+        return None, None
+
+    def _next_of(self, consumer: Subscription) -> Entry | None:
+        """The first that waits and that the consumer wants; None, too, where it has no room."""
+        if not consumer.ready:
+            return None
+        cursor = self.cursors.get(consumer) if self.cursors else None
+        return next(iter(self.pending.values())) if cursor is None else cursor.next(self.pending, self.arrived)
+
+    def _owner(self, entry: Entry) -> Subscription | None:
+        """Who has the message's group: of several consumers the first that wants the message."""
+        for owner in self.groups.get(entry.message.group_id or "", ()):
+            if self._wants(owner, entry):
+                return owner
         return None
 
     def _group_consumer(self, entry: Entry, ready: Subscription) -> Subscription:
-        group = entry.message.group_id or ""
-        owner = self.groups.get(group, ready)
+        group, owner = entry.message.group_id or "", self._owner(entry)
         if entry.message.group_sequence == _CLOSE_GROUP:
-            self.groups.pop(group, None)
-            return owner
-        self.groups[group] = owner
+            self._ended(self.groups.pop(group, ()))
+            return owner or ready
+        owners = self.groups.setdefault(group, [])
+        if owner is None:
+            owner = self._least_loaded(entry, ready)
+            owners.append(owner)
+            self.loads[owner] += 1
         self.groups.move_to_end(group)
         if len(self.groups) > REMEMBERED_GROUPS:
-            self.groups.popitem(last=False)
+            self._ended(self.groups.popitem(last=False)[1])
         return owner
+
+    def _least_loaded(self, entry: Entry, ready: Subscription) -> Subscription:
+        """Who gets a new group: of the consumers with room that want the message one that has the fewest groups."""
+        return min(
+            (each for each in self.consumers if each is ready or (each.ready and self._wants(each, entry))),
+            key=self.loads.__getitem__,
+        )
+
+    def _wants(self, consumer: Subscription, entry: Entry) -> bool:
+        cursor = self.cursors.get(consumer)
+        return cursor is None or cursor.matches(entry)
+
+    def _ended(self, owners: Iterable[Subscription]) -> None:
+        """One of the groups of these consumers has ended."""
+        for owner in owners:
+            self.loads[owner] -= 1

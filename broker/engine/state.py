@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
 from redelivery.broker.engine.config import BrokerConfig
-from redelivery.broker.engine.dead_letters import DeadLetters
 from redelivery.broker.engine.deadlines import Deadlines
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.observer import EngineObserver
-from redelivery.broker.engine.queues import QueueState
+from redelivery.broker.engine.queues import SUBSCRIPTION, Binding, QueueState
+from redelivery.broker.engine.rules.chosen import rules_of
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
+from redelivery.broker.store.journal import Journal
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import (
     IllegalStateError,
@@ -31,34 +33,47 @@ class EngineState:
 
     Attributes:
         queues: by name. One that holds nothing and has no consumer is removed: names may be made by the thousand.
+        bound: of the queues, those that are subscriptions to topics.
+        subscriptions: the consumers of queues, also of those that are made later.
         memory_used: bytes of the messages, as `BrokerConfig.memory_limit` counts them.
         temporary: the names of the temporary destinations that exist.
+        rules: what the broker does by itself with what is not acknowledged.
         ready: queues in which something may be dispatched now.
         touched: subscriptions that were given something and whose outbox has not been woken since.
-        observer: who is told what happens.
+        observer: is notified of what happens.
+        journal: who keeps it beyond this process.
+        given: with a journal, dispatches that their consumers may see when it has made that step durable.
     """
 
     __slots__ = (
         "_order",
+        "bound",
         "config",
-        "dead_letters",
         "deadlines",
+        "given",
+        "journal",
         "memory_used",
         "observer",
         "queues",
         "ready",
+        "rules",
         "subscriptions",
         "temporary",
         "touched",
     )
 
-    def __init__(self, config: BrokerConfig, observer: EngineObserver | None = None) -> None:
+    def __init__(
+        self, config: BrokerConfig, observer: EngineObserver | None = None, journal: Journal | None = None
+    ) -> None:
         self.config = config
         self.observer = observer
+        self.journal = journal
+        self.given: deque[tuple[int, Dispatch]] = deque()
         self.queues: dict[str, QueueState] = {}
+        self.bound: dict[str, QueueState] = {}
         self.subscriptions: list[Subscription] = []
         self.memory_used = 0
-        self.dead_letters = DeadLetters(config)
+        self.rules = rules_of(config)
         self.deadlines = Deadlines()
         self.temporary: set[str] = set()
         self.ready: dict[QueueState, None] = {}
@@ -69,6 +84,13 @@ class EngineState:
         """Whether messages can be sent there; only a temporary destination may have been removed."""
         return not destination.name.startswith(TEMPORARY) or destination.name in self.temporary
 
+    def parts(self, message: StoredMessage) -> tuple[StoredMessage, ...]:
+        """Those of a composite destination, or the message itself. Raises as `check_exists`."""
+        parts = message.parts()
+        for part in parts:
+            self.check_exists(part.destination)
+        return parts
+
     def check_exists(self, destination: Destination) -> None:
         """Raise InvalidDestinationError where it is a temporary destination that was removed."""
         if not self.exists(destination):
@@ -78,6 +100,8 @@ class EngineState:
 
     def check_memory(self, messages: Sequence[StoredMessage], freed: int = 0) -> None:
         """Raise ResourceAllocationError where the messages do not fit, when ``freed`` bytes are free again."""
+        if self.journal is not None and any(message.persistent for message in messages):
+            self.journal.check_room(sum(message.size for message in messages))
         limit = self.config.memory_limit
         if limit is None or not messages:
             return
@@ -89,32 +113,73 @@ class EngineState:
             )
 
     def new_entry(self, message: StoredMessage, queue: str | None) -> Entry:
-        """An entry behind all others."""
-        self._order += 1
+        """An entry behind all others; ``queue`` is the name of its queue."""
         self.memory_used += message.size
-        return Entry(message, self._order, queue)
+        return Entry(message, self.next_number(), queue)
+
+    def next_number(self) -> int:
+        """A number above all before, after a restart too."""
+        self._order += 1
+        return self._order
+
+    @property
+    def last_number(self) -> int:
+        """The last of them."""
+        return self._order
+
+    def continue_after(self, number: int) -> None:
+        """Number higher than that from now on."""
+        self._order = max(self._order, number)
+
+    def keeps(self, name: str, message: StoredMessage) -> bool:
+        """Whether the journal is to keep a message of the queue of that name."""
+        return self.journal is not None and message.persistent and not name.startswith(TEMPORARY)
 
     def queue(self, name: str) -> QueueState:
         """The queue of that name, which is made on first use."""
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = QueueState(Queue(name))
+            queue = self.queues[name] = QueueState(name, Queue(name))
+            queue.front = self._order
             for subscription in self.subscriptions:
-                self.attach(queue, subscription)
+                self.attach_matching(queue, subscription)
         return queue
 
-    def attach(self, queue: QueueState, subscription: Subscription) -> None:
+    def named(self, name: str, client_id: str | None, *, durable: bool) -> QueueState | None:
+        """The queue of the subscription of that name, if there is one."""
+        for queue in self.bound.values():
+            binding = queue.binding
+            if binding is None or binding.named is None or queue.removed is not None:
+                continue
+            if (binding.named.name, binding.client_id, binding.named.durable) == (name, client_id, durable):
+                return queue
+        return None
+
+    def bind(self, binding: Binding, name: str | None = None) -> QueueState:
+        """A new queue that gets what is sent to a topic from now on; ``name``: the journal has it already."""
+        if name is None:
+            name = f"{SUBSCRIPTION}{self.next_number()}"
+            if self.journal is not None and binding.durable:
+                self.journal.bound(name, binding)
+        queue = self.queues[name] = self.bound[name] = QueueState(name, binding.topic, binding)
+        return queue
+
+    def attach_matching(self, queue: QueueState, subscription: Subscription) -> None:
         """Let the subscription consume the queue if that is what it asked for."""
         wanted = subscription.destination
-        if wanted.is_pattern and queue.destination.name.startswith(TEMPORARY):
+        if queue.binding is not None or (wanted.is_pattern and queue.name.startswith(TEMPORARY)):
             return
-        if isinstance(wanted, Queue) and matches(wanted.name, queue.destination.name):
-            queue.consumers.append(subscription)
-            subscription.queues.append(queue.destination.name)
+        if matches(wanted.name, queue.name):
+            self.attach(queue, subscription)
+
+    def attach(self, queue: QueueState, subscription: Subscription) -> None:
+        """Let the subscription consume the queue."""
+        queue.attach(subscription)
+        subscription.queues.append(queue.name)
 
     def detach(self, subscription: Subscription) -> list[str]:
         """Let the subscription consume nothing any more; returns its queues, which may have to be tidied."""
-        if subscription in self.subscriptions:  # no browser is
+        if subscription in self.subscriptions:  # no browser is, nor a topic's consumer
             self.subscriptions.remove(subscription)
         names, subscription.queues = subscription.queues, []
         for name in names:
@@ -124,6 +189,8 @@ class EngineState:
     def forget(self, entry: Entry) -> None:
         """Remove an entry for good."""
         self.memory_used -= entry.message.size
+        if self.journal is not None and entry.stored:
+            self.journal.removed(entry)
         if entry.queue is not None:
             del self.queues[entry.queue].entries[entry.order]
             self.tidy(entry.queue)
@@ -131,17 +198,9 @@ class EngineState:
     def tidy(self, name: str) -> None:
         """Remove a queue that holds nothing and that nobody consumes."""
         queue = self.queues.get(name)
-        if queue is not None and not queue.entries and not queue.consumers:
+        if queue is not None and not len(queue) and not queue.consumers and not queue.stays:
             del self.queues[name]
-
-
-def check_selector(selector: str | None) -> None:
-    """Raise UnsupportedError where there is one."""
-    if selector is not None:
-        raise UnsupportedError(
-            f"selector {selector!r}: the embedded broker does not evaluate selectors; choose among the messages"
-            " in the consumer, or use a real broker"
-        )
+            self.bound.pop(name, None)
 
 
 def check_no_local(subscription: Subscription) -> None:
@@ -152,8 +211,18 @@ def check_no_local(subscription: Subscription) -> None:
         )
 
 
+def check_single(destination: Destination) -> None:
+    """Raise UnsupportedError for a composite destination: a queue of that name would never get a message."""
+    if "," in destination.name and not destination.name.startswith(TEMPORARY):
+        raise UnsupportedError(
+            f"{destination} is composite: the embedded broker sends to all of its parts, and consumes or browses one"
+            " destination at a time"
+        )
+
+
 def check_browsable(destination: Destination) -> Queue:
-    """The queue to browse. Raises InvalidDestinationError for a topic, UnsupportedError for a pattern."""
+    """The queue to browse. Raises InvalidDestinationError for a topic, UnsupportedError for several."""
+    check_single(destination)
     if not isinstance(destination, Queue):
         raise InvalidDestinationError(f"{destination}: a topic holds no messages; browse a queue")
     if destination.is_pattern:
@@ -176,3 +245,16 @@ def check_open(transaction: Transaction) -> None:
     """Raise IllegalStateError where it was committed or rolled back."""
     if transaction.ended:
         raise IllegalStateError("the transaction has ended: it was committed or rolled back")
+
+
+def check_changeable(queue: QueueState, binding: Binding) -> None:
+    """Raise IllegalStateError where a named subscription cannot become another one (JMS 3.1 §8.3.3, §8.3.4)."""
+    before, now = queue.binding, binding.named
+    if before is None or before.named is None or now is None:
+        return
+    if before.named.shared != now.shared:
+        raise IllegalStateError(f"{now} cannot be made: there is {before.named}; unsubscribe it, or use another name")
+    if queue.consumers:
+        raise IllegalStateError(
+            f"{now} has consumers, with another topic, selector or no_local: close them first, or use another name"
+        )

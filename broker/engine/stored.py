@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
@@ -12,7 +12,8 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.model.times import to_epoch_ms
-from redelivery.model.values import Body, Value
+from redelivery.model.values import Body, Long, Value
+from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
 _NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})
 _OVERHEAD: Final = 256  # bytes charged for a message without body and properties
@@ -31,12 +32,22 @@ class LateBody(Protocol):
 StoredBody: TypeAlias = Body | LateBody
 
 
+class WireMessage(Protocol):
+    """A message as it came over a wire."""
+
+    @property
+    def raw(self) -> bytes | bytearray:
+        """All of its bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """One message. Times are milliseconds since 1970, 0 for "not set"; `size` is what the memory limit counts.
 
     ``identity`` is the broker's own id where `message_id` is the sender's, which need not be unique. ``wire`` is what
-    the server that received it keeps for sending it by the same protocol: the message as it was then.
+    the server that received it keeps for sending it by the same protocol: the message as it was then. ``resends``: how
+    often the broker itself has sent it again after a client gave it up. ``own_expiration``: the sender's, where the
+    rules of its queue gave it another one; None: they did not.
     """
 
     message_id: str
@@ -57,7 +68,9 @@ class StoredMessage:
     origin: str = ""
     size: int = 0
     identity: str = ""
-    wire: object = None
+    resends: int = 0
+    own_expiration: int | None = None
+    wire: WireMessage | None = None
 
     @classmethod
     def of(cls, message: Message, message_id: str, *, now: int, origin: str = "") -> StoredMessage:
@@ -93,11 +106,43 @@ class StoredMessage:
             size=size_of(body, properties),
         )
 
+    def value_of(self, name: str) -> Value:
+        """What a name in a selector stands for, at the first delivery; None where it is not set (JMS 3.1 §3.8.1.1)."""
+        read = _SELECTABLE.get(name)
+        return self.properties.get(name) if read is None else read(self)
+
+    def parts(self) -> tuple[StoredMessage, ...]:
+        """One for each part of a composite destination; of any other, itself. Raises as `Destination.parts`.
+
+        As on Classic they share the message id; what the dead letters' audit looks at is each one's own.
+        """
+        to = self.destination.parts
+        if len(to) == 1:
+            return (self,)
+        known = self.identity or self.message_id
+        return tuple(replace(self, destination=each, identity=f"{known}:{each}") for each in to)
+
     def expired(self, now: int) -> bool:
         """Whether it is no longer worth delivering."""
         return 0 < self.expiration <= now
 
 
+_SELECTABLE: Final[Mapping[str, Callable[[StoredMessage], Value]]] = {
+    "JMSDeliveryMode": lambda stored: "PERSISTENT" if stored.persistent else "NON_PERSISTENT",
+    "JMSPriority": lambda stored: stored.priority,
+    "JMSMessageID": lambda stored: stored.message_id,
+    "JMSTimestamp": lambda stored: Long(stored.timestamp),
+    "JMSCorrelationID": lambda stored: stored.correlation_id,
+    "JMSType": lambda stored: stored.type,
+    "JMSXDeliveryCount": lambda _: 1,
+    "JMSXGroupID": lambda stored: stored.group_id,
+    "JMSXGroupSeq": lambda stored: stored.group_sequence,
+    ORIGINAL_DESTINATION: lambda stored: (
+        stored.properties.get(ORIGINAL_DESTINATION)
+        if stored.original_destination is None
+        else str(stored.original_destination)
+    ),
+}
 END_OF_QUEUE: Final = StoredMessage(message_id="0", destination=Queue("end-of-queue"))  # a browser's last dispatch
 
 

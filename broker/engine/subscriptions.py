@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Protocol
 
 from redelivery.broker.engine.entries import Backlog, Entry
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, SubscriptionName
+from redelivery.model.selectors.selector import Selector
 
 
 class Dispatch:
@@ -45,37 +47,63 @@ class Outbox(Protocol):
 
 
 class Subscription:
-    """A consumer of a queue, a topic, or a pattern of them. ``prefetch`` is its window in messages, 0 for none ever."""
+    """A consumer of a queue, a topic, or a pattern of them. ``prefetch`` is its window in messages, 0 for none ever.
+
+    ``named``: it is a consumer of the topic's subscription of that name, ``client_id`` whose name that is; None: the
+    broker's, for all clients. ``exclusive``: while it is there, the queue's other consumers get nothing new, but for an
+    exclusive one that was there before.
+    """
 
     __slots__ = (
         "_number",
+        "client_id",
         "closed",
         "destination",
+        "exclusive",
         "filling",
         "in_flight",
+        "named",
         "no_local",
         "open",
         "origin",
         "outbox",
         "prefetch",
         "queues",
+        "selector",
+        "shown",
+        "undelivered",
         "waiting",
     )
 
     def __init__(
-        self, destination: Destination, outbox: Outbox, *, prefetch: int, no_local: bool = False, origin: str = ""
+        self,
+        destination: Destination,
+        outbox: Outbox,
+        *,
+        prefetch: int,
+        no_local: bool = False,
+        origin: str = "",
+        named: SubscriptionName | None = None,
+        client_id: str | None = None,
+        exclusive: bool = False,
     ) -> None:
         self.destination = destination
         self.outbox = outbox
         self.prefetch = prefetch
         self.no_local = no_local
         self.origin = origin
+        self.named = named
+        self.client_id = client_id
+        self.exclusive = exclusive
         self.open = False
         self.closed = False
+        self.selector: Selector | None = None
         self.in_flight: dict[int, Dispatch] = {}
         self.filling = 0  # how many of them fill the window
         self.queues: list[str] = []  # the names of those that it consumes
-        self.waiting: Backlog = OrderedDict()  # for this one only: a topic's messages, or those of its message groups
+        self.waiting: Backlog = OrderedDict()  # for this one only: the messages of its groups, a browser's copies
+        self.shown: Iterator[Entry] | None = None  # of a browser: what of its queue it has still to be shown
+        self.undelivered = 0  # how many are in flight that its outbox has not got yet
         self._number = 0
 
     @property
@@ -89,13 +117,12 @@ class Subscription:
         return not self.waiting and self.room
 
     def give(self, entry: Entry) -> Dispatch:
-        """Put an entry in flight."""
+        """Put an entry in flight; the outbox is for the caller."""
         entry.leave()
         self._number += 1
         dispatch = Dispatch(self, entry, self._number)
         self.in_flight[dispatch.number] = dispatch
         self.filling += 1
-        self.outbox.append(dispatch)
         return dispatch
 
     def widen(self, dispatch: Dispatch) -> None:
@@ -115,8 +142,27 @@ class CreditSubscription(Subscription):
 
     __slots__ = ("credit",)
 
-    def __init__(self, destination: Destination, outbox: Outbox, *, no_local: bool = False, origin: str = "") -> None:
-        super().__init__(destination, outbox, prefetch=0, no_local=no_local, origin=origin)
+    def __init__(
+        self,
+        destination: Destination,
+        outbox: Outbox,
+        *,
+        no_local: bool = False,
+        origin: str = "",
+        named: SubscriptionName | None = None,
+        client_id: str | None = None,
+        exclusive: bool = False,
+    ) -> None:
+        super().__init__(
+            destination,
+            outbox,
+            prefetch=0,
+            no_local=no_local,
+            origin=origin,
+            named=named,
+            client_id=client_id,
+            exclusive=exclusive,
+        )
         self.credit = 0
 
     @property

@@ -12,8 +12,9 @@ from contextlib import suppress
 from itertools import count
 from typing import Final, Protocol, TypeAlias
 
-from redelivery.broker.core import Core
-from redelivery.model.errors import ConfigError
+from redelivery.broker.core import BrokerClosedError, Core
+from redelivery.broker.store.journal import UnreadableStoreError
+from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.transports.wire.clock import monotonic
 
 HOST: Final = "127.0.0.1"
@@ -96,15 +97,23 @@ class Listener:
         self._selector.register(self._pipe_out, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name=f"redelivery-broker-{core.name}-{protocol}", daemon=True)
         core.faults.on_change(self._faults_changed)
+        core.when_closed(self._stop)
         self._thread.start()
 
     def close(self, timeout: float) -> None:
         """Cut every connection and end the thread, waiting for it up to ``timeout`` seconds. Idempotent."""
-        self._closing = True
-        self._wake()
+        self._stop()
         self._thread.join(timeout)
 
+    def _stop(self) -> None:
+        self._closing = True
+        self._wake()
+
     def _run(self) -> None:
+        with self._core.gathering(), suppress(BrokerClosedError):
+            self._serve()
+
+    def _serve(self) -> None:
         try:
             while not self._closing:
                 for key, _ in self._selector.select(self._patience()):
@@ -118,6 +127,8 @@ class Listener:
                             client.read()
                         self._ready.append(client)
                 self._tick()
+        except (UnreadableStoreError, MessageFormatError) as error:  # a message that was stored cannot be sent
+            self._core.end(error)  # before the clients are closed, who would go on with it
         finally:
             for client in list(self._clients):
                 client.close()
@@ -148,6 +159,7 @@ class Listener:
         if self._write_all:
             self._write_all = False
             self._ready.extend(self._clients)
+        self._core.sync()  # once for all that these clients have asked for, before they are answered
         for client in dict.fromkeys([self._ready.popleft() for _ in range(len(self._ready))]):
             client.write()
             self._watch(client)

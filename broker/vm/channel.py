@@ -10,6 +10,7 @@ from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
@@ -24,6 +25,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.model.selectors.selector import Selector
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, SessionEvents
 
 DEFAULT_PREFETCH: Final = 100
@@ -56,6 +58,9 @@ class BrokerCalls(Protocol):
     def call(self, function: Callable[[Engine, int], _T]) -> _T:
         """The same without faults."""
 
+    def whole(self, work: Callable[[], None]) -> None:
+        """See `redelivery.transports.runtime.Runtime.whole`."""
+
     def forget(self, channel: VmChannel) -> None:
         """A channel has ended."""
 
@@ -63,11 +68,14 @@ class BrokerCalls(Protocol):
 class VmChannel(Channel):
     """See `redelivery.transports.seam.Channel`. Nothing waits: a flow is done when it is first driven."""
 
-    def __init__(self, transport: BrokerCalls, mode: AckMode, events: SessionEvents, origin: str) -> None:
+    def __init__(
+        self, transport: BrokerCalls, mode: AckMode, events: SessionEvents, origin: str, client_id: str | None
+    ) -> None:
         self.events = events
         self._verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
         self._transport = transport
         self._origin = origin
+        self._client_id = client_id
         self._subscriptions: dict[str, Subscription] = {}
         self._transaction = Transaction()
         self._links = 0
@@ -86,13 +94,18 @@ class VmChannel(Channel):
             prefetch=max(1, link.prefetch),
             no_local=link.no_local,
             origin=self._origin,
+            named=link.subscription,
+            client_id=self._client_id,
+            exclusive=link.exclusive,
         )
+
+        selector = None if link.selector is None else Selector(link.selector)
 
         def start(engine: Engine, now: int) -> None:
             if link.browse:
-                engine.browse(subscription, selector=link.selector)
+                engine.browse(subscription, selector=selector)
             else:
-                engine.subscribe(subscription, selector=link.selector)
+                engine.subscribe(subscription, selector=selector)
             self._subscriptions[link.id] = subscription
             engine.start(subscription, now)
 
@@ -119,7 +132,8 @@ class VmChannel(Channel):
 
     def dispatched(self, delivery: Delivery) -> None:
         """The window moves on at once, so that a batch may be larger than the prefetch."""
-        self._transport.call(lambda engine, now: engine.mark_seen((_dispatch(delivery),), now))
+        transport, dispatches = self._transport, (_dispatch(delivery),)
+        transport.whole(lambda: transport.call(lambda engine, now: engine.mark_seen(dispatches, now)))
 
     def accept(
         self,
@@ -130,9 +144,13 @@ class VmChannel(Channel):
     ) -> None:
         """Acknowledge."""
         dispatches = [_dispatch(delivery) for delivery in deliveries]
-        self._transport.run("ACK", lambda engine, now: engine.acknowledge(dispatches, now))
-        if done is not None:
-            done.append(None)
+
+        def acknowledge() -> None:
+            self._transport.run("ACK", lambda engine, now: engine.acknowledge(dispatches, now))
+            if done is not None:
+                done.append(None)
+
+        self._transport.whole(acknowledge)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Release, uncounted. Their links are stopped, or the same messages would be dispatched to them again."""
@@ -150,7 +168,10 @@ class VmChannel(Channel):
         """Dead-letter by the broker's strategy, or replace by ``copy``; outside the session's transaction."""
         dispatch = _dispatch(delivery)
         if copy is None:
-            self._transport.run("NACK", lambda engine, now: engine.poison(dispatch, cause, now, expired=expired))
+            self._transport.run(
+                "NACK",
+                lambda engine, now: engine.poison(dispatch, cause, now, Manner.EXPIRED if expired else Manner.REJECTED),
+            )
             return
 
         def replace(engine: Engine, now: int) -> None:
@@ -163,7 +184,9 @@ class VmChannel(Channel):
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
         """Send at once, or at the commit, and stamp the message; a refusal goes to ``pending``."""
+        self._transport.whole(lambda: self._send(message, transacted=transacted, pending=pending))
 
+    def _send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
         def put(engine: Engine, now: int) -> None:
             stored = self._stored(message, now)
             if transacted:

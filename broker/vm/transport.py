@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import Final, TypeVar
 
@@ -33,6 +34,7 @@ from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
     Flow,
+    Link,
     Peer,
     Runtime,
     SessionEvents,
@@ -40,6 +42,7 @@ from redelivery.transports.seam import (
     TransportOptions,
 )
 from redelivery.transports.seam import Waiter as SeamWaiter
+from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter
 
 CAPABILITIES: Final = Capabilities(
@@ -49,38 +52,49 @@ CAPABILITIES: Final = Capabilities(
     poison_carries_cause=True,
     exact_counts=True,
     counts_prefetched=False,
+    selectors=True,
     browse=True,
     delayed_delivery=True,
     no_local=True,
     queue_patterns=True,
+    composite_destinations=True,
+    exclusive_consumers=True,
     message_ids=True,
     body_kinds=frozenset(("text", "bytes", "map", "stream", "none")),
+    subscriptions=frozenset(("durable", "shared", "shared durable")),
 )
 T = TypeVar("T")
 _numbers = count(1)
+_OPTIONS: Final = ("create", "store")
 _FLAGS: Final = {"true": True, "false": False}
 
 
 class VmTransport(Transport):
     """One connection to an embedded broker, which is started on first use and ends with its last such connection.
 
-    The URL's query may say ``create=false``: then the broker must be there already.
+    The URL's query may say ``create=false``: then the broker must be there already. ``store=shop.db``: it keeps its
+    messages in that file, relative to the current directory; otherwise they end with the broker.
     """
 
     def __init__(self, options: TransportOptions, events: ConnectionEvents, runtime: Runtime | None = None) -> None:
         super().__init__(options, events, runtime)
         for name, value in options.params.items():
-            if name != "create":
-                raise ConfigError(unknown_option(name, ("create",), of=f"vm://{options.host}"))
-            if value not in _FLAGS:
+            if name not in _OPTIONS:
+                raise ConfigError(unknown_option(name, _OPTIONS, of=f"vm://{options.host}"))
+            if name == "create" and value not in _FLAGS:
                 raise ConfigError(f"vm://{options.host}: create={value!r} is not a flag: pass true or false")
+            if name == "store" and not value:
+                raise ConfigError(f"vm://{options.host}: store= is empty: pass the name of a file")
+        self.whole: Callable[[Callable[[], None]], None] = (runtime or THREADS).whole
         self._broker: RunningBroker | None = None
         self._channels: list[VmChannel] = []
         self._temporary: list[Destination] = []
         self._lock = threading.Lock()
         self._ended: JMSError | None = None
         self.hung_up = threading.Event()  # ends a planned delay
-        self._origin = f"vm:{next(_numbers)}"
+        self._name = f"vm:{next(_numbers)}"
+        # no_local excludes what any connection of the same client id sends (JMS 3.1 §8.3.3)
+        self._origin = self._name if options.client_id is None else f"client-id:{options.client_id}"
 
     @property
     def core(self) -> Core:
@@ -96,9 +110,11 @@ class VmTransport(Transport):
         yield from ()
         options = self.options
         name = options.host or "localhost"
-        start = (lambda: EmbeddedBroker(name).start()) if _FLAGS[options.params.get("create", "true")] else None
+        store = options.params.get("store")
+        create = _FLAGS[options.params.get("create", "true")]
+        start = (lambda: EmbeddedBroker(name, store=store).start()) if create else None
         try:
-            self._broker = registry.join(name, self, options.client_id, start)
+            self._broker = registry.join(name, self, options.client_id, start, store)
         except IllegalStateError as error:
             raise ConnectError(f"vm://{name}: {error}") from error
         if not self._broker.core.config.admits(options.username, options.password):
@@ -109,12 +125,12 @@ class VmTransport(Transport):
         except (UnsupportedError, ConnectError):
             registry.leave(self._broker, self)
             raise
-        self.peer = Peer("redelivery", version(), "vm", "activemq", CAPABILITIES)
+        self.peer = Peer("redelivery", version(), "vm", *_meaning(self._broker.core))
 
-    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
+    def channel(self, mode: AckMode, events: SessionEvents, *, client_id: bool = False) -> Flow[Channel]:  # noqa: ARG002 - all have it
         """One session's channel."""
         yield from ()
-        channel = VmChannel(self, mode, events, self._origin)
+        channel = VmChannel(self, mode, events, self._origin, self.options.client_id)
         with self._lock:
             _ = self.core  # raises after the end
             self._channels.append(channel)
@@ -123,11 +139,16 @@ class VmTransport(Transport):
     def temporary(self, kind: type[Destination], waiter: SeamWaiter) -> Flow[Destination]:  # noqa: ARG002 - made at once
         """See `Transport.temporary`."""
         yield from ()
-        made = kind(f"{kind.scheme}://{self._origin}:{next(_numbers)}")
+        made = kind(f"{kind.scheme}://{self._name}:{next(_numbers)}")
         self.call(lambda engine, _: engine.make_temporary(made))
         with self._lock:
             self._temporary.append(made)
         return made
+
+    def unsubscribe(self, name: str, known: Link | None, waiter: SeamWaiter) -> Flow[None]:  # noqa: ARG002 - found by its name, at once
+        """See `Transport.unsubscribe`."""
+        yield from ()
+        self.run("UNSUBSCRIBE", lambda engine, _: engine.remove_subscription(name, self.options.client_id))
 
     def forget(self, channel: VmChannel) -> None:
         """A channel has ended."""
@@ -228,3 +249,17 @@ class VmTransport(Transport):
 
         with suppress(BrokerClosedError):  # gone with all the rest
             core.call(drop)
+
+
+def _meaning(core: Core) -> tuple[str, Capabilities]:
+    """The dialect of the broker, and what sessions may expect of it: it is ActiveMQ's, or that of the file it obeys."""
+    if core.config.rules is None:
+        return "activemq", CAPABILITIES
+    other = core.dialect.amqp
+    assert other is not None, "the embedded broker has both"
+    return core.dialect.name, replace(
+        CAPABILITIES,
+        native_poison=other.capabilities.native_poison,
+        poison_by_broker=other.capabilities.poison_by_broker,
+        poison_carries_cause=other.capabilities.poison_carries_cause,
+    )

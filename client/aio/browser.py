@@ -5,42 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import cast
 
-from redelivery.client.aio.core import SessionCore
-from redelivery.client.aio.made import Closing
-from redelivery.client.aio.message import Message
-from redelivery.client.operations.browse import BrowseState, begin, leave, open_channel, poll_once
+from redelivery.client.aio.core import SessionCore, check_loop
+from redelivery.client.aio.made import Closing, Message
+from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
+from redelivery.client.shells.browser import BaseBrowser
 from redelivery.model import messages
-from redelivery.model.destinations import Queue
-from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Receipt
 from redelivery.transports.seam import Link
 
 
-class QueueBrowser(Closing):
+class QueueBrowser(BaseBrowser, Closing):
     """The messages of one queue: ``async for message in browser``; see `redelivery.QueueBrowser`.
 
     Made by `Session.browser`. One iteration at a time, and one task within the session, as with a consumer.
     """
 
-    def __init__(self, core: SessionCore, state: BrowseState) -> None:
-        self._core = core
-        self._state = state
-        self._closed = False
-
-    @property
-    def queue(self) -> Queue:
-        """Where it looks."""
-        return self._state.queue
-
-    @property
-    def selector(self) -> str | None:
-        """The selector, if there is one."""
-        return self._state.selector
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self._closed
+    _core: SessionCore
 
     def __aiter__(self) -> AsyncIterator[Message]:
         """What the queue holds, from its head; the broker is asked from the first message on."""
@@ -53,26 +33,17 @@ class QueueBrowser(Closing):
         """Look no more; an iteration that is under way raises IllegalStateError."""
         if self._closed:
             return
-        self._closed = True
         core = self._core
-        if self._state.channel is None or core.life.ended or core.lost is not None:
-            return  # there is nothing at the broker, or not any more
+        check_loop(core.runtime, "close")
+        self._closed = True
+        if self._nothing_there:
+            return
         await core.to_the_end(core.inside_patiently("close", lambda: core.do(leave(core, self._state))))
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
-        if self._closed:
-            raise IllegalStateError(f"{action}: the browser of {self.queue} was closed by close()")
-
-    def __repr__(self) -> str:
-        return f"<QueueBrowser {self.queue}{' closed' if self._closed else ''}>"
-
-    async def begin(self) -> Link:
-        """For an iteration: ask the broker."""
+    async def _begin(self) -> Link:
         return await self._core.inside("browse", self._attach)
 
-    async def next_of(self, link: Link) -> Message | None:
-        """For an iteration: its next message."""
+    async def _next(self, link: Link) -> Message | None:
         return await self._core.inside("browse", lambda: self._poll_once(link))
 
     async def _attach(self) -> Link:
@@ -82,9 +53,7 @@ class QueueBrowser(Closing):
         return await core.do(begin(state))
 
     async def _poll_once(self, link: Link) -> Message | None:
-        self.check_open("browse")
-        if link is not self._state.link:
-            raise IllegalStateError(f"browse: another iteration over {self.queue} has begun, which ended this one")
+        self._check_iteration(link)
         delivery = await self._core.do(poll_once(self._state, link))
         return None if delivery is None else cast(Message, Message.received(delivery, 0, cast(Receipt, self)))
 
@@ -98,8 +67,8 @@ class _Iteration(AsyncIterator[Message]):
 
     async def __anext__(self) -> Message:
         if self._link is None:
-            self._link = await self._browser.begin()
-        message = await self._browser.next_of(self._link)
+            self._link = await self._browser._begin()
+        message = await self._browser._next(self._link)
         if message is None:
             raise StopAsyncIteration
         return message

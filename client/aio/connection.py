@@ -7,44 +7,44 @@ import logging
 import os
 import threading
 import warnings
-import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
-from typing import cast
+from typing import Any, Final, cast
 
-from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.core import SessionCore, check_loop
 from redelivery.client.aio.driver import NEVER, close_transport, run
 from redelivery.client.aio.made import Closing, Made
-from redelivery.client.aio.publisher import Publisher
+from redelivery.client.aio.publisher import Publishes, Requester
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.dialing import redial
+from redelivery.client.connection.channels import open_first
+from redelivery.client.connection.coming_back import ComingBack, Driven
 from redelivery.client.connection.lifecycle import ConnectionStage
-from redelivery.client.connection.state import CLOSED, ConnectionState
+from redelivery.client.connection.state import CLOSED
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.containers.aio import MakesContainers
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
-    IllegalStateError,
     JMSError,
     RequestTimeoutError,
 )
-from redelivery.model.events import ConnectionClosed, ConnectionLost, Reconnected
+from redelivery.model.events import ConnectionClosed
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Transport
+from redelivery.transports.seam import Flow
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
-from redelivery.transports.wire.clock import monotonic, utc_now
+from redelivery.transports.wire.clock import monotonic, session_time
 
 log = logging.getLogger(__name__)
+_LOOK: Final = 0.5  # seconds after which one who waits for a connection looks how late it is
 
 
-class Connection(ConnectionState, MakesContainers, Closing):
+class Connection(ComingBack, MakesContainers, Publishes, Closing):
     """A connection to one broker, of the event loop in which it was made; the same as `redelivery.Connection`.
 
     Made by `connect`, already started by default. Leaving its ``async with`` block closes it and everything made from
@@ -54,20 +54,21 @@ class Connection(ConnectionState, MakesContainers, Closing):
     def __init__(self, options: ConnectionOptions) -> None:
         self._runtime = LoopRuntime(asyncio.get_running_loop())
         super().__init__(options, self._runtime)
-        self._parked = cast(LoopWaiter, self.dialer.parked)
         self._sessions: dict[Session, SessionCore] = {}
         self._troubles: deque[JMSError] = deque()
+        self._requester = Requester(self._shared.replies)
         self._notifier: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()  # closed or lost
         self._there = asyncio.Event()  # it is there, or over
         self._there.set()
-        self._recovering: asyncio.Task[None] | None = None
-        self._returning: set[asyncio.Task[None]] = set()  # of its sessions, after a loss
+        self._background: set[asyncio.Task[None]] = set()
+        self._dialing: set[asyncio.Task[None]] = set()  # those of it that end with the connection
 
     async def open(self) -> None:
         """For `connect`. Raises as that; a cancelled one closes its socket."""
-        self._opened(await run(self.dialer.open(again=False), self.dialer, self._parked, NEVER))
+        self._opened(await run(self.dialer.open(again=False), self.dialer, cast(LoopWaiter, self.dialer.parked), NEVER))
+        self._seek_priority()
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Made[Session]:
         """A new session: ``await`` it, or ``async with``; see `redelivery.Connection.session`.
@@ -81,20 +82,6 @@ class Connection(ConnectionState, MakesContainers, Closing):
                 one could not be opened within connect_timeout; the other sessions go on.
         """
         return Made(self._session(ack_mode))
-
-    def publisher(self) -> Made[Publisher]:
-        """What sends from any task: ``await publisher.send(body, destination, …)``. ``await`` it, or ``async with``.
-
-        Raises, when awaited:
-            IllegalStateError: the connection is closed.
-            ConnectionLostError: the connection was lost.
-        """
-
-        async def make() -> Publisher:
-            self.check_open("publisher")
-            return Publisher(self.session, self.check_open, self.url)
-
-        return Made(make())
 
     async def start(self) -> None:
         """Deliver messages (again). A wait for a redelivery is not shortened by it."""
@@ -129,15 +116,16 @@ class Connection(ConnectionState, MakesContainers, Closing):
         """
         self._check_loop("close")
         if self._closing is None:
-            with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, and told, not our close
+            with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, not our close
                 self._transport.wait(self._runtime.new_waiter(), 0)
             for session in list(self._sessions):
                 if session.close_after_callback(self.close):
                     return
             self._life.step("close", "closed by close()")
+            self._end_dialling()
             self.dialer.end()
-            self._ended.set()
-            self._there.set()
+            self._shared.replies.closed()
+            self._changed()
             self._closing = self._runtime.loop.create_task(self._close(), name="redelivery-close")
         await asyncio.shield(self._closing)
 
@@ -168,72 +156,24 @@ class Connection(ConnectionState, MakesContainers, Closing):
             return True
         raise self._life.problem("wait")
 
-    def on_lost(self, error: JMSError) -> None:
-        """See ConnectionEvents: another one is dialled, or every session raises ConnectionLostError from now on."""
-        if self._called_elsewhere(partial(self.on_lost, error)):
-            return
-        at = utc_now()  # every session tells the same
-        self._observe(ConnectionLost(self.url, error, at))
-        if not self._comes_back:
-            self._lose(error, at)
-            return
-        self._life.step("interrupt")
-        self._there.clear()
-        log.warning("%s: the connection was lost, and is dialled again: %s", self.url, error)
-        for core in list(self._sessions.values()):
-            core.on_lost(error, at, comes_back=True)
-        self._notify(error, deadly=False)
-        if self._recovering is None:
-            redialling = run(redial(weakref.ref(self)), self.dialer, self._parked, self.dialer.patience)
-            self._recovering = self._runtime.loop.create_task(redialling, name="redelivery-reconnect")
+    def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
+        """See ComingBack."""
+        if not self._called_elsewhere(partial(self.on_lost, error, of)):
+            super().on_lost(error, of)
 
-    def _lose(self, error: JMSError, at: datetime) -> None:
-        """There will be no other connection."""
-        self._life.step("lose", "the connection was lost", error, at)
-        cores = list(self._sessions.values())
-        log.warning("%s: the connection was lost: %s", self.url, error)
-        for core in cores:
-            core.on_lost(error, at)
-        self._notify(error, deadly=any(core.listener is not None for core in cores))
-        self._ended.set()
-        self._there.set()
-
-    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
-        """For the task that has dialled it: there is another transport. False: it is lost again."""
-        if not self._returned(transport):
-            transport.abort()
-            return True
-        cores = list(self._sessions.values())
-        for core in cores:
-            core.running = self._started
-            core.on_returned(transport)
-        self._there.set()
-        self._say_connected()
-        self._observe(Reconnected(self.url, self.metadata, utc_now()))
-        events.adopt()
-        for core in cores:
-            task = self._runtime.loop.create_task(core.come_back(), name="redelivery-come-back")
-            self._returning.add(task)
-            task.add_done_callback(self._returning.discard)
-        if self._life.stage is ConnectionStage.RECOVERING:
-            return False
-        self._recovering = None
-        return True
-
-    def not_reconnected(self, error: JMSError) -> None:
-        """For the task that has dialled: there will be no other transport."""
-        self._recovering = None
-        self._lose(error, utc_now())
+    def _bring_back(self) -> None:
+        for core in self._cores():
+            self._in_background("redelivery-come-back", core.come_back())
 
     def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
-        """See ConnectionEvents: told to the exception listener, and to the log where there is none.
+        """See ConnectionEvents: passed to the exception listener, and to the log where there is none.
 
         ``deadly``: a listener is called no more because of it.
         """
         if self._called_elsewhere(partial(self.on_error, error, deadly=deadly)):
             return
         if not self._notify(error, deadly=deadly) and not deadly:
-            log.error("%s: %s", self.url, error)
+            self._say_error(error)
 
     def _called_elsewhere(self, call: Callable[[], None]) -> bool:
         """Whether another thread is here, of the embedded broker's: then the loop makes the call."""
@@ -242,6 +182,23 @@ class Connection(ConnectionState, MakesContainers, Closing):
         with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
             self._runtime.loop.call_soon_threadsafe(call)
         return True
+
+    async def await_connection(self, action: str, until: float = NEVER) -> None:
+        """Wait while there is none, until ``until`` (see `session_time`).
+
+        Raises:
+            ConnectionLostError, IllegalStateError: there will be none, or the caller is of another event loop.
+            RequestTimeoutError: there is none yet.
+        """
+        self._check_loop(action)
+        while not self._there.is_set():
+            left = until - session_time()
+            if left <= 0:
+                raise RequestTimeoutError(f"{action}: the connection was lost, and has not come back in time")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(_LOOK, left)):
+                    await self._there.wait()
+        self.check_open(action)
 
     async def _session(self, ack_mode: AckMode | int | str) -> Session:
         self._check_loop("session")
@@ -256,7 +213,7 @@ class Connection(ConnectionState, MakesContainers, Closing):
         self.check_open("session")
         core = SessionCore(self._transport, self._shared, mode, self.on_error, runtime=self._runtime)
         try:
-            await core.do(core.open_channel())
+            await core.do(open_first(core))
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
             if not self._comes_back:
@@ -264,7 +221,7 @@ class Connection(ConnectionState, MakesContainers, Closing):
             await asyncio.sleep(0.01)  # the connection is about to hear of it
             return None
         self.check_open("session")  # what was opened meanwhile has ended with the connection
-        if core.transport is not self._transport or not self._there.is_set():
+        if core.epoch.transport is not self._transport or not self._there.is_set():
             return None
         session = Session(core, self._forget)
         core.running = self._life.stage is ConnectionStage.RUNNING
@@ -274,26 +231,48 @@ class Connection(ConnectionState, MakesContainers, Closing):
 
     async def _close(self) -> None:
         until = monotonic() + self._options.close_timeout
-        if self._recovering is not None:
-            self._recovering.cancel()
+        for task in list(self._dialing):
+            task.cancel()
         try:
             for session in list(self._sessions):
                 await session.close_until(until)
             await close_transport(self._transport, self._runtime.new_waiter())
         finally:
             self._transport.abort()  # harmless after the goodbye; the loop may end with it
-            log.info("%s: closed", self.url)
+            self._say_closed()
         self._observe(ConnectionClosed(self.url))
         self._life.step("end")
 
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:
-        """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
+        """See ComingBack."""
         if not self._listener_for(error, deadly=deadly):
             return False
         self._troubles.append(error)
         if self._notifier is None:
             self._notifier = self._runtime.loop.create_task(self._notify_listener(), name="redelivery-exceptions")
         return True
+
+    def _cores(self) -> list[SessionCore]:
+        return list(self._sessions.values())
+
+    def _changed(self) -> None:
+        if self._life.ended:
+            self._ended.set()
+        if self._life.stage is ConnectionStage.RECOVERING:
+            self._there.clear()
+        else:
+            self._there.set()
+
+    def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
+        running = run(flow, driven, cast(LoopWaiter, driven.parked), driven.patience)
+        self._dialing.add(self._in_background(name, running))
+
+    def _in_background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._runtime.loop.create_task(work, name=name)
+        for tasks in (self._background, self._dialing):
+            task.add_done_callback(tasks.discard)
+        self._background.add(task)
+        return task
 
     async def _notify_listener(self) -> None:
         while self._troubles:
@@ -310,11 +289,7 @@ class Connection(ConnectionState, MakesContainers, Closing):
         self._sessions.pop(session, None)
 
     def _check_loop(self, action: str) -> None:
-        if threading.get_ident() != self._runtime.thread:
-            raise IllegalStateError(
-                f"{action}: the connection belongs to the event loop of another thread; use "
-                "asyncio.run_coroutine_threadsafe(…, loop), or a connection of this loop"
-            )
+        check_loop(self._runtime, action)
 
     def __del__(self) -> None:
         """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""

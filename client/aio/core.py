@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 from redelivery.client.aio.driver import run
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.connection.shared import Shared
+from redelivery.client.epoch import Report
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
@@ -39,14 +39,14 @@ class Turn:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._taken = False
+        self.taken = False
         self._waiting: deque[asyncio.Future[bool]] = deque()
 
     def take(self) -> bool:
         """At once; False where another task has it."""
-        if self._taken:
+        if self.taken:
             return False
-        self._taken = True
+        self.taken = True
         return True
 
     async def take_within(self, timeout: float | None) -> bool:
@@ -73,12 +73,28 @@ class Turn:
             if not future.done():
                 future.set_result(True)
                 return
-        self._taken = False
+        self.taken = False
 
 
 def _expire(future: asyncio.Future[bool]) -> None:
     if not future.done():
         future.set_result(False)
+
+
+def check_loop(runtime: LoopRuntime, action: str) -> None:
+    """Raise IllegalStateError where the caller does not run in the connection's loop."""
+    if asyncio.get_running_loop() is runtime.loop:
+        return
+    if runtime.loop.is_closed():
+        problem = "whose event loop is closed; close each connection before its loop ends, and make one in each loop"
+    elif threading.get_ident() == runtime.thread:
+        problem = "of another event loop; make one in this loop"
+    else:
+        problem = (
+            "of the event loop of another thread; use asyncio.run_coroutine_threadsafe(…, loop), or a connection of "
+            "this loop"
+        )
+    raise IllegalStateError(f"{action}: the connection is one {problem}")
 
 
 class SessionCore(SessionState):
@@ -101,6 +117,11 @@ class SessionCore(SessionState):
         """Whether the caller is one of its listeners."""
         return self.listener is not None and self.listener is asyncio.current_task()
 
+    @property
+    def in_use(self) -> bool:
+        """See SessionState."""
+        return self.turn.taken
+
     # who may come in
 
     async def enter(self, action: str) -> None:
@@ -111,7 +132,7 @@ class SessionCore(SessionState):
                 caller runs in another event loop.
             ConnectionLostError: the connection is gone.
         """
-        self.check_loop(action)
+        check_loop(self.runtime, action)
         self._calls += 1
         if self._calls % _OTHERS_TURN == 0:
             await asyncio.sleep(0)
@@ -125,14 +146,6 @@ class SessionCore(SessionState):
                 self.turn.release()
                 raise problem
 
-    def check_loop(self, action: str) -> None:
-        """Raise IllegalStateError where the caller's thread is not the loop's."""
-        if threading.get_ident() != self.runtime.thread:
-            raise IllegalStateError(
-                f"{action}: the connection belongs to the event loop of another thread; use "
-                "asyncio.run_coroutine_threadsafe(…, loop), or a connection of this loop"
-            )
-
     async def inside(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
         """`enter`, ``step``, and out again."""
         await self.enter(action)
@@ -143,7 +156,7 @@ class SessionCore(SessionState):
 
     async def inside_patiently(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
         """The same whatever the state of the session: waits, bounded, for the one whose turn it is."""
-        self.check_loop(action)
+        check_loop(self.runtime, action)
         self.visitors += 1
         self.waiter.wake()
         try:
@@ -182,17 +195,19 @@ class SessionCore(SessionState):
     async def do(self, flow: Flow[T]) -> T:
         """Drive a flow, each answer within `request_timeout`."""
         waiter = cast(LoopWaiter, self.waiter)
-        return await run(flow, self, waiter, self.options.request_timeout, self.until)
+        return await run(flow, self.epoch, waiter, self.options.request_timeout, self.until)
 
     async def perform(self, flow: Flow[T]) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it."""
         try:
-            result = await self.do(flow)
+            waiter = cast(LoopWaiter, self.waiter)
+            result = await run(flow, self.epoch, waiter, self.options.request_timeout, self.until)  # as `do`
         except JMSError:
             if self.lost is None:
                 await self.carry_out()
             raise
-        await self.carry_out()
+        if self.ledger.orders:
+            await self.carry_out()
         return result
 
     async def carry_out(self) -> None:
@@ -207,7 +222,7 @@ class SessionCore(SessionState):
         self.visitors += 1
         try:
             self.take_in()
-            if self.returned is not None and not self.life.ended:
+            if self.epoch.successor is not None and not self.life.ended:
                 await self.do(await_return(self, self.now()))  # if it is lost again, another task comes with the next
         except JMSError as error:
             self.report(error)
@@ -247,7 +262,7 @@ class SessionCore(SessionState):
 
     async def relieve(self) -> None:
         """Wait until the peer has taken what is written, where too much of it waits."""
-        if self.channel.congested:
+        if self.epoch.channel.congested:
             await self.do(make_room(self))
 
     async def end_work(self, until: float) -> None:
@@ -255,6 +270,6 @@ class SessionCore(SessionState):
         try:
             await self.do(close_ledger(self))
             await self.carry_out()
-            await run(await_answers(self), self, cast(LoopWaiter, self.waiter), NEVER, until)
+            await run(await_answers(self), self.epoch, cast(LoopWaiter, self.waiter), NEVER, until)
         finally:
             await self.do(close_channels(self))

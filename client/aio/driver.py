@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from redelivery.client.connection.wired import Bare, Wired
+from redelivery.client.connection.shared import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Parked, Pending, T, Transport, Wish
+from redelivery.transports.seam import Arrival, Flow, Opening, Parked, Pending, T, Transport
 from redelivery.transports.wire.aio.opening import fulfil
 from redelivery.transports.wire.aio.waiter import LoopWaiter
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.clock import monotonic, session_time
 
 log = logging.getLogger(__name__)
 NEVER = float("inf")
@@ -19,8 +19,8 @@ NEVER = float("inf")
 async def run(flow: Flow[T], wired: Wired, waiter: LoopWaiter, timeout: float, until: float = NEVER) -> T:
     """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
-    A cancellation is told to the flow as a time-out, so that its `finally` puts everything right, and then goes on. Its
-    ``__cause__`` is what the flow made of it: the InDoubtError of a commit or send whose answer may still come, the
+    A cancellation is thrown into the flow as a time-out, so that its `finally` puts everything right, and then goes on.
+    Its ``__cause__`` is what the flow made of it: the InDoubtError of a commit or send whose answer may still come, the
     TransactionRolledBackError of a commit that had not left.
     """
     error: JMSError | None = None
@@ -31,7 +31,11 @@ async def run(flow: Flow[T], wired: Wired, waiter: LoopWaiter, timeout: float, u
             except StopIteration as end:
                 value: T = end.value
                 return value
-            error = await _fulfil(wish, wired, waiter, timeout, until)
+            if isinstance(wish, Pending):
+                limit = timeout if until == NEVER else min(timeout, until - monotonic())
+                error = await wait_for(wish, wired.transport, waiter, limit)
+            else:
+                error = await _fulfil(wish, wired, waiter)
     except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit) as ended:
         outcome = _give_up(flow)
         if outcome is None:
@@ -45,18 +49,15 @@ async def close_transport(transport: Transport, waiter: LoopWaiter) -> None:
     await run(transport.close(waiter), Bare(transport), waiter, NEVER, monotonic() + transport.options.close_timeout)
 
 
-async def _fulfil(wish: Wish, wired: Wired, waiter: LoopWaiter, timeout: float, until: float) -> JMSError | None:
+async def _fulfil(wish: Arrival | Parked | Opening, wired: Wired, waiter: LoopWaiter) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
-    if isinstance(wish, Pending):
-        timeout = timeout if until == NEVER else min(timeout, until - monotonic())
-        return await wait_for(wish, wired.transport, waiter, timeout)
     if isinstance(wish, Parked):
-        await waiter.wait(None if wish.deadline is None else wish.deadline - monotonic())
+        await waiter.wait(None if wish.deadline is None else wish.deadline - session_time())
         return None
     if not isinstance(wish, Arrival):
         await fulfil(wish)
         return None
-    remaining = 0.0 if wish.poll else None if wish.deadline is None else wish.deadline - monotonic()
+    remaining = 0.0 if wish.poll else None if wish.deadline is None else wish.deadline - session_time()
     try:
         if remaining is not None and remaining <= 0:
             wired.transport.wait(waiter, 0)
@@ -78,20 +79,23 @@ async def wait_for(pending: Pending, transport: Transport, waiter: LoopWaiter, t
     deadline = now + timeout
     patience = pending.patience
     again = NEVER if patience is None else now + patience
-    while now < deadline:
-        try:
+    waiter.awaits = True
+    try:
+        while now < deadline:
             if now >= again and patience is not None:
                 again = now + patience
                 pending.ask_again()
             transport.flush(waiter)
-        except ConnectionLostError as error:
-            return None if pending.done else error
-        if not pending.done:
-            end = min(deadline, again)
-            await waiter.wait(None if end == NEVER else end - now)
-        if pending.done:
-            return None
-        now = monotonic()
+            if not pending.done:
+                end = min(deadline, again)
+                await waiter.wait(None if end == NEVER else end - now)
+            if pending.done:
+                return None
+            now = monotonic()
+    except ConnectionLostError as error:
+        return None if pending.done else error
+    finally:
+        waiter.awaits = False
     return RequestTimeoutError(f"the broker did not answer within {max(0.0, timeout):.3g} s")
 
 

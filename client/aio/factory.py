@@ -11,6 +11,7 @@ from redelivery.client.options import (
     CONNECTION_SYNONYMS,
     ConnectionKeywords,
     ConnectionOptions,
+    check_flag,
     merge_options,
 )
 from redelivery.model.suggestions import suggesting
@@ -20,11 +21,7 @@ class ConnectionFactory:
     """Options checked once, for many connections; immutable. As `redelivery.ConnectionFactory`."""
 
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
-    def __init__(
-        self,
-        url: str,
-        **options: Unpack[ConnectionKeywords],
-    ) -> None:
+    def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
         self._options = merge_options(url, **options)
 
     def create_connection(self, *, start: bool = True) -> Made[Connection]:
@@ -34,6 +31,7 @@ class ConnectionFactory:
             ConnectError, SecurityError, InvalidClientIDError, ProtocolError: as
                 `redelivery.ConnectionFactory.create_connection`.
         """
+        check_flag("start", start)
         return Made(_open(self._options, start=start))
 
     def __repr__(self) -> str:
@@ -41,12 +39,7 @@ class ConnectionFactory:
 
 
 @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
-def connect(
-    url: str,
-    *,
-    start: bool = True,
-    **options: Unpack[ConnectionKeywords],
-) -> Made[Connection]:
+def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeywords]) -> Made[Connection]:
     """Connect: ``await`` it, or ``async with``. The options and errors are `redelivery.connect`'s."""
     return ConnectionFactory(url, **options).create_connection(start=start)
 

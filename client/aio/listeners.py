@@ -10,19 +10,20 @@ from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunc
 from typing import Any, Final, TypeAlias, cast
 
 from redelivery.client.aio.core import SessionCore
-from redelivery.client.aio.message import Message
+from redelivery.client.aio.made import Message
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.reattach import await_return
+from redelivery.client.epoch import CloseAsked, ended
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
+from redelivery.model.parts.callables import check_takes_one
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.aio.waiter import LoopWaiter
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.clock import session_time
 
 log = logging.getLogger(__name__)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
@@ -39,7 +40,6 @@ class ListenerLoop:
         self._task: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()  # no callback is running
         self._idle.set()
-        self._ending = False  # it was cancelled by us
         self.after_callback: list[Callable[[], Awaitable[None]]] = []  # closes that a callback asked for
 
     async def set_listener(self, consumer: ConsumerState, callback: MessageListener | None, receipt: Receipt) -> None:
@@ -120,7 +120,6 @@ class ListenerLoop:
             return True
         if await _done(task, timeout):
             return True
-        self._ending = True
         task.cancel()
         await _done(task, 1.0)
         return False
@@ -142,22 +141,25 @@ class ListenerLoop:
 
     async def _run(self) -> None:
         core = self._core
-        lost = False
+        leaves = False  # the connection is lost, or this task is cancelled: by `end`, or as the loop ends
         try:
-            while not core.life.ended and self._listeners and not lost:
+            while not core.life.ended and self._listeners and not leaves:
                 try:
                     delivery = await self._next()
                     if delivery is not None:
                         await self._call(delivery)
                 except ConnectionLostError:
-                    lost = not core.comes_back  # the connection has told its exception listener
+                    leaves = not core.comes_back  # the connection has notified its exception listener
                 except JMSError as error:  # of an order of the ledger: the session goes on
                     core.report(error)
+        except BaseException:
+            leaves = True
+            raise
         finally:
             core.listener = None
             self._task = None
             core.step("unlisten")
-            if self._listeners and not core.life.ended and not lost and not self._ending:
+            if self._listeners and not core.life.ended and not leaves:
                 self._serve()  # set again while this task was on its way out
             self._idle.set()
             await self._after_callback()
@@ -171,7 +173,7 @@ class ListenerLoop:
                 core.ledger.transport_lost()
                 raise ConnectionLostError(str(core.lost)) from core.lost
             core.take_in()
-            if core.returned is not None:
+            if core.epoch.successor is not None:
                 await core.do(await_return(core))
             drop_ended(self._listeners)
             if not self._listeners:
@@ -184,8 +186,8 @@ class ListenerLoop:
         finally:
             core.turn.release()
         try:
-            if core.away is None:
-                core.transport.flush(core.waiter)
+            if core.epoch.lost is None:
+                core.epoch.transport.flush(core.waiter)
         except ConnectionLostError:
             if not core.comes_back:
                 raise
@@ -196,11 +198,11 @@ class ListenerLoop:
     async def _dispatch(self) -> tuple[Delivery | None, float | None]:
         """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
         core = self._core
-        if not core.running or core.away is not None:
+        if not core.running or core.epoch.lost is not None:
             return None, None
-        now = monotonic()
+        now = session_time()
         if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
-            core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
+            core.epoch.transport.wait(core.waiter, 0)  # what the wire has brought goes first
             core.take_in()
         core.ledger.tick(now)
         delivery, self._next_served = dispatch(core, list(self._listeners), self._next_served, now)
@@ -230,19 +232,13 @@ class ListenerLoop:
             if isinstance(problem, ConnectionLostError) and core.comes_back:
                 return
             raise
-        error: BaseException | None = None
-        try:
-            result: object = callback(cast(Message, Message.received(delivery, delivery.redeliveries, receipt)))
-            if not isawaitable(result):
-                raise TypeError(f"{_name(callback)} returned a {type(result).__name__}, which cannot be awaited")
-            await result
-        except (asyncio.CancelledError, SystemExit, KeyboardInterrupt, GeneratorExit) as raised:
-            if self._ending or not isinstance(raised, asyncio.CancelledError):
-                core.release((delivery,))  # the session or the application ends, and the message is not the reason
-                raise
-            error = raised
-        except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
-            error = raised
+        message = cast(Message, Message.received(delivery, delivery.redeliveries, receipt))
+        if core.tracer is None:
+            error = await self._called(callback, message, delivery)
+        else:
+            with core.tracer.processing(delivery) as work:
+                error = await self._called(callback, message, delivery)
+                work.ended(error)
         await core.turn.take_within(None)
         try:
             returned(core, delivery, consumer, error)
@@ -256,6 +252,25 @@ class ListenerLoop:
             self._idle.set()
         await self._after_callback()
 
+    async def _called(self, callback: MessageListener, message: Message, delivery: Delivery) -> BaseException | None:
+        """Await it; what it raised. A cancellation of its task is not the message's failure, and goes on."""
+        task = cast(asyncio.Task[object], asyncio.current_task())
+        cancelled = task.cancelling()  # before, and passed over by a callback
+        try:
+            result: object = callback(message)
+            if not isawaitable(result):
+                raise TypeError(f"{_name(callback)} returned a {type(result).__name__}, which cannot be awaited")
+            await result
+        except (asyncio.CancelledError, SystemExit, KeyboardInterrupt, GeneratorExit) as raised:
+            if task.cancelling() > cancelled or not isinstance(raised, asyncio.CancelledError):
+                # the session, the loop or the application ends, and the message is not the reason
+                self._core.release((delivery,))
+                raise
+            return raised
+        except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
+            return raised
+        return None
+
     async def _after_callback(self) -> None:
         actions, self.after_callback = self.after_callback, []
         for action in actions:
@@ -268,13 +283,19 @@ def check_callback(callback: object) -> None:
         return
     if not callable(callback):
         raise ConfigError(f"listen({callback!r}): give an `async def` that takes a message, or None")
+    check_awaitable(callback, "listen")
+    check_takes_one(callback, "listen", "the message")
+
+
+def check_awaitable(callback: object, call: str) -> None:
+    """Raise ConfigError, which names the ``call``, where it is a function that gives nothing to await."""
     function: Any = callback
     while isinstance(function, functools.partial):
         function = function.func
     plain = (isfunction(function) or ismethod(function)) and not iscoroutinefunction(function)
     if isasyncgenfunction(function) or (plain and function.__name__ != "<lambda>"):  # that may call an `async def`
         raise ConfigError(
-            f"listen({_name(callback)}): give an `async def`; what blocks would stop the loop, so let it call "
+            f"{call}({_name(callback)}): give an `async def`; what blocks would stop the loop, so let it call "
             "asyncio.to_thread(…)"
         )
 

@@ -1,11 +1,14 @@
-"""What is made with the broker's help: awaited, or entered by ``async with``, which closes it."""
+"""What is awaited: the making of what needs the broker's help, its end, and the acknowledging of a message."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeVar, cast
+
+from redelivery.model import messages
+from redelivery.model.errors import IllegalStateError
 
 
 class Closing(ABC):
@@ -35,6 +38,11 @@ class Closing(ABC):
 
 C = TypeVar("C", bound=Closing)
 
+_UNAWAITED: Final = (
+    "the call that makes this object is not awaited yet: write `await` before it, such as "
+    "`consumer = await session.consumer('orders')`, or use it in `async with`"
+)
+
 
 class Made(Awaitable[C], Generic[C]):
     """``await`` gives the object; ``async with`` gives it and closes it at the end of the block. To be used once."""
@@ -55,3 +63,39 @@ class Made(Awaitable[C], Generic[C]):
     ) -> None:
         if self._made is not None:
             await self._made.close()
+
+    def __repr__(self) -> str:
+        return "<not awaited yet>"
+
+    if not TYPE_CHECKING:  # a type checker knows by itself that these are mistakes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{name}: {_UNAWAITED}", name=name, obj=self)
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError(f"with: {_UNAWAITED}")
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing: `with` looks for it before it enters."""
+
+        def __aiter__(self) -> NoReturn:
+            raise TypeError(f"async for: {_UNAWAITED}")
+
+
+class Receipt(Protocol):
+    """Who is asked when a received message is acknowledged."""
+
+    async def acknowledge(self, message: messages.Message) -> None:
+        """Acknowledge as the session's mode says."""
+
+
+class Message(messages.Message):
+    """`redelivery.Message` as asyncio's consumers hand it out."""
+
+    __slots__ = ()
+
+    async def acknowledge(self) -> None:  # type: ignore[override]  # a coroutine, as every call here that does I/O
+        """As `redelivery.Message.acknowledge`."""
+        if self._receipt is None:
+            raise IllegalStateError("only a received message can be acknowledged")
+        await cast(Receipt, self._receipt).acknowledge(self)

@@ -1,21 +1,31 @@
-"""Sending from any task: a producer for each that sends at the moment, on a session of its own."""
+"""Sending from any task, a producer for each on a session of its own; and requests, which wait for their replies."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Unpack
+from contextlib import suppress
+from datetime import timedelta
+from typing import Protocol, Unpack
 
+from redelivery.client.aio.consumer import Consumer
 from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.session import Session
+from redelivery.client.arguments import seconds
+from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.shells.publisher import BasePublisher
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import IllegalStateError
+from redelivery.model.errors import InDoubtError, InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.model.sending import SYNONYMS, SendKeywords
+from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.seam import Pending
+from redelivery.transports.wire.aio.runtime import LoopRuntime
+from redelivery.transports.wire.clock import follow, session_time
 
 
-class Publisher(Closing):
+class Publisher(BasePublisher, Closing):
     """Sends from any number of tasks, also while listeners run. Made by `Connection.publisher`.
 
     There are never more of its sessions (AUTO: a send is not part of any transaction) than sends at the same time.
@@ -23,24 +33,15 @@ class Publisher(Closing):
     """
 
     def __init__(self, new_session: Callable[[], Made[Session]], check_open: Callable[[str], None], what: str) -> None:
+        super().__init__(check_open, what)
         self._new_session = new_session
-        self._check_connection = check_open
-        self._what = what
         self._sessions: list[Session] = []
         self._free: list[Producer] = []
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self._closed
+        self._closing: asyncio.Task[None] | None = None
 
     @suggesting(SYNONYMS)
     async def send(
-        self,
-        body_or_message: object,
-        destination: Destination | str | None = None,
-        **options: Unpack[SendKeywords],
+        self, body_or_message: object, destination: Destination | str | None = None, **options: Unpack[SendKeywords]
     ) -> Message:
         """As `Producer.send`, from any task. A persistent message is the broker's when this returns.
 
@@ -56,20 +57,24 @@ class Publisher(Closing):
             self._free.append(producer)
 
     async def close(self) -> None:
-        """Close its sessions; a send that is under way is waited for, within close_timeout. Twice is harmless."""
+        """Close its sessions; a send that is under way is waited for, within close_timeout. Twice is harmless.
+
+        A close that is cancelled goes on.
+        """
         self._closed = True
-        sessions, self._sessions = self._sessions, []
-        for session in sessions:
+        if self._sessions:
+            self._closing = asyncio.get_running_loop().create_task(self._close_sessions(), name="redelivery-close")
+            await asyncio.shield(self._closing)
+
+    async def _close_sessions(self) -> None:
+        while self._sessions:
+            session = self._sessions[-1]
             await session.close()
+            with suppress(ValueError):  # another close was here
+                self._sessions.remove(session)
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed, or its connection closed or lost."""
-        self._check_connection(action)
-        if self._closed:
-            raise IllegalStateError(f"{action}: the publisher was closed by close()")
-
-    def __repr__(self) -> str:
-        return f"<Publisher of {self._what}{' closed' if self._closed else f', {len(self._sessions)} sessions'}>"
+    def _sessions_now(self) -> int:
+        return len(self._sessions)
 
     async def _new_producer(self) -> Producer:
         session = await self._new_session()
@@ -78,3 +83,137 @@ class Publisher(Closing):
             self.check_open("send")
         self._sessions.append(session)
         return await session.producer()
+
+
+class Requester:
+    """The requests of one connection: a session that consumes replies from a temporary queue, made by the first one."""
+
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
+        self._lock = asyncio.Lock()  # guards the making of those below
+        self._publisher: Publisher | None = None
+        self._consumer: Consumer | None = None
+
+    async def request(
+        self,
+        connection: Publishes,
+        destination: Destination | str,
+        body: object,
+        timeout: float,
+        options: SendKeywords,
+    ) -> Message:
+        """See `Publishes.request`."""
+        until = session_time() + timeout
+        correlation_id, options = request_options(options, timeout)
+        waiter = connection._runtime.new_waiter()
+        follow(waiter)
+        pending = Pending(waiter)
+        with self._replies.expected(correlation_id, pending):
+            await connection.await_connection("request", until)
+            await self._send(connection, destination, body, options, pending, until)
+            while not pending.done and (left := until - session_time()) > 0:
+                await waiter.wait(left)
+        return reply_of(pending, destination, timeout)
+
+    async def _send(
+        self,
+        connection: Publishes,
+        destination: Destination | str,
+        body: object,
+        options: SendKeywords,
+        pending: Pending,
+        until: float,
+    ) -> None:
+        while not pending.done:
+            publisher, consumer = await self._opened(connection)
+            reply_to = consumer.destination
+            try:
+                keywords: SendKeywords = {**options, "reply_to": reply_to}
+                await publisher.send(body, destination, **keywords)
+            except InvalidDestinationError:
+                # it went with a lost connection meanwhile, so nothing was sent
+                if (consumer.destination == reply_to and not consumer.closed) or session_time() >= until:
+                    raise
+            except InDoubtError as error:
+                check_sent(error)
+                return
+            else:
+                return
+
+    async def _opened(self, connection: Publishes) -> tuple[Publisher, Consumer]:
+        async with self._lock:
+            connection.check_open("request")
+            if self._publisher is None:
+                self._publisher = await connection.publisher()
+            if self._consumer is None or self._consumer.closed:
+                session = await connection.session()
+                try:
+                    self._consumer = await session.consumer(await session.temporary_queue())
+                    await self._consumer.listen(self._arrived)
+                except BaseException:
+                    self._consumer = None
+                    await session.close()
+                    raise
+            return self._publisher, self._consumer
+
+    async def _arrived(self, message: Message) -> None:
+        self._replies.arrived(message)
+
+
+class Publishes(Protocol):
+    """What a connection has of them."""
+
+    _requester: Requester
+    _runtime: LoopRuntime
+    _started: bool
+
+    @property
+    def url(self) -> str:
+        """The URL that it was made with, the password masked."""
+
+    def session(self) -> Made[Session]:
+        """A new session."""
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost."""
+
+    async def await_connection(self, action: str, until: float) -> None:
+        """Wait while there is none, until ``until`` (see `session_time`)."""
+
+    def publisher(self) -> Made[Publisher]:
+        """What sends from any task: ``await publisher.send(body, destination, …)``. ``await`` it, or ``async with``.
+
+        Raises, when awaited:
+            IllegalStateError: the connection is closed.
+            ConnectionLostError: the connection was lost.
+        """
+
+        async def make() -> Publisher:
+            self.check_open("publisher")
+            return Publisher(self.session, self.check_open, self.url)
+
+        return Made(make())
+
+    @suggesting(SYNONYMS)
+    async def request(
+        self, destination: Destination | str, body: object, timeout: float | timedelta, **options: Unpack[SendKeywords]
+    ) -> Message:
+        """Send a request and wait for its reply. From any task, any number at the same time.
+
+        See `redelivery.Connection.request`. A task that is cancelled meanwhile gets no reply, which is dropped then.
+
+        Args:
+            destination: where the server consumes.
+            body: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message.
+            timeout: seconds; the request expires when they are over, unless ``ttl`` says otherwise.
+            options: as `Producer.send`; without ``correlation_id`` each request gets one of its own.
+
+        Returns:
+            The reply.
+
+        Raises:
+            RequestTimeoutError, ConnectionLostError, UnsupportedError, IllegalStateError, JMSError: as there.
+        """
+        self.check_open("request")
+        check_started(self._started)
+        return await self._requester.request(self, destination, body, seconds("timeout", timeout), options)

@@ -5,22 +5,33 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeAlias
 
-from redelivery.client.connection.temporaries import Temporaries
-from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.shared import Shared
+from redelivery.client.connection.unowned import Adopter, UnownedConnection
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
+from redelivery.model.parts.errors import forget_frames
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.registry import transport_class
 from redelivery.transports.runtime import Runtime
-from redelivery.transports.seam import ConnectionEvents, Flow, Parked, Transport
-from redelivery.transports.wire.clock import monotonic, utc_now
+from redelivery.transports.seam import Flow, Parked, Transport, Waiter
+from redelivery.transports.wire.clock import follow, session_time, utc_now
 from redelivery.transports.wire.threads.runtime import NOTICING
 
 log = logging.getLogger(__name__)
+Opened: TypeAlias = tuple[Transport, UnownedConnection]  # and its events, which are to be adopted
+GoesOn: TypeAlias = Callable[[JMSError], bool]
+"""Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""
+_LOOK = 0.1  # seconds, of the pause, after which it is asked again
+_LATE = 0.1  # seconds that a broker may take to end what it has read of a connection that was lost
 _FINAL = (SecurityError, ConfigError, UnsupportedError)  # to ask again would end no better
+
+
+def _always(_error: JMSError) -> bool:
+    return True
 
 
 class Dialer:
@@ -32,18 +43,24 @@ class Dialer:
         patience: seconds that an answer may take which a transport gives that is made ready.
     """
 
-    def __init__(
-        self, options: ConnectionOptions, events: ConnectionEvents, runtime: Runtime | None, temporaries: Temporaries
-    ) -> None:
-        self._options = options
-        self._temporaries = temporaries
-        self.parked = (runtime or NOTICING).new_waiter()
+    def __init__(self, options: ConnectionOptions, events: Adopter, runtime: Runtime | None, shared: Shared) -> None:
+        self.options = options
+        self._temporaries = shared.temporaries
+        self._lines = shared.lines
+        self._new_waiter: Callable[[], Waiter] = (runtime or NOTICING).new_waiter
+        self.parked = self.new_waiter()
         self.patience = options.transport.request_timeout
         self._restoring: Transport | None = None  # open, and not the connection's yet
         self._new_events: Callable[[], UnownedConnection] = UnownedConnection.maker(events)
         self._runtime = NOTICING if runtime is None and options.reconnect is not None else runtime
         self.last: str | None = None
         self.ended = False  # nobody wants a connection any more
+
+    def new_waiter(self) -> Waiter:
+        """A place to wait by the session's time."""
+        waiter = self._new_waiter()
+        follow(waiter)
+        return waiter
 
     @property
     def transport(self) -> Transport:
@@ -59,65 +76,98 @@ class Dialer:
             restoring.abort()
         self.parked.wake()
 
-    def open(self, *, again: bool) -> Flow[tuple[Transport, UnownedConnection]]:
-        """A transport that is open, and its events, to be adopted. ``again``: after a loss, not at the start.
+    @property
+    def prior(self) -> bool:
+        """Whether it is connected as its policy prefers: a connection to another URL looks for one of those."""
+        policy = self.options.reconnect
+        return policy is None or not policy.priority_backup or self.last in self.options.priority
+
+    def open(self, *, again: bool, goes_on: GoesOn | None = None) -> Flow[Opened]:
+        """A transport that is open, and its events. ``again``: after a loss, not at the start.
 
         Raises:
-            ConnectError, ProtocolError: nobody answered, as often as the policy says; of the last one asked.
+            ConnectError, ProtocolError: nobody answered, as often as the policy or ``goes_on`` says; of the last one
+                asked.
             SecurityError: a login was refused, which ends it at once.
             ConfigError, UnsupportedError: likewise.
         """
-        policy = self._options.reconnect
+        policy = self.options.reconnect
         if policy is None:
-            return (yield from self._dial(next(iter(self._options.servers))))
-        rounds = 0
+            return (yield from self._whole(next(iter(self.options.servers))))
+        rounds, began = 0, session_time()
         if again:
-            yield Parked(monotonic() + policy.delay(1))  # ActiveMQ: before the first one, too
+            # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
+            # when it has stored it: what is sent again before that is stored twice
+            late = _LATE if self.options.deduplicate_sends else 0.0
+            yield from self._pause(max(policy.delay(1), late))
         while True:
             rounds += 1
             error: JMSError | None = None
-            for url in attempt_order(tuple(self._options.servers), policy, failed=self.last):
+            urls, priority = tuple(self.options.servers), self.options.priority
+            for url in attempt_order(urls, policy, priority=priority, failed=self.last):
                 if self.ended:
                     break
                 try:
-                    return (yield from self._dial(url))
+                    return (yield from self._whole(url))
                 except _FINAL:
                     raise
                 except JMSError as failure:
                     error = failure
             if error is None:
                 raise ConfigError("the connection was closed while it was being connected")
-            last = policy.exhausted(rounds, startup=not again)
-            wait = 0.0 if last else policy.delay(rounds + again)
-            self._failed(error, rounds, None if last else wait, warns=policy.warns(rounds))
-            if last:
-                raise error
-            yield Parked(monotonic() + wait)
+            yield from self._await_next(error, rounds, began, again=again, goes_on=goes_on or _always)
 
-    def _dial(self, url: str) -> Flow[tuple[Transport, UnownedConnection]]:
+    def _await_next(self, error: JMSError, rounds: int, began: float, *, again: bool, goes_on: GoesOn) -> Flow[None]:
+        """Until the next attempt is due. Raises ``error``: there is none."""
+        policy = self.options.reconnect
+        assert policy is not None, "without one there is one attempt"
+        left = float("inf") if policy.maximum_time is None else policy.maximum_time - (session_time() - began)
+        last = policy.exhausted(rounds, startup=not again) or left <= 0 or not goes_on(error)
+        wait = 0.0 if last else min(policy.delay(rounds + again), left)
+        self._failed(error, rounds, None if last else wait, warns=policy.warns(rounds))
+        if last:
+            raise error
+        yield from self._pause(wait, None if goes_on is _always else partial(goes_on, error))
+        if not goes_on(error):
+            raise error
+
+    def _pause(self, seconds: float, wanted: Callable[[], bool] | None = None) -> Flow[None]:
+        until = session_time() + seconds
+        while not self.ended and (now := session_time()) < until and (wanted is None or wanted()):
+            yield Parked(until if wanted is None else min(until, now + _LOOK))
+
+    def dial(self, url: str) -> Flow[Opened]:
+        """A transport to this broker, as yet without the connection's temporary destinations. Raises as `open`."""
         events = self._new_events()
-        server = self._options.servers[url]
+        server = self.options.servers[url]
         transport = transport_class(server.scheme)(server, events, self._runtime)
         yield from transport.open()
         self._check_capable(transport)
-        self.last = url
-        yield from self._restore(transport)
         return transport, events
+
+    def restore(self, transport: Transport, waiter: Waiter) -> Flow[None]:
+        """Make what the broker has removed with the connection before. Raises JMSError: it is lost, too."""
+        return self._temporaries.renew(transport, waiter)
+
+    def _whole(self, url: str) -> Flow[Opened]:
+        opened = yield from self.dial(url)
+        self.last = url
+        yield from self._restore(opened[0])
+        return opened
 
     def _check_capable(self, transport: Transport) -> None:
         peer = transport.peer
-        if self._options.deduplicate_sends and peer.capabilities.duplicate_id_property is None:
+        if self.options.deduplicate_sends and peer.capabilities.duplicate_id_property is None:
             transport.abort()
             raise UnsupportedError(
                 f"deduplicate_sends: {peer.provider_name} over {peer.protocol} does not drop what is sent twice"
             )
 
     def _restore(self, transport: Transport) -> Flow[None]:
-        """What the broker has removed with the lost connection. Raises JMSError: it is lost, too."""
         self._restoring = transport
         try:
             if not self.ended:  # looked at last: `end` aborts what it finds
-                yield from self._temporaries.renew(transport, self.parked)
+                yield from self.restore(transport, self.parked)
         except BaseException:
             transport.abort()
             raise
@@ -125,19 +175,20 @@ class Dialer:
             self._restoring = None
 
     def _failed(self, error: JMSError, rounds: int, wait: float | None, *, warns: bool) -> None:
-        url = self._options.url.masked
+        forget_frames(error)
+        url = self.options.url.masked
         more = "that was the last attempt" if wait is None else f"the next attempt is in {wait:.3g} s"
         log.log(
-            logging.WARNING if warns else logging.DEBUG,
+            self._lines.level(logging.WARNING, f"{url}: failed attempts to connect") if warns else logging.DEBUG,
             "%s: attempt %d to connect failed, %s: %s",
             url,
             rounds,
             more,
             error,
         )
-        if self._options.observed is not None:
+        if self.options.observed is not None:
             again_at = None if wait is None else utc_now() + timedelta(seconds=wait)
-            self._options.observed.notify(ReconnectFailed(url, error, rounds, again_at))
+            self.options.observed.notify(ReconnectFailed(url, error, rounds, again_at))
 
 
 class Redialled(Protocol):

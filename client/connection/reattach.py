@@ -1,37 +1,64 @@
-"""What a session does when its connection was lost and another one comes: a channel, and its consumers by new links."""
+"""What a session does when its connection was lost and another one comes: a channel, and its consumers by new links.
+
+Sends can survive that (`deduplicate_sends`): each has an id by which the broker drops a second one. What the broker has
+answered is done. What it has not is sent again on the next connection, in its first order, so that the application sees
+no more of the loss than a wait. A transaction that has received is not repeated: what it received is redelivered.
+"""
 
 from __future__ import annotations
 
+import logging
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from redelivery.client.arguments import check_evaluates, check_selector
+from redelivery.client.connection.channels import open_next
 from redelivery.client.connection.lifecycle import SessionStage
-from redelivery.client.connection.repeats import Repeatable
-from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState, Detach
+from redelivery.client.ledger.stages import OPEN
 from redelivery.client.state import SessionState
-from redelivery.model.errors import ConnectionLostError, InvalidDestinationError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Parked, Transport, Wish
+from redelivery.model.capabilities import Capabilities
+from redelivery.model.errors import (
+    ConnectError,
+    ConnectionLostError,
+    InvalidDestinationError,
+    JMSError,
+    RequestTimeoutError,
+)
+from redelivery.model.events import Sent
+from redelivery.model.messages import Message
+from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
 
+log = logging.getLogger(__name__)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
+_AGAIN: Final = 0.1  # seconds until one who could not open a socket tries again
+_OURS: Final = "redelivery-"  # what the ids begin with
 
 
-def await_return(s: SessionState, deadline: float | None = None) -> Flow[bool]:
-    """Done when the session has its channel and consumers on a connection; False at ``deadline``, or once it closes.
+def await_return(s: SessionState, deadline: float | None = None, consumer: ConsumerState | None = None) -> Flow[bool]:
+    """Done when the session has its channel and consumers on a connection.
+
+    False: at ``deadline``, or once the session closes, or the ``consumer`` that waits.
 
     Raises:
         ConnectionLostError: there will be no other connection.
         JMSError: the other broker refuses the session.
     """
-    while s.away is not None:
-        if s.returned is not None:
-            yield from _reattached(s)
-            continue
+    while s.epoch.lost is not None:
+        s.take_in()  # whatever woke the caller before it came here may have been the news
+        until = deadline
+        if s.epoch.successor is not None:
+            if (yield from _reattached(s)):
+                continue
+            until = s.now() + _AGAIN if deadline is None else min(deadline, s.now() + _AGAIN)
         _check_hope(s)
-        if s.closing or (deadline is not None and s.now() >= deadline):
+        closed = s.closing or (consumer is not None and consumer.stage is not OPEN)
+        if closed or (deadline is not None and s.now() >= deadline):
             return False
-        yield Parked(deadline)
-        s.take_in()
+        yield Parked(until)
     return True
 
 
@@ -44,7 +71,7 @@ def await_loss(s: SessionState) -> Flow[None]:
     s.take_in()
     until = s.now() + s.options.close_timeout
     _check_hope(s)
-    while s.away is None:
+    while s.epoch.lost is None:
         if s.now() >= until:
             raise ConnectionLostError("the connection was lost, and nothing is known of another one")
         yield Parked(s.now() + _NEWS)
@@ -68,36 +95,54 @@ def arrival(s: SessionState, wish: Arrival) -> Flow[None]:
 
 def reattach(s: SessionState) -> Flow[None]:
     """A channel on the connection that has come, and its consumers; nothing where that is lost meanwhile."""
-    transport = s.returned
+    transport = s.epoch.successor
     assert transport is not None, "it has come"
     try:
-        if s.transport is not transport:
-            yield from _open_channel(s, transport)
+        if s.epoch.transport is not transport:
+            named = [each.link.subscription for each in s.ledger.consumers]
+            yield from open_next(s, transport, client_id=any(each is not None and each.durable for each in named))
             yield from _send_again(s)
+        yield from _send_deferred(s)
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
-            if _renamed(s, consumer) and (consumer.link.window != 0 or consumer.listening):
+            late = consumer.link.window == 0 and consumer.link.subscription is None and not consumer.listening
+            if _renamed(s, consumer) and not late:
                 yield from _attach(s, consumer)  # one of 0 begins with its next receive
     except ConnectionLostError:
-        if s.returned is transport:
-            s.returned = None  # the news of the next one comes
+        if s.epoch.successor is transport:
+            s.epoch.successor = None  # the news of the next one comes
         return
     s.came_back()
 
 
-def _open_channel(s: SessionState, transport: Transport) -> Flow[None]:
-    s.waiter.place = None
-    s.channel = yield from transport.channel(s.mode, UnownedSession(s))
-    s.transport = transport
-
-
 def _send_again(s: SessionState) -> Flow[None]:
-    """What the lost connection has not answered, in its order; see `repeats`."""
+    """What the lost connection has not answered, in its order."""
     unanswered = [each for each in s.unanswered if isinstance(each, Repeatable) and not each.done]
     for message, pending in [*((each, None) for each in s.sent), *((each.message, each) for each in unanswered)]:
         if message is not None:
-            s.channel.send(message, transacted=pending is None, pending=pending)
-            if s.channel.congested:
-                yield from s.channel.room()
+            s.epoch.channel.send(message, transacted=pending is None, pending=pending)
+            if s.epoch.channel.congested:
+                yield from s.epoch.channel.room()
+
+
+def _send_deferred(s: SessionState) -> Flow[None]:
+    """What was to be sent while there was no connection, in its order."""
+    for pending in [each for each in s.unanswered if isinstance(each, Deferrable) and each.waits]:
+        message = pending.leave()
+        if message is None:
+            continue
+        try:
+            s.temporaries.check(message)
+            s.epoch.channel.send(message, transacted=False, pending=pending)
+        except ConnectionLostError:
+            pending.defer(message)  # not all of it has left
+            raise
+        except JMSError as error:
+            pending.fail(error)
+            continue
+        if s.observed is not None:
+            s.observed.notify(Sent(s.number, message, confirmed=False))
+        if s.epoch.channel.congested:
+            yield from s.epoch.channel.room()
 
 
 def _renamed(s: SessionState, consumer: ConsumerState) -> bool:
@@ -119,14 +164,13 @@ def _ended(s: SessionState, consumer: ConsumerState, error: JMSError) -> None:
 def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     link = consumer.link
     try:
-        yield from s.channel.attach(link)
+        # it may be another broker than the one before
+        check_evaluates(s.epoch.transport.peer, check_selector(link.selector))
+        yield from s.epoch.channel.attach(link)
     except ConnectionLostError:
         raise
-    except (
-        RequestTimeoutError,
-        GeneratorExit,
-    ):  # or interrupted: the next one is attached, and what comes of this one is nobody's
-        consumer.renew()
+    except (RequestTimeoutError, GeneratorExit):
+        consumer.renew()  # or interrupted: the next one is attached, and what comes of this one is nobody's
         s.ledger.orders.append(Detach(link))
         raise
     except JMSError as error:
@@ -135,14 +179,19 @@ def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     consumer.attached = True
 
 
-def _reattached(s: SessionState) -> Flow[None]:
+def _reattached(s: SessionState) -> Flow[bool]:
+    """False: the session needs a socket of its own, and got none; as the connection may be lost again, it is no end."""
     try:
         yield from _whole(s, reattach(s))
     except RequestTimeoutError:
         raise  # or an interrupt: it is tried again
+    except ConnectError as error:
+        log.debug("a session has no connection yet: %s", error)
+        return False
     except JMSError as error:
         s.step("lose", "the other broker refused the session", error)
         s.report(error, deadly=s.listener is not None)
+    return True
 
 
 def _whole(s: SessionState, flow: Flow[None]) -> Flow[None]:
@@ -171,3 +220,75 @@ def _check_hope(s: SessionState) -> None:
         raise ConnectionLostError(f"the connection was lost: {s.lost}") from s.lost
     if s.life.stage is SessionStage.LOST:
         raise s.life.problem("reconnect")
+
+
+def identify(message: Message, capabilities: Capabilities) -> None:
+    """Give it an id, unless the application has given it one; a message that is sent once more gets another one."""
+    name = capabilities.duplicate_id_property
+    if name is not None and str(message.properties.get(name, _OURS)).startswith(_OURS):
+        message.properties = {**message.properties, name: f"{_OURS}{uuid.uuid4().hex}"}
+
+
+class Deferrable(Pending):
+    """The answer to an asynchronous send. Where the connection is away this leaves with the next one, and once only.
+
+    A loss after it has left ends it. ``deferred``: it has waited. ``left``: not waiting any more, it was sent.
+    """
+
+    __slots__ = ("_comes_back", "_waiting", "deferred", "left")
+
+    def __init__(self, comes_back: Callable[[], bool]) -> None:
+        super().__init__()
+        self._comes_back = comes_back
+        self._waiting: list[Message] = []  # taken out in one step: the thread that ends it is another's
+        self.deferred = False
+        self.left = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is to leave with the next connection."""
+        return bool(self._waiting) and not self.done
+
+    def defer(self, message: Message) -> None:
+        """It leaves with the next connection."""
+        self.deferred, self.left = True, False
+        self._waiting.append(message)
+
+    def leave(self) -> Message | None:
+        """What is to be sent now; None: nothing any more."""
+        try:
+            message = self._waiting.pop()
+        except IndexError:
+            return None
+        self.left = True
+        return message
+
+    def expire(self, error: ConnectionLostError) -> None:
+        """Its time is over, where it waits still."""
+        with suppress(IndexError):
+            self._waiting.pop()
+            super().fail(error)
+
+    def fail(self, error: JMSError) -> None:
+        """See Pending; to one that waits a loss is nothing new, while there will be another connection."""
+        if not (self._waiting and isinstance(error, ConnectionLostError) and self._comes_back()):
+            super().fail(error)
+
+
+class Repeatable(Pending):
+    """The answer to an asynchronous send, which a loss does not end while there will be another connection.
+
+    ``message``: what is sent again; None before it has left.
+    """
+
+    __slots__ = ("_comes_back", "message")
+
+    def __init__(self, comes_back: Callable[[], bool]) -> None:
+        super().__init__()
+        self.message: Message | None = None
+        self._comes_back = comes_back
+
+    def fail(self, error: JMSError) -> None:
+        """See Pending."""
+        if not isinstance(error, ConnectionLostError) or not self._comes_back():
+            super().fail(error)

@@ -1,13 +1,116 @@
-"""What a connection and its sessions share, whatever connection to the broker it has."""
+"""What a connection and its sessions share; and who has a transport, which after a loss may be another one."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
+from typing import Final, Protocol
 
-from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle
+from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle, SessionStage
+from redelivery.client.connection.replies import Replies
 from redelivery.client.connection.temporaries import Temporaries
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED
+from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
+from redelivery.model.destinations import SubscriptionName
+from redelivery.model.errors import IllegalStateError
+from redelivery.transports.seam import Link, Transport
+
+_GONE: Final = (SessionStage.CLOSED, SessionStage.LOST)
+_SWEEP: Final = 64  # names; below, those that nobody has any more are not worth looking for
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    consumer: ConsumerState
+    session: Lifecycle[SessionStage]
+
+    @property
+    def active(self) -> bool:
+        return self.session.stage not in _GONE and self.consumer.stage not in (ENDED, CLOSED)
+
+
+class Subscriptions:
+    """The named subscriptions that a connection's consumers have; thread-safe.
+
+    What JMS forbids is an error, whatever the broker would do: some let a second consumer take the first one's place,
+    or share with it (JMS 3.1 §8.3).
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[tuple[str, bool], list[_Holder]] = {}  # by name, and whether durable
+        self._known: dict[str, Link] = {}  # by which each durable one was consumed last
+        self._sweep_at = _SWEEP
+        self._lock = threading.Lock()
+
+    def take(self, consumer: ConsumerState, session: Lifecycle[SessionStage]) -> None:
+        """The consumer begins; its link is marked where it changes the subscription.
+
+        Raises:
+            IllegalStateError: the subscription is in use, or another one.
+        """
+        link = consumer.link
+        named = link.subscription
+        assert named is not None, "or nothing is to be taken"
+        key = (named.name, named.durable)
+        with self._lock:
+            holders = [each for each in self._holders.get(key, ()) if each.active]
+            for each in holders:
+                _check(named, link, each.consumer)
+            known = self._known.get(named.name) if named.durable else None
+            link.changed = known is not None and _asked(known) != _asked(link)
+            self._holders[key] = [*holders, _Holder(consumer, session)]
+            if named.durable:
+                self._known[named.name] = link
+            if len(self._holders) > self._sweep_at:
+                self._sweep()
+
+    def check_unused(self, name: str) -> Link | None:
+        """The link by which a durable one was consumed last, if this connection has done so.
+
+        Raises:
+            IllegalStateError: it has a consumer, or one that was closed has messages that are not acknowledged.
+        """
+        with self._lock:
+            for each in self._holders.get((name, True), ()):
+                if each.active:
+                    closing = each.consumer.stage is CLOSING
+                    raise IllegalStateError(
+                        f"unsubscribe: the durable subscription {name!r} has messages that are not acknowledged yet"
+                        if closing
+                        else f"unsubscribe: the durable subscription {name!r} is in use: close its consumers first"
+                    )
+            return self._known.get(name)
+
+    def forget(self, name: str) -> None:
+        """The durable subscription was removed."""
+        with self._lock:
+            self._known.pop(name, None)
+
+    def _sweep(self) -> None:
+        active = {key: [each for each in holders if each.active] for key, holders in self._holders.items()}
+        self._holders = {key: holders for key, holders in active.items() if holders}
+        self._sweep_at = max(_SWEEP, 2 * len(self._holders))
+
+
+def _check(named: SubscriptionName, link: Link, other: ConsumerState) -> None:
+    has = other.link.subscription
+    if has is None or has.shared != named.shared:
+        raise IllegalStateError(f"{named} cannot be made: this connection consumes {has}; use another name")
+    if not named.shared:
+        closing = other.stage is CLOSING
+        what = "a consumer of it was closed and has messages that are not acknowledged" if closing else "it has one"
+        raise IllegalStateError(f"{named} serves one consumer at a time, and {what}; close that first")
+    if _asked(link) != _asked(other.link):
+        raise IllegalStateError(
+            f"{named} has consumers, with another topic or selector: close them first, or use another name"
+        )
+
+
+def _asked(link: Link) -> tuple[object, ...]:
+    return link.destination, link.selector, link.no_local, link.subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +121,21 @@ class Shared:
     life: Lifecycle[ConnectionStage]
     dead_letters: DeadLetters
     temporaries: Temporaries
+    replies: Replies
+    subscriptions: Subscriptions
+    lines: Lines
+
+
+class Wired(Protocol):
+    """A session's epoch, or what stands for one: a driver reads its transport while a flow waits."""
+
+    @property
+    def transport(self) -> Transport:
+        """The one that it has now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A transport alone, while it is opened or closed."""
+
+    transport: Transport

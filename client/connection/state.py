@@ -8,40 +8,47 @@ import weakref
 
 from redelivery.client.connection.dialing import Dialer
 from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
-from redelivery.client.connection.shared import Shared
+from redelivery.client.connection.replies import Replies
+from redelivery.client.connection.shared import Shared, Subscriptions
 from redelivery.client.connection.temporaries import Temporaries
-from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.unowned import Adopter, UnownedConnection
+from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
-from redelivery.client.options import ConnectionOptions, ExceptionListener
+from redelivery.client.options import ConnectionOptions, ExceptionListener, check_exception_listener
 from redelivery.model.capabilities import ConnectionMetaData
-from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.events import Connected, Event
 from redelivery.model.modes import AckMode
 from redelivery.transports.runtime import Runtime
-from redelivery.transports.seam import ConnectionEvents, Transport
+from redelivery.transports.seam import Transport
 
 log = logging.getLogger(__name__)
 CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
-_GOES_ON = (ConnectionStage.STOPPED, ConnectionStage.RUNNING, ConnectionStage.RECOVERING)
 
 
-_coming_back: weakref.WeakSet[ConnectionState] = weakref.WeakSet()
+_wired: weakref.WeakSet[ConnectionState] = weakref.WeakSet()
 
 
-class ConnectionState(ConnectionEvents):
+class ConnectionState(Adopter):
     """What `redelivery.Connection` and `redelivery.aio.Connection` are, beside how they wait."""
 
     def __init__(self, options: ConnectionOptions, runtime: Runtime | None = None) -> None:
+        if not isinstance(options, ConnectionOptions):
+            raise ConfigError("a Connection is made by redelivery.connect(url, …), redelivery.aio.connect or a factory")
         self._options = options
         self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
-        self._shared = Shared(options, self._life, DeadLetters(options.dead_letter_strategy), Temporaries())
+        self._lines = lines = Lines()
+        dead_letters = DeadLetters(options.dead_letter_strategy, lines)
+        self._shared = Shared(options, self._life, dead_letters, Temporaries(), Replies(), Subscriptions(), lines)
         self._exception_listener = options.exception_listener
-        self.dialer = Dialer(options, self, runtime, self._shared.temporaries)
+        self.dialer = Dialer(options, self, runtime, self._shared)
         self._transport: Transport  # by `_opened`
+        self._events: UnownedConnection | None = None  # of this transport
+        self._epoch = 1
         self._started = False  # by `start`, whatever the connection is doing
         self._process: int | None = None  # in which it was opened
-        if options.reconnect is not None:
-            _coming_back.add(self)
+        if any(server.scheme != "vm" for server in options.servers.values()):
+            _wired.add(self)
 
     @property
     def client_id(self) -> str | None:
@@ -75,9 +82,19 @@ class ConnectionState(ConnectionEvents):
         return not self._life.ended and self._life.stage is not ConnectionStage.RECOVERING
 
     @property
+    def epoch(self) -> int:
+        """How many connections to a broker it has had: 1, and one more whenever it has come back or was moved."""
+        return self._epoch
+
+    @property
     def dropped_count(self) -> int:
         """How many messages a DiscardingDeadLetterStrategy has dropped."""
         return self._shared.dead_letters.dropped
+
+    @property
+    def late_reply_count(self) -> int:
+        """How many replies came to `request` that no request waited for any more; they were dropped."""
+        return self._shared.replies.late
 
     @property
     def exception_listener(self) -> ExceptionListener | None:
@@ -89,6 +106,7 @@ class ConnectionState(ConnectionEvents):
 
     @exception_listener.setter
     def exception_listener(self, listener: ExceptionListener | None) -> None:
+        check_exception_listener(listener)
         self._exception_listener = listener
 
     def __repr__(self) -> str:
@@ -107,10 +125,10 @@ class ConnectionState(ConnectionEvents):
 
     def _opened(self, opened: tuple[Transport, UnownedConnection]) -> None:
         """There is a first transport."""
-        self._transport, events = opened
+        self._transport, self._events = opened
         self._process = os.getpid()
         self._life.step("open")
-        events.adopt()
+        self._events.adopt()
         self._say_connected()
         self._observe(Connected(self.url, self.metadata))
 
@@ -125,21 +143,16 @@ class ConnectionState(ConnectionEvents):
             peer.dialect,
         )
 
-    @property
-    def _comes_back(self) -> bool:
-        """Whether a loss now is followed by another connection."""
-        policy = self._options.reconnect
-        return policy is not None and policy.maximum_attempts != 0 and self._life.stage in _GOES_ON
+    def _say_lost(self, error: JMSError, *, again: bool) -> None:
+        level = self._lines.level(logging.WARNING, f"{self.url}: connections lost")
+        log.log(level, "%s: the connection was lost%s: %s", self.url, ", and is dialled again" if again else "", error)
 
-    def _returned(self, transport: Transport) -> bool:
-        """There is another transport; False where nobody wants it any more. By the holder of what guards the life."""
-        if self._life.stage is not ConnectionStage.RECOVERING:
-            return False
-        self._transport = transport
-        self._life.step("return")
-        if self._started:
-            self._life.step("start")
-        return True
+    def _say_error(self, error: JMSError) -> None:
+        log.log(self._lines.level(logging.ERROR, f"{self.url}: errors"), "%s: %s", self.url, error)
+
+    def _say_closed(self) -> None:
+        self._lines.end()
+        log.info("%s: closed", self.url)
 
     def _observe(self, event: Event) -> None:
         if self._options.observed is not None:
@@ -150,7 +163,10 @@ class ConnectionState(ConnectionEvents):
         mode = AckMode.parse(ack_mode)
         peer = self._transport.peer
         if mode == AckMode.TRANSACTED and not peer.capabilities.transactions:
-            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no transactions")
+            raise UnsupportedError(
+                f"{peer.provider_name} over {peer.protocol} has no transactions: use ack_mode='client' or "
+                "'individual', or another protocol of this broker"
+            )
         return mode
 
     def _listener_for(self, error: JMSError, *, deadly: bool) -> bool:
@@ -164,7 +180,7 @@ class ConnectionState(ConnectionEvents):
 
 
 def _after_fork() -> None:
-    for each in list(_coming_back):
+    for each in list(_wired):
         each.orphan()
 
 

@@ -81,6 +81,13 @@ class Temporaries:
             new = self._gone[destination]
             raise _problem(destination, f"its consumers have {new} now" if new else "and could not be made anew", where)
 
+    def check_own(self, destination: Destination) -> None:
+        """Raise InvalidDestinationError where another connection made it: that one alone consumes it (JMS 3.1 §6.2)."""
+        if isinstance(destination, TemporaryQueue | TemporaryTopic) and destination not in self._made:
+            raise InvalidDestinationError(
+                f"{destination}: only the connection that made it can consume it; others send to it"
+            )
+
     def _replace(self, old: Destination, new: Destination | None, transport: Transport) -> None:
         with self._lock:
             del self._made[old]

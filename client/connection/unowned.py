@@ -11,29 +11,40 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from redelivery.model.errors import JMSError
-from redelivery.transports.seam import ConnectionEvents, Delivery, Link, SessionEvents, Waiter
+from redelivery.transports.seam import Delivery, Link, SessionEvents, Waiter
+
+
+class Adopter(Protocol):
+    """A connection, which adopts one transport after the other."""
+
+    def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
+        """See `ConnectionEvents`; ``of`` which transport it was, by its events."""
+
+    def on_error(self, error: JMSError) -> None:
+        """See `ConnectionEvents`."""
 
 
 class UnownedConnection:
     """`ConnectionEvents` of one transport of a connection, which may be gone, or may have another transport by now."""
 
-    def __init__(self, connection: weakref.ref[ConnectionEvents]) -> None:
+    def __init__(self, connection: weakref.ref[Adopter]) -> None:
         self._connection = connection
         self._lock = threading.Lock()  # between `adopt` and a loss
         self._adopted = False
-        self._lost: JMSError | None = None  # before it was adopted
+        self.lost: JMSError | None = None  # before it was adopted
 
     @classmethod
-    def maker(cls, connection: ConnectionEvents) -> Callable[[], UnownedConnection]:
+    def maker(cls, connection: Adopter) -> Callable[[], UnownedConnection]:
         """Makes one for each transport of the connection."""
         return partial(cls, weakref.ref(connection))
 
     def adopt(self) -> None:
-        """The connection has this transport now; a loss since it was opened is told."""
+        """The connection has this transport now; it is notified of a loss since it was opened."""
         with self._lock:
-            self._adopted, lost = True, self._lost
+            self._adopted, lost = True, self.lost
         if lost is not None:
             self.on_lost(lost)
 
@@ -41,11 +52,11 @@ class UnownedConnection:
         """See ConnectionEvents."""
         with self._lock:
             if not self._adopted:
-                self._lost = error
+                self.lost = error
                 return
         connection = self._connection()
         if connection is not None:
-            connection.on_lost(error)
+            connection.on_lost(error, self)
 
     def on_error(self, error: JMSError) -> None:
         """See ConnectionEvents."""

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from inspect import isawaitable
-from time import monotonic
 from types import TracebackType
 from typing import Any, Protocol, Self, Unpack
 
+from redelivery.client.aio.listeners import check_awaitable
 from redelivery.client.aio.made import Made
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
+from redelivery.client.containers.base import BaseContainer, Connected
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import AIO_MAKERS, AioLane
-from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
-from redelivery.client.containers.plan import Counters, Plan
+from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.running import run_all_awaited
 from redelivery.client.containers.settings import (
     CONTAINER_DEFAULTS,
@@ -28,66 +28,41 @@ from redelivery.client.containers.settings import (
     check_settings,
 )
 from redelivery.client.containers.sync import PAUSE, POLL
+from redelivery.client.observing.traced import TracedWork
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.errors import InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message as AnyMessage
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.wire.clock import session_time
 
 log = logging.getLogger(__name__)
 
 
-class Sessions(Protocol):
+class Sessions(Connected, Protocol):
     """What a container needs of a connection."""
-
-    @property
-    def connected(self) -> bool:
-        """Whether it is there."""
 
     def session(self, ack_mode: AckMode) -> Made[Session]:
         """A new session."""
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost."""
 
-
-class ListenerContainer:
+class ListenerContainer(BaseContainer):
     """Tasks that await a handler with each message of a destination. Made by `Connection.listener_container`.
 
     The same as `redelivery`'s. In an ``async with`` block it is started, and drained within 30 s at the end.
     """
 
     def __init__(self, connection: Sessions, settings: Settings) -> None:
-        self._connection = connection
-        self._settings = settings
-        self._plan = Plan(settings)
+        check_awaitable(settings.handler, "listener_container")
+        super().__init__(connection, settings)
+        self._connection: Sessions = connection
         self._tasks: set[asyncio.Task[None]] = set()
         self._lanes: set[AioLane] = set()
-        self._stopping = asyncio.Event()
-        self._started = False
-        self._exit: BaseException | None = None
-
-    @property
-    def counters(self) -> Counters:
-        """What it has done until now."""
-        return self._plan.counters
-
-    @property
-    def last_error(self) -> BaseException | None:
-        """The last failure of the handler, of a commit or of a session; None: there was none."""
-        return self._plan.last_error
-
-    @property
-    def healthy(self) -> bool:
-        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed."""
-        running = self._started and not self._stopping.is_set() and self.counters.workers > 0
-        return running and self._connection.connected and not self._plan.outage
+        self._stopping: asyncio.Event = asyncio.Event()
 
     async def start(self) -> None:
         """Consume; see `redelivery`'s. Twice is harmless."""
-        if self._stopping.is_set():
-            raise IllegalStateError("start: the listener container was stopped; make another one")
-        if self._started:
+        if not self._check_start():
             return
         lanes: list[AioLane] = []
         try:
@@ -98,8 +73,8 @@ class ListenerContainer:
                 await lane.session.close()
             raise
         self._started = True
+        self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
         for lane in lanes:
-            self._plan.joins()
             self._employ(lane)
 
     async def drain(self, timeout: float | timedelta = 30.0) -> bool:
@@ -138,12 +113,6 @@ class ListenerContainer:
         """
         await run_all_awaited((self,), drain_timeout=drain_timeout)
 
-    def check_ended(self) -> bool:
-        """Whether it has ended by itself. Raises what ended it."""
-        if self._exit is not None:
-            raise self._exit
-        return self._started and self.counters.workers == 0
-
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -153,14 +122,10 @@ class ListenerContainer:
     ) -> None:
         await self.drain()
 
-    def __repr__(self) -> str:
-        state = "stopped" if self._stopping.is_set() else "started" if self._started else "not started"
-        return f"<ListenerContainer {self._settings.destination} {self._settings.name} {state}>"
-
     async def _open(self) -> AioLane:
         session = await self._connection.session(self._settings.mode)
         try:
-            return AioLane(session, await session.consumer(self._settings.destination, **self._settings.consumer))
+            return AioLane(session, await self._settings.consume(session))
         except BaseException:
             await session.close()
             raise
@@ -201,11 +166,7 @@ class ListenerContainer:
     async def _open_again(self) -> AioLane | None:
         """Another session; None: it is over."""
         while not self._stopping.is_set():
-            try:
-                self._connection.check_open("listener container")
-            except JMSError as error:
-                self._plan.trouble(error)
-                self._exit = self._exit or error
+            if not self._check_connection():
                 return None
             try:
                 lane = await self._open()
@@ -232,13 +193,13 @@ class ListenerContainer:
 
     async def _consume(self, lane: AioLane) -> bool:
         """Until the session is to be another one (True), or the worker has left."""
-        served, idle_since = 0, monotonic()
+        served, idle_since = 0, session_time()
         while not self._stopping.is_set():
-            pause = self._plan.permit(monotonic())
+            pause = self._plan.permit(session_time())
             if pause:
                 await self._pause(min(pause, POLL))
                 continue
-            probe, began = self._plan.outage, monotonic()
+            probe, began = self._plan.outage, session_time()
             try:
                 message = await lane.consumer.receive(timeout=POLL)
             except JMSError as error:
@@ -247,7 +208,7 @@ class ListenerContainer:
                     self._plan.trouble(error)
                     await self._pause(PAUSE)
                 return True
-            now = monotonic()
+            now = session_time()
             if message is None:
                 self._plan.nothing_came()
                 if self._plan.may_leave(now - idle_since):
@@ -255,16 +216,19 @@ class ListenerContainer:
                 continue
             if self._plan.takes(message, now, now - began):
                 self._employ(None)
-            await self._handle(lane, message, probe=probe)
-            idle_since = monotonic()
+            with lane.work(message) as work:
+                await self._handle(lane, message, work, probe=probe)
+            idle_since = session_time()
             served += 1
             if served == self._settings.max_messages:
                 return True
         return True
 
-    async def _handle(self, lane: AioLane, message: AnyMessage, *, probe: bool) -> None:
+    async def _handle(self, lane: AioLane, message: AnyMessage, work: TracedWork | None, *, probe: bool) -> None:
         try:
             verdict = await self._call(lane, message)
+            if work is not None:
+                work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # cancelled, or an exit
             self._plan.abandons()
             await lane.put_back()
@@ -279,14 +243,14 @@ class ListenerContainer:
             else:
                 await lane.roll_back(verdict)
         except (TransactionRolledBackError, InDoubtError) as error:
-            log.warning("%s: %s", self._settings.name, error)
+            self._plan.say_undone(error)
             verdict = Verdict(Fate.FAILED, error)
         except JMSError as error:
             verdict = Verdict(Fate.FAILED, error)
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 await lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, verdict, monotonic(), replied=replied and verdict.commits)
+            self._plan.ends(message, verdict, session_time(), replied=replied and verdict.commits)
 
     async def _call(self, lane: AioLane, message: AnyMessage) -> Verdict:
         settings = self._settings
@@ -299,9 +263,7 @@ class ListenerContainer:
             result = await result
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
-        verdict = judge(result, failure, fatal=settings.fatal, overdue=self._plan.overdue(message, monotonic()))
-        say(settings.name, message, verdict)
-        return verdict
+        return self._judge(message, result, failure)
 
 
 class MakesContainers(Sessions):
@@ -309,10 +271,7 @@ class MakesContainers(Sessions):
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
     def listener_container(
-        self,
-        destination: Destination | str,
-        handler: Callable[..., Any],
-        **options: Unpack[ContainerKeywords],
+        self, destination: Destination | str, handler: Callable[..., Any], **options: Unpack[ContainerKeywords]
     ) -> ListenerContainer:
         """Tasks that await ``handler(message)`` with each message, for years; to be started, or run.
 

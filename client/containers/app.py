@@ -54,6 +54,9 @@ class App:
             ConfigError, InvalidDestinationError: an option does not fit; or the app has handlers of the other kind.
         """
 
+        if callable(destination):
+            raise ConfigError("@app.listener needs the destination: write @app.listener('orders')")
+
         def add(handler: _F) -> _F:
             awaited = iscoroutinefunction(handler)
             if any(iscoroutinefunction(other) is not awaited for _, other, _ in self._listeners):

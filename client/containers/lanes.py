@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Any, Final
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Final, cast
 
 from redelivery.client.aio.consumer import Consumer as AioConsumer
-from redelivery.client.aio.message import Message as AioMessage
+from redelivery.client.aio.made import Message as AioMessage
 from redelivery.client.aio.producer import Producer as AioProducer
 from redelivery.client.aio.session import Session as AioSession
 from redelivery.client.containers.outcomes import Verdict
+from redelivery.client.observing.traced import SessionTracer, TracedWork
 from redelivery.client.operations.commit import put_back, rollback
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
+from redelivery.transports.seam import Delivery
 
 _REPLIES: Final = (str, bytes, dict, list, Message)
 # What a handler may take beside the message; the first is what a second argument without an annotation is.
@@ -32,12 +34,28 @@ AIO_MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
 }
 
 
+def _pushed(tracer: SessionTracer | None) -> SessionTracer | None:
+    """It follows a handler's work, which to receive is no part of."""
+    if tracer is not None:
+        tracer.pushes = True
+    return tracer
+
+
+def _work(tracer: SessionTracer | None, message: Message) -> AbstractContextManager[TracedWork | None]:
+    return nullcontext() if tracer is None else tracer.processing(cast(Delivery, message.source))
+
+
 class Lane:
     """One worker's session and consumer."""
 
     def __init__(self, session: Session, consumer: Consumer) -> None:
         self.session = session
         self.consumer = consumer
+        self._tracer = _pushed(session._core.tracer)
+
+    def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
+        """What follows is the handler's work on it, until it is settled; None: nobody follows that."""
+        return _work(self._tracer, message)
 
     def reply(self, message: Message, reply: object) -> bool:
         """Send it, where the message asks for one and it can be one."""
@@ -72,6 +90,11 @@ class AioLane:
     def __init__(self, session: AioSession, consumer: AioConsumer) -> None:
         self.session = session
         self.consumer = consumer
+        self._tracer = _pushed(session._core.tracer)
+
+    def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
+        """What follows is the handler's work on it, until it is settled; None: nobody follows that."""
+        return _work(self._tracer, message)
 
     async def reply(self, message: Message, reply: object) -> bool:
         """Send it, where the message asks for one and it can be one."""

@@ -9,8 +9,9 @@ from enum import Enum
 
 from redelivery.client.arguments import seconds
 from redelivery.client.ledger import BY_POLICY, Ruling
+from redelivery.client.observing.log_lines import Lines, message_facts
 from redelivery.model.messages import Message
-from redelivery.policies.causes import describe_cause
+from redelivery.policies.activemq.causes import describe_cause
 
 log = logging.getLogger(__name__)
 
@@ -74,12 +75,13 @@ class Verdict:
         return self.fate in (Fate.SUCCEEDED, Fate.DROPPED)
 
 
-def say(name: str, message: Message, verdict: Verdict) -> None:
+def say(name: str, message: Message, verdict: Verdict, lines: Lines) -> None:
     """Log what has become of the message of a handler, with the traceback where it has not decided that itself."""
     if verdict.fate is Fate.SUCCEEDED:
         return
     unexpected = None if isinstance(verdict.cause, Outcome) else verdict.cause
-    log.warning(
+    log.log(
+        lines.level(logging.WARNING, f"{name}: {verdict.fate.value.replace('_', ' ')}"),
         "%s %s: %s: %s: %s",
         message.destination,
         message.message_id,
@@ -87,12 +89,7 @@ def say(name: str, message: Message, verdict: Verdict) -> None:
         verdict.fate.value.replace("_", " "),
         describe_cause(verdict.cause),
         exc_info=unexpected,
-        extra={
-            "message_id": message.message_id,
-            "destination": str(message.destination),
-            "delivery_count": message.delivery_count,
-            "cause": describe_cause(verdict.cause),
-        },
+        extra=message_facts(message, describe_cause(verdict.cause)),
     )
 
 
@@ -103,18 +100,22 @@ def judge(
 
     ``overdue``: why it is not redelivered any more, where its time for all attempts has passed.
     """
-    outcome = error if error is not None else result
-    match outcome:
-        case Drop():
+    if isinstance(result, type) and issubclass(result, Outcome):
+        result = result()  # ``return Drop``, which means what ``raise Drop`` does
+    match error if error is not None else result:
+        case Drop() as outcome:
             return Verdict(Fate.DROPPED, outcome)
-        case DeadLetter():
+        case DeadLetter() as outcome:
             return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=outcome.reason))
-        case Exception() if isinstance(outcome, fatal):
-            return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=f"{type(outcome).__name__} is fatal"))
-        case Exception() if overdue is not None:
-            return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=overdue))
-        case Retry():
+        case Retry() as outcome if overdue is None:  # even where ``fatal`` is Exception: the handler has asked for it
             return Verdict(Fate.FAILED, outcome, Ruling(after=outcome.after))
-        case Exception() if error is not None:
-            return Verdict(Fate.FAILED, outcome)
-    return Verdict(Fate.SUCCEEDED, reply=result)
+        case Retry() as outcome:
+            return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=overdue))
+    match error:
+        case None:
+            return Verdict(Fate.SUCCEEDED, reply=result)
+        case Exception() if isinstance(error, fatal):
+            return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=f"{type(error).__name__} is fatal"))
+        case Exception() if overdue is not None:
+            return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=overdue))
+    return Verdict(Fate.FAILED, error)

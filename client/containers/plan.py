@@ -11,6 +11,7 @@ from typing import Final
 from redelivery.client.containers.breaker import GO, Breaker
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.settings import Settings
+from redelivery.client.observing.log_lines import Lines
 from redelivery.model.messages import Message
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Plan:
     def __init__(self, settings: Settings) -> None:
         self.counters = Counters()
         self.last_error: BaseException | None = None
+        self.lines = Lines()
         self._settings = settings
         self._breaker = Breaker(settings.outage_after, settings.probe_interval)
         self._lock = threading.Lock()
@@ -60,13 +62,15 @@ class Plan:
         """Whether the breaker is open."""
         return self._breaker.open
 
-    def joins(self) -> None:
-        """There is another worker."""
-        self._count(workers=1)
+    def joins(self, workers: int) -> None:
+        """There are so many more workers."""
+        self._count(workers=workers)
 
     def leaves(self) -> None:
         """There is one less."""
         self._count(workers=-1)
+        if not self.counters.workers:
+            self.lines.end()
 
     def may_leave(self, idle: float) -> bool:
         """Whether a worker that had nothing to do for ``idle`` seconds is not needed; then it has left."""
@@ -116,10 +120,11 @@ class Plan:
         name = self._settings.name
         with self._lock:
             fate = verdict.fate.value
+            if not verdict.commits:
+                self.last_error = verdict.cause
             self._add(in_flight=-1, replied=int(replied), **{fate: 1})
             opens = closes = False
             if verdict.fate is Fate.FAILED:
-                self.last_error = verdict.cause
                 opens = self._breaker.failed(now)
             else:
                 self._firsts.pop(message.message_id or "", None)
@@ -147,7 +152,14 @@ class Plan:
     def trouble(self, error: BaseException) -> None:
         """A worker's session has failed."""
         self.last_error = error
-        log.warning("%s: a worker's session failed: %s", self._settings.name, error)
+        name = self._settings.name
+        level = self.lines.level(logging.WARNING, f"{name}: workers' sessions failed")
+        log.log(level, "%s: a worker's session failed: %s", name, error)
+
+    def say_undone(self, error: BaseException) -> None:
+        """A commit was refused, or is in doubt."""
+        name = self._settings.name
+        log.log(self.lines.level(logging.WARNING, f"{name}: commits failed"), "%s: %s", name, error)
 
     def _count(self, **more: int) -> None:
         with self._lock:

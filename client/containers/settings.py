@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypedDict, Unpack
 
-from redelivery.client.arguments import optional_seconds, seconds
+from redelivery.client.arguments import check_selector, check_subscription, optional_seconds, seconds
 from redelivery.client.containers.calls import Converter, Makers, arguments, converter
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
@@ -32,6 +32,8 @@ class ContainerKeywords(TypedDict, total=False):
     body_type: what the handler is given instead of the message: see `calls.converter`.
     outage_after: after so many failures in a row, of all workers, nothing is consumed but a probe every
         ``probe_interval`` seconds, until one succeeds (10, 5 s); None: never.
+    subscription: the name of a subscription to the topic that the workers consume: a durable one, or as ``shared`` and
+        ``durable`` say. Several workers need a shared one.
     selector, prefetch, redelivery_policy: of the consumers, as for `Session.consumer`.
     """
 
@@ -43,6 +45,9 @@ class ContainerKeywords(TypedDict, total=False):
     body_type: Any
     outage_after: int | None
     probe_interval: float | timedelta
+    subscription: str | None
+    shared: bool
+    durable: bool
     selector: str | None
     prefetch: int | None
     redelivery_policy: RedeliveryPolicy | None
@@ -54,6 +59,8 @@ CONTAINER_DEFAULTS: Final[ContainerKeywords] = {
     "fatal": (),
     "outage_after": 10,
     "probe_interval": 5.0,
+    "shared": False,
+    "durable": True,
 }
 CONTAINER_SYNONYMS: Final = {
     "workers": "concurrency",
@@ -61,6 +68,7 @@ CONTAINER_SYNONYMS: Final = {
     "acknowledge_mode": "ack_mode",
     "mode": "ack_mode",
     "policy": "redelivery_policy",
+    "subscription_name": "subscription",
 }
 """What other containers call an option -> its name here."""
 
@@ -81,7 +89,15 @@ class Settings:
     deadline: float | None
     outage_after: int | None
     probe_interval: float
+    named: SubscriptionName | None
     consumer: dict[str, Any]  # keywords of `Session.consumer`
+
+    def consume(self, session: Any) -> Any:
+        """A worker's consumer, of a session of either shell."""
+        if self.named is None:
+            return session.consumer(self.destination, **self.consumer)
+        kind = self.named.kind.replace(" ", "_")
+        return getattr(session, f"{kind}_consumer")(self.destination, self.named.name, **self.consumer)
 
     @property
     def name(self) -> str:
@@ -92,7 +108,7 @@ class Settings:
 def check_settings(
     destination: Destination | str, handler: Callable[..., Any], makers: Makers, **given: Unpack[ContainerKeywords]
 ) -> Settings:
-    """Raises ConfigError, InvalidDestinationError: an option does not fit; the text names it."""
+    """Raises ConfigError, InvalidDestinationError, InvalidSelectorError: an option does not fit; the text names it."""
     if not callable(handler):
         raise ConfigError(f"listener_container: {handler!r} is not callable: give a function that takes a message")
     given = {**CONTAINER_DEFAULTS, **given}
@@ -106,13 +122,15 @@ def check_settings(
     fatal = given["fatal"] if isinstance(given["fatal"], tuple) else (given["fatal"],)
     for each in fatal:
         if not isinstance(each, type) or not issubclass(each, BaseException):
-            raise ConfigError(f"fatal={each!r} is not a class of exceptions")
+            raise ConfigError(f"fatal={each!r} is not a class of exceptions: pass one, or a tuple of them")
+    check_selector(given.get("selector"))
     deadline = optional_seconds("deadline", given.get("deadline"))
     interval = seconds("probe_interval", given["probe_interval"])
     if not interval:
         raise ConfigError("probe_interval=0 would probe without a pause: pass seconds > 0")
+    target = parse_destination(destination)
     return Settings(
-        destination=parse_destination(destination),
+        destination=target,
         handler=handler,
         arguments=arguments(handler, makers),
         convert=converter(given.get("body_type")),
@@ -124,8 +142,24 @@ def check_settings(
         deadline=deadline,
         outage_after=_from_1("outage_after", given["outage_after"]),
         probe_interval=interval,
+        named=_named(target, given, maximum),
         consumer={name: given.get(name) for name in ("selector", "prefetch", "redelivery_policy")},
     )
+
+
+def _named(target: Destination, given: ContainerKeywords, workers: int) -> SubscriptionName | None:
+    name, durable, shared = given.get("subscription"), given["durable"], given["shared"]
+    if name is None:
+        if shared or not durable:
+            raise ConfigError("shared and durable say what kind of subscription it is: name it by subscription='…'")
+        return None
+    if not (durable or shared):
+        raise ConfigError(f"subscription={name!r} is neither durable nor shared: leave the name out for a plain one")
+    named = SubscriptionName(name, durable=durable, shared=shared)
+    check_subscription(target, named, no_local=False)
+    if workers > 1 and not shared:
+        raise ConfigError(f"concurrency: {named} serves one consumer at a time; pass concurrency=1, or shared=True")
+    return named
 
 
 def _concurrency(given: object) -> tuple[int, int]:

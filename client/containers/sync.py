@@ -8,15 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from inspect import isawaitable, iscoroutinefunction
-from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, Unpack
 
 from redelivery.client.arguments import seconds
+from redelivery.client.containers.base import BaseContainer, Connected
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import MAKERS, Lane
-from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
-from redelivery.client.containers.plan import Counters, Plan
+from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.running import run_all
 from redelivery.client.containers.settings import (
     CONTAINER_DEFAULTS,
@@ -25,33 +24,28 @@ from redelivery.client.containers.settings import (
     Settings,
     check_settings,
 )
+from redelivery.client.observing.traced import TracedWork
 from redelivery.client.sync.session import Session
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, IllegalStateError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.errors import ConfigError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.wire.clock import monotonic, session_time
 
 log = logging.getLogger(__name__)
 POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
 PAUSE: Final = 1.0  # seconds after a session failed before there is another one
 
 
-class Sessions(Protocol):
+class Sessions(Connected, Protocol):
     """What a container needs of a connection."""
-
-    @property
-    def connected(self) -> bool:
-        """Whether it is there."""
 
     def session(self, ack_mode: AckMode) -> Session:
         """A new session."""
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost."""
 
-
-class ListenerContainer:
+class ListenerContainer(BaseContainer):
     """Workers that call a handler with each message of a destination. Made by `Connection.listener_container`.
 
     In a ``with`` block it is started, and drained within 30 s at the end.
@@ -64,31 +58,12 @@ class ListenerContainer:
                     f"listener_container: {settings.name} is a coroutine function, which is never awaited here: use "
                     "redelivery.aio, or a plain function"
                 )
-        self._connection = connection
-        self._settings = settings
-        self._plan = Plan(settings)
+        super().__init__(connection, settings)
+        self._connection: Sessions = connection
         self._lock = threading.Lock()  # guards the two below
         self._threads: set[threading.Thread] = set()
         self._lanes: set[Lane] = set()
-        self._stopping = threading.Event()
-        self._started = False
-        self._exit: BaseException | None = None  # what ended it: of the connection, or an exit of the handler's
-
-    @property
-    def counters(self) -> Counters:
-        """What it has done until now."""
-        return self._plan.counters
-
-    @property
-    def last_error(self) -> BaseException | None:
-        """The last failure of the handler, of a commit or of a session; None: there was none."""
-        return self._plan.last_error
-
-    @property
-    def healthy(self) -> bool:
-        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed."""
-        running = self._started and not self._stopping.is_set() and self.counters.workers > 0
-        return running and self._connection.connected and not self._plan.outage
+        self._stopping: threading.Event = threading.Event()
 
     def start(self) -> None:
         """Consume. Twice is harmless.
@@ -97,9 +72,7 @@ class ListenerContainer:
             IllegalStateError: it was stopped, or the connection is closed.
             JMSError: the broker refuses a session or a consumer, as for `Connection.session` and `Session.consumer`.
         """
-        if self._stopping.is_set():
-            raise IllegalStateError("start: the listener container was stopped; make another one")
-        if self._started:
+        if not self._check_start():
             return
         lanes: list[Lane] = []
         try:
@@ -110,8 +83,8 @@ class ListenerContainer:
                 lane.session.close()
             raise
         self._started = True
+        self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
         for lane in lanes:
-            self._plan.joins()
             self._employ(lane)
 
     def drain(self, timeout: float | timedelta = 30.0) -> bool:
@@ -148,12 +121,6 @@ class ListenerContainer:
         """
         run_all((self,), drain_timeout=drain_timeout)
 
-    def check_ended(self) -> bool:
-        """Whether it has ended by itself. Raises what ended it."""
-        if self._exit is not None:
-            raise self._exit
-        return self._started and self.counters.workers == 0
-
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -163,14 +130,10 @@ class ListenerContainer:
     ) -> None:
         self.drain()
 
-    def __repr__(self) -> str:
-        state = "stopped" if self._stopping.is_set() else "started" if self._started else "not started"
-        return f"<ListenerContainer {self._settings.destination} {self._settings.name} {state}>"
-
     def _open(self) -> Lane:
         session = self._connection.session(self._settings.mode)
         try:
-            return Lane(session, session.consumer(self._settings.destination, **self._settings.consumer))
+            return Lane(session, self._settings.consume(session))
         except BaseException:
             session.close()
             raise
@@ -212,10 +175,7 @@ class ListenerContainer:
     def _open_again(self) -> Lane | None:
         """Another session; None: it is over."""
         while not self._stopping.is_set():
-            try:
-                self._connection.check_open("listener container")
-            except JMSError as error:
-                self._ends_with(error)
+            if not self._check_connection():
                 return None
             try:
                 lane = self._open()
@@ -228,11 +188,6 @@ class ListenerContainer:
             return lane
         return None
 
-    def _ends_with(self, error: JMSError) -> None:
-        if not self._stopping.is_set():
-            self._plan.trouble(error)
-            self._exit = self._exit or error
-
     def _close(self, lane: Lane) -> None:
         with self._lock:
             self._lanes.discard(lane)
@@ -244,13 +199,13 @@ class ListenerContainer:
 
     def _consume(self, lane: Lane) -> bool:
         """Until the session is to be another one (True), or the worker has left."""
-        served, idle_since = 0, monotonic()
+        served, idle_since = 0, session_time()
         while not self._stopping.is_set():
-            pause = self._plan.permit(monotonic())
+            pause = self._plan.permit(session_time())
             if pause:
                 self._stopping.wait(min(pause, POLL))
                 continue
-            probe, began = self._plan.outage, monotonic()
+            probe, began = self._plan.outage, session_time()
             try:
                 message = lane.consumer.receive(timeout=POLL)
             except JMSError as error:
@@ -259,7 +214,7 @@ class ListenerContainer:
                     self._plan.trouble(error)
                     self._stopping.wait(PAUSE)
                 return True
-            now = monotonic()
+            now = session_time()
             if message is None:
                 self._plan.nothing_came()
                 if self._plan.may_leave(now - idle_since):
@@ -267,16 +222,19 @@ class ListenerContainer:
                 continue
             if self._plan.takes(message, now, now - began):
                 self._employ(None)
-            self._handle(lane, message, probe=probe)
-            idle_since = monotonic()
+            with lane.work(message) as work:
+                self._handle(lane, message, work, probe=probe)
+            idle_since = session_time()
             served += 1
             if served == self._settings.max_messages:
                 return True
         return True
 
-    def _handle(self, lane: Lane, message: Message, *, probe: bool) -> None:
+    def _handle(self, lane: Lane, message: Message, work: TracedWork | None, *, probe: bool) -> None:
         try:
             verdict = self._call(lane, message)
+            if work is not None:
+                work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # an exit, or an interrupt
             self._plan.abandons()
             lane.put_back()
@@ -291,14 +249,14 @@ class ListenerContainer:
             else:
                 lane.roll_back(verdict)
         except (TransactionRolledBackError, InDoubtError) as error:
-            log.warning("%s: %s", self._settings.name, error)
+            self._plan.say_undone(error)
             verdict = Verdict(Fate.FAILED, error)
         except JMSError as error:
             verdict = Verdict(Fate.FAILED, error)
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, verdict, monotonic(), replied=replied and verdict.commits)
+            self._plan.ends(message, verdict, session_time(), replied=replied and verdict.commits)
 
     def _call(self, lane: Lane, message: Message) -> Verdict:
         settings = self._settings
@@ -310,9 +268,7 @@ class ListenerContainer:
                 raise TypeError(f"{settings.name} returned a {type(result).__name__}, which is never awaited here")
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
-        verdict = judge(result, failure, fatal=settings.fatal, overdue=self._plan.overdue(message, monotonic()))
-        say(settings.name, message, verdict)
-        return verdict
+        return self._judge(message, result, failure)
 
 
 class MakesContainers(Sessions):
@@ -320,10 +276,7 @@ class MakesContainers(Sessions):
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
     def listener_container(
-        self,
-        destination: Destination | str,
-        handler: Callable[..., Any],
-        **options: Unpack[ContainerKeywords],
+        self, destination: Destination | str, handler: Callable[..., Any], **options: Unpack[ContainerKeywords]
     ) -> ListenerContainer:
         """Workers that call ``handler(message)`` with each message, for years; to be started, or run.
 

@@ -16,7 +16,7 @@ Rules:
 4. Blocking redelivery puts a batch back at the head, in order, and stops its consumer for the delay of the batch's
    newest message; non-blocking appends it at the tail when the delay is over.
 5. Orders are carried out in the order in which they are given, before the next fact. What the application settles
-   itself (`take`, `consumed`, `acknowledge`, `covered`) is told to the broker by the caller, before the orders.
+   itself (`take`, `consumed`, `acknowledge`, `covered`) is passed to the broker by the caller, before the orders.
 6. Only one thread at a time is inside; the session sees to that.
 
 What the application is done with:

@@ -9,7 +9,7 @@ from random import Random
 
 from redelivery.client.ledger.orders import Detach, Order, Park, Poison, Release, Unpark
 from redelivery.client.ledger.redelivery import BY_POLICY, Ruling, limit, redeliver, verdict
-from redelivery.client.ledger.stages import CLOSED, ENDED, OPEN
+from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED, OPEN
 from redelivery.client.ledger.state import (
     ACCEPTED,
     CONDEMNED,
@@ -78,14 +78,12 @@ class Ledger:
 
     def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
         """The next delivery for the application, which holds it from now on; None where there is none yet."""
-        delivery = self.take(consumer, now, hand)
-        if delivery is not None and delivery.state is not ACCEPTED:
-            delivery.state, self.held[delivery] = HELD, None
-            consumer.held += 1
-        return delivery
+        return self.take(consumer, now, hand, hold=True)
 
-    def take(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
-        """The same, settled at once (AUTO, DUPS_OK). An interrupted caller finds in ``hand`` what it must put back."""
+    def take(
+        self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None, *, hold: bool = False
+    ) -> Delivery | None:
+        """The same; without ``hold`` settled at once. An interrupted caller finds in ``hand`` what it must put back."""
         if consumer.not_before:
             if now < consumer.not_before:
                 return None
@@ -102,7 +100,9 @@ class Ledger:
             # no call from here to the return
             del ready[0]
             if delivery.state is not ACCEPTED:
-                delivery.state = TAKEN
+                delivery.state = HELD if hold else TAKEN
+                if hold:
+                    self.held[delivery], consumer.held = None, consumer.held + 1
             hand += (delivery,)
             return delivery
         return None
@@ -322,7 +322,7 @@ class Ledger:
 
     def _settle_close(self, consumer: ConsumerState) -> None:
         """Finish a deferred close as soon as the consumer holds nothing."""
-        if not consumer.closing or consumer.held:
+        if consumer.stage is not CLOSING or consumer.held:
             return
         self.orders += [Unpark(batch) for batch in self._forget_waiting(consumer)]
         unseen = tuple(each for each in consumer.ready if not each.state and not each.redeliveries)

@@ -8,7 +8,7 @@ from random import Random
 
 from redelivery.client.ledger.orders import Poison
 from redelivery.client.ledger.state import ConsumerState
-from redelivery.policies.causes import delivery_cause, dispatch_cause, expired_cause, given_up_cause
+from redelivery.policies.activemq.causes import delivery_cause, dispatch_cause, expired_cause, given_up_cause
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
 

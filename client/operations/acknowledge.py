@@ -1,7 +1,7 @@
 """Acknowledging outside a transaction, which needs no answer; called by the holder of the session.
 
-An interrupt (KeyboardInterrupt, or whatever a signal handler raises) may come after any call of the main thread. Where
-the channel is not `whole`, a thread that signals do not reach calls it; that costs about as much as a message itself.
+An interrupt (KeyboardInterrupt, or whatever a signal handler raises) may come after any call of the main thread. What
+the channel has done by then is in its ``done``, or seen in no other way: see `Channel`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from redelivery.client.ledger.state import ACCEPTED, HELD, RETURNED, STALE, ConsumerState
-from redelivery.client.log_lines import name_of
+from redelivery.client.ledger.state import ACCEPTED, HELD, RETURNED, STALE, TAKEN, ConsumerState
+from redelivery.client.observing.log_lines import name_of
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
@@ -23,12 +23,11 @@ STRANDED: Final = "the broker has ended a consumer whose messages would be ackno
 
 def hand_out(s: SessionState, delivery: Delivery) -> None:
     """Tell the transport that the application has it."""
-    if s.channel.whole:
-        s.channel.dispatched(delivery)
-    else:
-        s.whole(lambda: s.channel.dispatched(delivery))
+    s.epoch.channel.dispatched(delivery)
     if s.observed is not None:
         s.observed.delivered(s.number, (delivery,))
+        if s.tracer is not None and s.listener is None:
+            s.tracer.received((delivery,), held=True)
 
 
 def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
@@ -37,36 +36,26 @@ def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) ->
     Where the connection is lost when that has left, or may have, the application has it all the same: the broker may
     have it no more. The next call meets the loss.
     """
-    missing = [each for each in deliveries if each.state is not ACCEPTED] if len(deliveries) > 1 else deliveries
+    missing = deliveries if len(deliveries) == 1 else [each for each in deliveries if each.state is not ACCEPTED]
     if missing and missing[0].state is not ACCEPTED:
-        if s.channel.whole:
-            _accept(s, missing, batched=batched)
-        else:
-            s.whole(lambda: _accept(s, missing, batched=batched))
+        done: list[None] = []
+        try:
+            s.epoch.channel.accept(missing, batched=batched, done=done)
+            if len(missing) == 1 and missing[0].state is TAKEN:
+                missing[0].state = ACCEPTED  # most of them
+            else:
+                _accepted(s, missing)
+        except BaseException as problem:
+            if not done:
+                raise
+            # an interrupt or a loss behind it: what is accepted must not be so once more
+            s.whole(lambda: _accepted(s, missing))
+            if not isinstance(problem, ConnectionLostError):
+                raise
     if s.observed is not None:
         s.observed.consumed(s.number, deliveries)
-
-
-def acknowledge(s: SessionState, delivery: Delivery, redeliveries: int) -> None:
-    """INDIVIDUAL mode: acknowledge what is held, and was redelivered here so often."""
-    if s.channel.whole:
-        _acknowledge(s, delivery, redeliveries)
-    else:
-        s.whole(lambda: _acknowledge(s, delivery, redeliveries))
-
-
-def _accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
-    done: list[None] = []
-    try:
-        s.channel.accept(deliveries, batched=batched, done=done)
-        _accepted(s, deliveries)
-    except BaseException as problem:
-        if not done:
-            raise
-        # an interrupt or a loss behind it: what is accepted must not be so once more
-        s.whole(lambda: _accepted(s, deliveries))
-        if not isinstance(problem, ConnectionLostError):
-            raise
+        if s.tracer is not None:
+            s.tracer.received(deliveries, held=False)
 
 
 def _accepted(s: SessionState, deliveries: Sequence[Delivery]) -> None:
@@ -76,53 +65,70 @@ def _accepted(s: SessionState, deliveries: Sequence[Delivery]) -> None:
         each.state = ACCEPTED
 
 
-def _acknowledge(s: SessionState, delivery: Delivery, redeliveries: int) -> None:
-    done: list[None] = []
-    try:
-        s.channel.accept((delivery,), batched=True, done=done)
-        s.ledger.acknowledge(delivery, redeliveries)
-    except BaseException:
-        if done:
-            s.whole(lambda: s.ledger.acknowledge(delivery, redeliveries))
-        raise
-
-
 def acknowledge_one(s: SessionState, message: Message) -> None:
     """INDIVIDUAL mode: this message; a stale object or a second time does nothing."""
-    s.take_in()
+    if s.tracer is None:
+        _acknowledge_one(s, message)
+        return
+    source: Delivery | None = message.source  # type: ignore[assignment]  # as below
+    with s.tracer.settling("acknowledge", () if source is None else (source,)):
+        _acknowledge_one(s, message)
+
+
+def _acknowledge_one(s: SessionState, message: Message) -> None:
+    if s.inbox or s.arrivals or s.epoch.leaving is not None:  # as it looks itself; most calls are spared
+        s.take_in()
     delivery: Delivery = message.source  # type: ignore[assignment]  # of a receipt of ours; others are in no ledger
-    held = delivery in s.ledger.held
-    consumer: ConsumerState | None = None if delivery is None else delivery.link.consumer
-    if consumer is not None and consumer.error is not None and held:
+    if delivery not in s.ledger.held:
+        _not_held(s, delivery)
+        return
+    consumer: ConsumerState = delivery.link.consumer
+    if consumer.error is not None:
         raise give_up_stranded(s, "acknowledge", consumer.error)
     redeliveries = message.local_redeliveries
-    if delivery is not None and delivery.state is STALE:
-        too_late(s, [delivery])
-    elif held and delivery.redeliveries == redeliveries:
-        try:
-            acknowledge(s, delivery, redeliveries)
-        except ConnectionLostError:
-            if not s.comes_back:
-                raise
-            too_late(s, [delivery])  # or just not
-            return
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s: acknowledged", name_of(delivery))
-        if s.observed is not None:
-            s.observed.acknowledged(s.number, (delivery,))
-    elif delivery is None or delivery.state is RETURNED:
+    if delivery.redeliveries != redeliveries:
+        return  # an object from before it was redelivered
+    done: list[None] = []
+    try:
+        s.epoch.channel.accept((delivery,), batched=True, done=done)
+        s.ledger.acknowledge(delivery, redeliveries)
+    except BaseException as problem:
+        if done:
+            s.whole(lambda: s.ledger.acknowledge(delivery, redeliveries))
+        if not isinstance(problem, ConnectionLostError) or not s.comes_back:
+            raise
+        _note_late(delivery)  # or just not
+        s.epoch.late.append(delivery)  # an event when the loss has been taken in, which releases it
+        s.take_in()
+        return
+    if log.isEnabledFor(logging.DEBUG):
+        log.debug("%s: acknowledged", name_of(delivery))
+    if s.observed is not None:
+        s.observed.acknowledged(s.number, (delivery,))
+
+
+def _not_held(s: SessionState, delivery: Delivery | None) -> None:
+    if delivery is None or delivery.state is RETURNED:
         raise IllegalStateError(
             "acknowledge: the message was not received here, or the broker has ended its consumer and has it again"
         )
+    if delivery.state is STALE:
+        too_late(s, [delivery])
 
 
 def too_late(s: SessionState, stale: list[Delivery]) -> None:
     """Acknowledged after the connection that had brought them was lost: nothing can be done; they are redelivered."""
+    if not stale:
+        return
     for delivery in stale:
-        log.debug("%s: acknowledged after its connection was lost; it is redelivered", name_of(delivery))
-    if stale and s.observed is not None:
+        _note_late(delivery)
+    if s.observed is not None:
         s.observed.too_late(s.number, stale)
-    s.stale.clear()
+    s.epoch.stale.clear()
+
+
+def _note_late(delivery: Delivery) -> None:
+    log.debug("%s: acknowledged after its connection was lost; it is redelivered", name_of(delivery))
 
 
 def give_up_stranded(s: SessionState, action: str, error: JMSError) -> JMSError:

@@ -1,58 +1,83 @@
-"""How a consumer begins: which policy, which window, and whether it takes over a close that is still deferred."""
+"""How a consumer begins: which policy, which window, which subscription, and whether it takes over a deferred close."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Unpack
 
-from redelivery.client.arguments import check_no_local, check_selector
+from redelivery.client.arguments import (
+    CONSUMER_DEFAULTS,
+    ConsumerKeywords,
+    check_evaluates,
+    check_no_local,
+    check_selector,
+    check_subscription,
+    consumer_options,
+)
+from redelivery.client.connection.channels import take_client_id
 from redelivery.client.connection.reattach import await_loss, await_return
+from redelivery.client.epoch import ended
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import OPEN
-from redelivery.client.news import ended
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
-from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.destinations import destination as parse_destination
-from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
+from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
+from redelivery.model.selectors.selector import Selector
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery, Flow, Link
+from redelivery.transports.seam import Delivery, Flow, Link, Peer
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSpec:
-    """What the application wishes; ``window`` None is the dialect's, ``policy`` None the connection's."""
+    """What the application wishes; ``window`` None is the dialect's, ``policy`` None the connection's.
+
+    ``named``: a consumer of that subscription to the topic. ``exclusive``: while it is there, others get nothing.
+    """
 
     destination: Destination
-    selector: str | None
+    selector: Selector | None
     no_local: bool
     window: int | None
     policy: RedeliveryPolicy | None
+    named: SubscriptionName | None = None
+    exclusive: bool = False
 
     @classmethod
     def checked(
         cls,
         options: ConnectionOptions,
         destination: Destination | str,
-        *,
-        selector: str | None,
-        no_local: bool,
-        prefetch: int | None,
-        redelivery_policy: RedeliveryPolicy | None,
+        named: SubscriptionName | None = None,
+        **given: Unpack[ConsumerKeywords],
     ) -> ConsumerSpec:
-        """Of what the application gave. Raises ConfigError, InvalidDestinationError."""
+        """Of what the application gave. Raises ConfigError, InvalidDestinationError, InvalidSelectorError."""
+        given = {**CONSUMER_DEFAULTS, **given}
+        policy, no_local, prefetch = given["redelivery_policy"], given["no_local"], given["prefetch"]
+        destination, exclusive = consumer_options(destination)
         target = parse_destination(destination)
-        if redelivery_policy is not None and not isinstance(redelivery_policy, RedeliveryPolicy):
-            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(redelivery_policy).__name__}")
-        check_selector(selector)
-        check_no_local(target, no_local)
-        window = (options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)).for_destination(target)
-        return cls(target, selector or None, no_local, window, redelivery_policy)
+        if policy is not None and not isinstance(policy, RedeliveryPolicy):
+            raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(policy).__name__}")
+        condition = check_selector(given["selector"])
+        if named is None:
+            check_no_local(target, no_local)
+        else:
+            check_subscription(target, named, no_local)
+        windows = options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)
+        window = windows.for_destination(target, durable=named is not None and named.durable)
+        return cls(target, condition, no_local, window, policy, named, exclusive)
+
+    @property
+    def text(self) -> str | None:
+        """The selector as it was written."""
+        return None if self.selector is None else self.selector.text
 
 
 def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerState]) -> Flow[RedeliveryPolicy]:
@@ -61,10 +86,11 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
     """
     target, window = spec.destination, spec.window
-    if s.away is not None and not (yield from await_return(s)):
+    if s.epoch.lost is not None and not (yield from await_return(s)):
         raise s.life.problem("consumer")
     _check_capable(s, spec)
     s.temporaries.check_destination(target)
+    s.temporaries.check_own(target)
     policy = spec.policy or s.options.redelivery_policies.policy_for(target)
     answer = _policy_of(s, spec, policy)
     consumer = _deferred(s, spec)
@@ -74,21 +100,35 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
         consumer.policy = answer
         consumer.check_limit = _check_limit(s, policy)
         return policy
-    link = Link(target, prefetch=window, selector=spec.selector, no_local=spec.no_local)
+    link = Link(
+        target,
+        prefetch=window,
+        selector=spec.text,
+        no_local=spec.no_local,
+        subscription=spec.named,
+        exclusive=spec.exclusive,
+    )
     consumer = ConsumerState(link, answer, name=name, check_limit=_check_limit(s, policy))
+    if spec.named is not None:
+        yield from _begin_subscription(s, consumer, spec.named)
     s.ledger.attach(consumer)
     made.append(consumer)
     if log.isEnabledFor(logging.DEBUG):
         more = "".join(
-            f", {name} {value!r}" for name, value in (("selector", spec.selector), ("prefetch", window)) if value
+            f", {name} {value!r}" for name, value in (("selector", spec.text), ("prefetch", window)) if value
         )
         log.debug("%s: a consumer of %s%s", s.options.url, target, more)
-    if window == 0:
+    if window == 0 and spec.named is None:  # a named one begins when it is made
         log.warning("prefetch=0 for %s works as 1, subscribed at the first receive: the transport only pushes", target)
         consumer.attached = False
         return policy
+    yield from _attach(s, consumer, made)
+    return policy
+
+
+def _attach(s: SessionState, consumer: ConsumerState, made: list[ConsumerState]) -> Flow[None]:
     try:
-        yield from s.channel.attach(link)
+        yield from s.epoch.channel.attach(consumer.link)
     except ConnectionLostError:
         if not s.comes_back:
             _unmade(s, consumer, made)
@@ -102,20 +142,20 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     except JMSError:
         _unmade(s, consumer, made)
         raise
-    return policy
 
 
 def _unmade(s: SessionState, consumer: ConsumerState, made: list[ConsumerState]) -> None:
     s.ledger.consumers.remove(consumer)
     made.remove(consumer)
+    consumer.step("end")
 
 
 def temporary(s: SessionState, kind: type[Destination]) -> Flow[Destination]:
     """See `Transport.temporary`; after a loss it is made on the next connection."""
     while True:
-        if s.away is not None and not (yield from await_return(s)):
+        if s.epoch.lost is not None and not (yield from await_return(s)):
             raise s.life.problem("temporary destination")
-        transport = s.transport
+        transport = s.epoch.transport
         try:
             made = yield from transport.temporary(kind, s.waiter)
             if s.temporaries.made(made, transport):
@@ -126,34 +166,86 @@ def temporary(s: SessionState, kind: type[Destination]) -> Flow[Destination]:
         yield from await_loss(s)
 
 
+def unsubscribe(s: SessionState, name: str) -> Flow[None]:
+    """Remove a durable subscription, shared or not.
+
+    Raises:
+        ConfigError: the name is not a str, or empty.
+        IllegalStateError: it has a consumer, or messages that are not acknowledged.
+        InvalidDestinationError: there is none of that name.
+        UnsupportedError: the broker has none.
+    """
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"unsubscribe: {repr(name)[:40]} is not a name of a subscription: pass a str")
+    if s.epoch.lost is not None and not (yield from await_return(s)):
+        raise s.life.problem("unsubscribe")
+    if s.epoch.transport.peer.capabilities.subscriptions.isdisjoint(("durable", "shared durable")):
+        _check_kind(s.epoch.transport.peer, "durable")
+    known = s.subscriptions.check_unused(name)
+    yield from s.epoch.transport.unsubscribe(name, known, s.waiter)
+    s.subscriptions.forget(name)
+
+
 def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks."""
     if consumer.stage is OPEN:  # else its receive says why not
-        yield from s.channel.attach(consumer.link)
+        yield from s.epoch.channel.attach(consumer.link)
         consumer.attached = True
 
 
 def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
     target = spec.destination
-    peer = s.transport.peer
+    peer = s.epoch.transport.peer
     if target.is_pattern and isinstance(target, Queue) and not peer.capabilities.queue_patterns:
         raise UnsupportedError(
             f"{target}: {peer.provider_name} over {peer.protocol} has no consumers of a pattern of queues; "
             "make a consumer for each queue"
         )
-    for asked, can, what in (
-        (spec.selector, peer.capabilities.selectors, "selectors"),
-        (spec.no_local, peer.capabilities.no_local, "no_local"),
-    ):
-        if asked and not can:
-            raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no {what}")
+    check_evaluates(peer, spec.selector)
+    if spec.no_local and not peer.capabilities.no_local:
+        raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no no_local")
+    if spec.exclusive and not peer.capabilities.exclusive_consumers:
+        raise UnsupportedError(
+            f"{target}: {peer.provider_name} over {peer.protocol} has no exclusive consumers; see to it that there is "
+            "one consumer only"
+        )
+    if spec.named is not None:
+        _check_kind(peer, spec.named.kind)
+
+
+def _check_kind(peer: Peer, kind: str) -> None:
+    """Raise UnsupportedError where the broker has no such subscriptions."""
+    can = peer.capabilities
+    if kind not in can.subscriptions:
+        why = f": {can.no_subscription}" if can.no_subscription else ""
+        raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no {kind} subscriptions{why}")
+
+
+def _begin_subscription(s: SessionState, consumer: ConsumerState, named: SubscriptionName) -> Flow[None]:
+    """The consumer, which is not attached yet, has the subscription, and its session a channel for it.
+
+    Raises:
+        IllegalStateError: it is in use, or needs a client id, or a channel that the session cannot have any more.
+    """
+    if named.durable and not named.shared and s.options.transport.client_id is None:
+        raise IllegalStateError(
+            f"{named} belongs to a client id, and this connection has none: connect(…, client_id='…')"
+        )
+    s.subscriptions.take(consumer, s.life)
+    try:
+        if named.durable and not s.epoch.channel.has_client_id:
+            yield from take_client_id(s)
+    except BaseException:
+        consumer.step("end")
+        raise
 
 
 def _deferred(s: SessionState, spec: ConsumerSpec) -> ConsumerState | None:
     """A consumer of the same destination whose close waits for what it delivered: its prefetched messages go on."""
     for consumer in s.ledger.consumers:
         link = consumer.link
-        if consumer.closing and link.destination == spec.destination and link.selector == spec.selector:
+        same = (link.destination, link.selector, link.exclusive) == (spec.destination, spec.text, spec.exclusive)
+        if consumer.closing and same and link.subscription == spec.named:
             return consumer if link.no_local == spec.no_local else None
     return None
 
@@ -169,4 +261,4 @@ def _check_limit(s: SessionState, policy: RedeliveryPolicy) -> bool:
     """ActiveMQ's pre-dispatch check, where the broker's count says something about what the application has seen."""
     if s.mode != AckMode.TRANSACTED or policy.maximum_redeliveries < 0 or not policy.pre_dispatch_check:
         return False
-    return policy.pre_dispatch_check_set or not s.transport.peer.capabilities.counts_prefetched
+    return policy.pre_dispatch_check_set or not s.epoch.transport.peer.capabilities.counts_prefetched

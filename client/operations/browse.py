@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from redelivery.client.arguments import check_evaluates, check_selector
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination, Queue
+from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
+from redelivery.model.selectors.selector import Selector
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Peer, Transport, Waiter
 
 
 class BrowseState:
     """One browser: its channel, and the iteration that is under way."""
 
-    def __init__(self, queue: Queue, selector: str | None, window: int | None, waiter: Waiter) -> None:
+    def __init__(self, queue: Queue, selector: Selector | None, window: int | None, waiter: Waiter) -> None:
         self.queue = queue
-        self.selector = selector
+        self.condition = selector
+        self.selector = None if selector is None else selector.text
         self.window = window
         self.events = BrowserEvents(waiter)
         self.channel: Channel | None = None  # of its own: the session's inbox and transaction are not its affair
@@ -45,13 +49,15 @@ class BrowserEvents:
 
 def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
     """Its channel on the connection that its session has now. Raises as `Transport.channel`."""
-    if s.away is not None and not (yield from await_return(s)):
+    if s.epoch.lost is not None and not (yield from await_return(s)):
         raise s.life.problem("browse")
     s.temporaries.check_destination(b.queue)
-    if b.channel is None or b.transport is not s.transport:
+    s.temporaries.check_own(b.queue)
+    if b.channel is None or b.transport is not s.epoch.transport:
+        check_evaluates(s.epoch.transport.peer, b.condition)  # it may be another broker than the one before
         b.link = None
-        b.channel = yield from s.transport.channel(AckMode.AUTO, b.events)
-        b.transport = s.transport
+        b.channel = yield from s.epoch.transport.channel(AckMode.AUTO, b.events)
+        b.transport = s.epoch.transport
         s.browsing.append(b.channel)
 
 
@@ -91,13 +97,20 @@ def leave(s: SessionState, b: BrowseState) -> Flow[None]:
         yield from b.channel.close()
 
 
-def check_browsable(peer: Peer, target: Destination, selector: str | None) -> Queue:
-    """The queue.
+def browse_state(s: SessionState, queue: Destination | str, selector: str | None) -> BrowseState:
+    """What a browser begins with, of what the application gave.
 
     Raises:
+        ConfigError, InvalidSelectorError: the selector is none.
         InvalidDestinationError: it is a topic.
-        UnsupportedError: it is a pattern, or the broker cannot do it.
+        UnsupportedError: it is a pattern, or the broker cannot do it, or not with this selector.
     """
+    condition = check_selector(selector)
+    found = _check_browsable(s.epoch.transport.peer, parse_destination(queue), condition)
+    return BrowseState(found, condition, s.options.prefetch.for_destination(found, browser=True), s.waiter)
+
+
+def _check_browsable(peer: Peer, target: Destination, selector: Selector | None) -> Queue:
     if not isinstance(target, Queue):
         raise InvalidDestinationError(f"{target}: a topic holds no messages; browse a queue")
     if target.is_pattern:
@@ -107,6 +120,5 @@ def check_browsable(peer: Peer, target: Destination, selector: str | None) -> Qu
             f"{peer.provider_name} over {peer.protocol} has no browsing, as far as is known: it would hand the "
             "messages out to be consumed; use its own tools to look, or a broker and protocol that browse"
         )
-    if selector and not peer.capabilities.selectors:
-        raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no selectors")
+    check_evaluates(peer, selector)
     return target

@@ -15,7 +15,7 @@ def close_ledger(s: SessionState) -> Flow[None]:
     s.take_in()
     held = s.ledger.covered()
     if s.mode == AckMode.TRANSACTED:
-        yield from s.channel.rollback()
+        yield from s.epoch.channel.rollback()
         s.sent.clear()
     s.ledger.close(s.now())
     if s.observed is not None:
@@ -34,5 +34,5 @@ def await_answers(s: SessionState) -> Flow[None]:
 
 def close_channels(s: SessionState) -> Flow[None]:
     """Its browsers' and its own."""
-    for channel in (*s.browsing, s.channel):
+    for channel in (*s.browsing, s.epoch.channel):
         yield from channel.close()

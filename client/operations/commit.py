@@ -7,6 +7,7 @@ from functools import partial
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.ledger import BY_POLICY, Ruling
+from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.failures import fail
 from redelivery.client.operations.send import send_confirmed
@@ -23,10 +24,18 @@ _DONE = {"commit": "committed", "acknowledge": "acknowledged"}
 
 def commits_whole(s: SessionState) -> bool:
     """Whether `commit` needs no shelter: an interrupt finds the transaction committed, in doubt, or as it was."""
-    return s.channel.commits_whole and not s.sent and not s.ledger.link_has_ended
+    return s.epoch.channel.commits_whole and not s.sent and not s.ledger.link_has_ended
 
 
 def commit(s: SessionState, action: str = "commit") -> Flow[None]:
+    """`_commit`, as it says. Called by the one who drives it, who is asked here whether he follows it."""
+    flow = _commit(s, action)
+    if s.tracer is None or not (s.ledger.held or s.sent):
+        return flow
+    return traced(s.tracer.settling(action, s.ledger.covered(), len(s.sent)), flow)
+
+
+def _commit(s: SessionState, action: str) -> Flow[None]:
     """Commit a transaction, or acknowledge everything held in CLIENT mode, which is the same at the broker.
 
     Raises:
@@ -37,35 +46,37 @@ def commit(s: SessionState, action: str = "commit") -> Flow[None]:
         JMSError: in CLIENT mode: the broker has ended the consumer of some of them.
     """
     s.take_in()  # what was released is not covered
-    if s.now() - s.heard > SILENCE and s.away is None and (s.mode != AckMode.CLIENT or s.ledger.held):
+    if s.now() - s.heard > SILENCE and s.epoch.lost is None and (s.mode != AckMode.CLIENT or s.ledger.held):
         # a connection that is known to be gone is no doubt: nothing was committed
         yield from arrival(s, Arrival(poll=True))
         s.take_in()
-    if s.sent and s.away is not None and s.doomed is None:
+    if s.sent and s.epoch.lost is not None and s.epoch.doomed is None:
         yield from _await_return(s)
-    if s.doomed is not None:
-        yield from _refuse_doomed(s, action, s.doomed)
-    too_late(s, s.stale)
+    if s.epoch.doomed is not None:
+        yield from _refuse_doomed(s, action, s.epoch.doomed)
+    too_late(s, s.epoch.stale)
     covered = s.ledger.covered()
     sent = tuple(s.sent)
-    if not covered and not sent and (s.mode == AckMode.CLIENT or s.away is not None):
+    if not covered and not sent and (s.mode == AckMode.CLIENT or s.epoch.lost is not None):
         return
     if s.lost is not None:
         raise ConnectionLostError(
             f"{action}: nothing was {_DONE[action]}, the connection was lost: {s.lost}"
         ) from s.lost
-    stranded = s.ledger.stranded()
-    if stranded is not None:
+    if s.ledger.link_has_ended and (stranded := s.ledger.stranded()) is not None:
         yield from _refuse_stranded(s, action, stranded)
+    s.sent.clear()
     try:
-        yield from _committed(s, covered)
-    except (InDoubtError, TransactionRolledBackError) as error:
+        yield from s.epoch.channel.commit(covered)
+        s.ledger.settled(covered)
+    except BaseException as error:  # an interrupt is a time-out here
+        s.whole(partial(_not_committed, s, covered, error))
         if sent and not covered and _repeatable(s, error):
             yield from _commit_again(s, sent)
-        elif isinstance(error, TransactionRolledBackError):
-            raise
-        else:
+        elif isinstance(error, InDoubtError):
             raise _say_in_doubt(s, action, sent, covered, error) from error.__cause__
+        else:
+            raise
     s.heard = s.now()
     _say_committed(s, len(sent), covered)
 
@@ -81,8 +92,11 @@ def _say_in_doubt(
     return doubt
 
 
-def _repeatable(s: SessionState, error: JMSError) -> bool:
-    return s.options.deduplicate_sends and s.comes_back and isinstance(error.__cause__, ConnectionLostError)
+def _repeatable(s: SessionState, error: BaseException) -> bool:
+    unanswered = isinstance(error, (InDoubtError, TransactionRolledBackError))
+    return (
+        unanswered and s.options.deduplicate_sends and s.comes_back and isinstance(error.__cause__, ConnectionLostError)
+    )
 
 
 def _commit_again(s: SessionState, sent: tuple[Message, ...]) -> Flow[None]:
@@ -113,8 +127,8 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
         yield from _await_return(s)
         try:
             for message in sent:
-                s.whole(partial(s.channel.send, message, transacted=True, pending=None))
-            yield from s.channel.commit(())
+                s.whole(partial(s.epoch.channel.send, message, transacted=True, pending=None))
+            yield from s.epoch.channel.commit(())
         except ConnectionLostError:
             continue
         except (InDoubtError, TransactionRolledBackError) as error:
@@ -133,30 +147,16 @@ def _await_return(s: SessionState) -> Flow[None]:
     if not (yield from await_return(s, None if timeout is None else s.now() + timeout)):
         if s.closing:
             raise s.life.problem("commit")
-        raise ConnectionLostError(f"commit: the connection was not there again within {timeout:g} s: {s.away}")
+        raise ConnectionLostError(f"commit: the connection was not there again within {timeout:g} s: {s.epoch.lost}")
 
 
-def _committed(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
-    """The commit, and what it means for the ledger, however it ends; an interrupt is a time-out here."""
-    s.sent.clear()
-    try:
-        yield from s.channel.commit(covered)
-        s.ledger.settled(covered)
-    except TransactionRolledBackError as error:
-        rolled_back = error
-        s.whole(lambda: _rolled_back(s, covered, rolled_back))
-        raise
-    except BaseException:
-        s.whole(lambda: s.ledger.settled(covered))  # nobody will know
-        raise
-
-
-def _rolled_back(s: SessionState, covered: tuple[Delivery, ...], error: TransactionRolledBackError) -> None:
-    if not error.redelivered_by_broker:
+def _not_committed(s: SessionState, covered: tuple[Delivery, ...], error: BaseException) -> None:
+    """What it means for the ledger."""
+    if isinstance(error, TransactionRolledBackError) and not error.redelivered_by_broker:
         _fail(s, error)
         return
-    s.ledger.settled(covered)
-    if s.observed is not None:
+    s.ledger.settled(covered)  # by an error of another kind nobody knows
+    if isinstance(error, TransactionRolledBackError) and s.observed is not None:
         s.observed.released(s.number, covered)
 
 
@@ -169,7 +169,7 @@ def _refuse_stranded(s: SessionState, action: str, error: JMSError) -> Flow[None
     """
     if s.mode == AckMode.TRANSACTED:
         problem = TransactionRolledBackError(f"nothing was committed: {STRANDED}: {error}")
-        yield from rollback(s, problem)
+        yield from _rollback(s, problem, BY_POLICY)
         raise problem from error
     raise give_up_stranded(s, action, error)
 
@@ -184,7 +184,7 @@ def _refuse_doomed(s: SessionState, action: str, error: JMSError) -> Flow[None]:
         f"{action}: nothing was {_DONE[action]}: the connection was lost since the transaction began; what was received"
         f" is redelivered: {error}"
     )
-    yield from rollback(s, problem)
+    yield from _rollback(s, problem, BY_POLICY)
     raise problem from error
 
 
@@ -200,6 +200,14 @@ def _in_doubt(error: InDoubtError, action: str) -> InDoubtError:
 
 def rollback(s: SessionState, cause: BaseException | None, ruling: Ruling = BY_POLICY) -> Flow[None]:
     """Undo the sends; what is held is redelivered or dead-lettered. `recover` is the same where nothing is sent."""
+    flow = _rollback(s, cause, ruling)
+    if s.tracer is None or not (s.ledger.held or s.sent):
+        return flow
+    action = "rollback" if s.mode == AckMode.TRANSACTED else "recover"
+    return traced(s.tracer.settling(action, s.ledger.covered(), len(s.sent)), flow)
+
+
+def _rollback(s: SessionState, cause: BaseException | None, ruling: Ruling) -> Flow[None]:
     yield from _undo(s)
     fail(s, lambda now: s.ledger.rollback(now, cause, ruling))
 
@@ -221,16 +229,15 @@ def _put_back(s: SessionState) -> None:
 def _undo(s: SessionState) -> Flow[None]:
     s.take_in()
     s.sent.clear()
-    s.doomed = None
-    s.stale.clear()
-    if s.away is None:
+    s.epoch.settle()
+    if s.epoch.lost is None:
         try:
-            yield from s.channel.rollback()
+            yield from s.epoch.channel.rollback()
         except ConnectionLostError:
             if not s.comes_back:
                 raise
             yield from await_loss(s)  # which is a rollback
-            s.doomed = None
+            s.epoch.doomed = None
 
 
 def _say_committed(s: SessionState, sent: int, covered: tuple[Delivery, ...]) -> None:

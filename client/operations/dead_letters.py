@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from redelivery.client.ledger import Poison
-from redelivery.client.log_lines import dead_lettered, dropped, shown_destination
+from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, shown_destination
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
@@ -31,8 +31,9 @@ class Verdict:
 class DeadLetters:
     """One connection's dead letters: asks the strategy, makes the copies, counts what a discarding strategy drops."""
 
-    def __init__(self, strategy: DeadLetterStrategy) -> None:
+    def __init__(self, strategy: DeadLetterStrategy, lines: Lines) -> None:
         self._strategy = strategy
+        self._lines = lines
         self.dropped = 0
 
     def decide(self, order: Poison, capabilities: Capabilities) -> Verdict:
@@ -52,14 +53,14 @@ class DeadLetters:
         )
         match decision:
             case Native():
-                dead_lettered(order, "the broker's dead-letter queue")
+                dead_lettered(order, "the broker's dead-letter queue", self._lines)
                 return Verdict()
             case Drop(reason, discarded, interval):
                 self._dropped(discarded, interval)
-                dropped(order, logging.INFO if discarded else logging.WARNING, reason)
+                dropped(order, logging.INFO if discarded else logging.WARNING, reason, self._lines)
                 return Verdict(drop=True)
             case CopyTo():
-                dead_lettered(order, shown_destination(decision.destination))
+                dead_lettered(order, shown_destination(decision.destination), self._lines)
                 return Verdict(copy=_copy(delivery, order.cause, decision))
 
     def _dropped(self, discarded: bool, interval: int) -> None:

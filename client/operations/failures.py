@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from redelivery.client.log_lines import say_redelivered, says_redelivered
+from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
 from redelivery.client.state import SessionState
 from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import utc_now
@@ -22,7 +22,7 @@ def fail(s: SessionState, decide: Callable[[float], None]) -> None:
     for consumer in ledger.consumers:
         due_times.update(dict.fromkeys(consumer.ready, consumer.not_before))
     again = [(delivery, max(0.0, due_times[delivery] - now)) for delivery in failed if delivery in due_times]
-    say_redelivered(again)
+    say_redelivered(again, s.lines)
     if s.observed is not None:
         at = utc_now()
         for delivery, wait in again:

@@ -7,8 +7,10 @@ from collections.abc import MutableMapping, Sequence
 
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import OPEN
+from redelivery.client.observing.log_lines import count_of, facts, short_cause
 from redelivery.client.operations.failures import fail
 from redelivery.client.state import SessionState
+from redelivery.model.destinations import Destination
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, T
 
@@ -40,20 +42,32 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
         return
     if error is None:
         if s.mode in (AckMode.AUTO, AckMode.DUPS_OK) and s.ledger.consumed(delivery):
-            s.channel.accept((delivery,), batched=s.mode == AckMode.DUPS_OK)
+            s.epoch.channel.accept((delivery,), batched=s.mode == AckMode.DUPS_OK)
             if s.observed is not None:
                 s.observed.acknowledged(s.number, (delivery,))
         return
     destination = consumer.link.destination
     if s.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
         delivery.cause = error
-        log.warning(
+        log.log(
+            _level(s, destination),
             "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
             "a %s session must roll back or recover itself",
             destination,
             s.mode.name,
             exc_info=error,
+            extra=facts(delivery, count_of(delivery), short_cause(error)),
         )
         return
-    log.warning("the listener of %s raised; the message is redelivered", destination, exc_info=error)
+    log.log(
+        _level(s, destination),
+        "the listener of %s raised; the message is redelivered, or dead-lettered at its policy's limit",
+        destination,
+        exc_info=error,
+        extra=facts(delivery, count_of(delivery), short_cause(error)),
+    )
     fail(s, lambda now: s.ledger.listener_failed(consumer, now, error))
+
+
+def _level(s: SessionState, destination: Destination) -> int:
+    return s.lines.level(logging.WARNING, f"the listener of {destination} raised")

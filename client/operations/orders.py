@@ -15,7 +15,7 @@ def carry_out_first(s: SessionState) -> Flow[None]:
     An order is done with in the step that begins it: an interrupt leaves the others, for the next call.
     """
     order = s.ledger.orders.pop(0)
-    if s.away is not None:
+    if s.epoch.lost is not None:
         return  # there is nothing at the broker
     try:
         yield from _carry_out(s, order)
@@ -30,13 +30,13 @@ def _carry_out(s: SessionState, order: Order) -> Flow[None]:
         case Poison():
             yield from _poison(s, order)
         case Detach(link):
-            yield from s.channel.detach(link)
+            yield from s.epoch.channel.detach(link)
         case Park(deliveries):
-            s.channel.park(deliveries)
+            s.epoch.channel.park(deliveries)
         case Unpark(deliveries):
-            s.channel.unpark(deliveries)
+            s.epoch.channel.unpark(deliveries)
         case Release(deliveries):
-            s.channel.release(deliveries)
+            s.epoch.channel.release(deliveries)
 
 
 def _poison(s: SessionState, order: Poison) -> Flow[None]:
@@ -59,11 +59,11 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
 
 
 def _dead_letter(s: SessionState, order: Poison) -> Flow[None]:
-    verdict = s.dead_letters.decide(order, s.transport.peer.capabilities)
+    verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities)
     if verdict.drop:
-        s.channel.accept((order.delivery,), batched=False)
+        s.epoch.channel.accept((order.delivery,), batched=False)
     else:
-        yield from s.channel.poison(order.delivery, order.cause, verdict.copy, expired=order.expired)
+        yield from s.epoch.channel.poison(order.delivery, order.cause, verdict.copy, expired=order.expired)
     if s.observed is not None:
         where = None if verdict.copy is None else verdict.copy.destination
         s.observed.poisoned(s.number, order, where, dropped=verdict.drop)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, Self
+from typing import Any, Final, Self, Unpack
 
-from redelivery.client.arguments import seconds
+from redelivery.client.arguments import PRODUCER_DEFAULTS, ProducerKeywords, seconds
 from redelivery.model.destinations import Destination
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.model.sending import SendKeywords
+from redelivery.model.parts.sending import SendKeywords
 from redelivery.transports.dialects.detect import duplicate_id_properties
 
 _BODY: Final = re.compile(r"[\s{}\x00-\x1f<]")  # what the name of a destination hardly has, and a body often
@@ -32,29 +31,35 @@ class SendOptions:
     priority: int = 4
     ttl_ms: int = 0  # 0: it never expires
     delivery_delay_ms: int = 0
+    # the fields of a message of which only the body, the time, and properties are left to a send; None: more is
+    usual: dict[str, Any] | None = field(init=False, compare=False, repr=False)
 
-    @property
-    def usual(self) -> bool:
-        """Whether nothing but the body, and its properties, is left to a send."""
-        return self.destination is not None and not (self.ttl_ms or self.delivery_delay_ms)
+    def __post_init__(self) -> None:
+        usual = None if self.destination is None or self.ttl_ms or self.delivery_delay_ms else self._fields()
+        object.__setattr__(self, "usual", usual)
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "body": None,
+            "destination": self.destination,
+            "persistent": self.persistent,
+            "priority": self.priority,
+            "timestamp": None,
+            "expiration": None,
+            "delivery_time": None,
+            "message_id": None,
+        }
 
     @classmethod
-    def checked(
-        cls,
-        destination: Destination | str | None,
-        *,
-        persistent: bool,
-        priority: int,
-        ttl: float | timedelta | None,
-        delivery_delay: float | timedelta | None,
-    ) -> Self:
+    def checked(cls, destination: Destination | str | None, **given: Unpack[ProducerKeywords]) -> Self:
         """Raises ConfigError, InvalidDestinationError: an argument does not fit; the text names it."""
+        given = {**PRODUCER_DEFAULTS, **given}
         return cls(
             None if destination is None else _sendable(parse_destination(destination)),
-            _boolean("persistent", persistent),
-            _priority(priority),
-            _milliseconds("ttl", ttl),
-            _milliseconds("delivery_delay", delivery_delay),
+            _boolean("persistent", given["persistent"]),
+            _priority(given["priority"]),
+            _milliseconds("ttl", given["ttl"]),
+            _milliseconds("delivery_delay", given["delivery_delay"]),
         )
 
 
@@ -68,8 +73,15 @@ def prepare(
         InvalidDestinationError: no destination, or one that cannot be sent to.
         ConfigError: an option does not fit; the text names it.
     """
-    if destination is None and body.__class__ in _SIMPLE and _PROPERTIES.issuperset(given) and options.usual:
-        return _usual(options, body, given.get("properties"), now)
+    usual = options.usual
+    simple = not given or _PROPERTIES.issuperset(given)
+    if usual is not None and destination is None and simple and body.__class__ in _SIMPLE:
+        fields = usual.copy()  # most messages, in fewer steps
+        fields["body"], fields["timestamp"] = body, now
+        message = Message.outgoing(fields)
+        if given and (properties := given.get("properties")):
+            message.properties = properties
+        return message
     if isinstance(body, Destination):
         raise InvalidDestinationError(f"send: {body!r} cannot be a body; the body comes first: send(body, destination)")
     message = body if isinstance(body, Message) else Message(body)
@@ -104,25 +116,6 @@ def _forwarded(received: Message) -> Message:
     message = received.copy()
     if not _DUPLICATE_IDS.isdisjoint(message.properties):
         message.properties = {name: value for name, value in message.properties.items() if name not in _DUPLICATE_IDS}
-    return message
-
-
-def _usual(options: SendOptions, body: object, properties: Mapping[str, object] | None, now: int) -> Message:
-    """Most messages, in fewer steps."""
-    message = Message.outgoing(
-        {
-            "body": body,
-            "destination": options.destination,
-            "persistent": options.persistent,
-            "priority": options.priority,
-            "timestamp": now,
-            "expiration": None,
-            "delivery_time": None,
-            "message_id": None,
-        }
-    )
-    if properties:
-        message.properties = properties
     return message
 
 
@@ -167,6 +160,8 @@ def _check_order(given: object) -> None:
 def _sendable(target: Destination) -> Destination:
     if target.is_pattern:
         raise InvalidDestinationError(f"{target} is a pattern: it can be consumed from, not sent to")
+    if "," in target.name:
+        _ = target.parts  # checked here; the transport knows whether the broker has composite destinations
     return target
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
+from redelivery.client.epoch import ended
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import CLOSED, OPEN
-from redelivery.client.news import ended
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError
@@ -29,16 +29,16 @@ def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Delivery], h
             return None  # `receive` looks first what the wire has
     elif consumer.not_before:
         now = s.now()
-    return ledger.dispatch(consumer, now, hand) if hold else ledger.take(consumer, now, hand)
+    return ledger.take(consumer, now, hand, hold=hold)
 
 
 def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """For a receive that does not wait: "what is there" is what the broker has."""
     _check_serving(consumer)
-    if not s.running or consumer.stage is not OPEN or s.away is not None:
+    if not s.running or consumer.stage is not OPEN or s.epoch.lost is not None:
         return
     try:
-        yield from s.channel.fetch(consumer.link)
+        yield from s.epoch.channel.fetch(consumer.link)
     except ConnectionLostError:
         if not s.comes_back:
             raise
@@ -46,6 +46,14 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
 
 
 def receive(
+    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Delivery], *, hold: bool
+) -> Flow[Delivery | None]:
+    """`_receive`, as it says; for the one who follows it, too."""
+    flow = _receive(s, consumer, deadline, hand, hold=hold)
+    return flow if s.tracer is None else s.tracer.receiving(flow)
+
+
+def _receive(
     s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Delivery], *, hold: bool
 ) -> Flow[Delivery | None]:
     """The next delivery for a consumer; None after ``deadline``, once it is closed, or where orders are to carry out.
@@ -60,7 +68,7 @@ def receive(
     polled = False
     ledger = s.ledger
     while True:
-        if s.away is not None and not (yield from await_return(s, deadline)):
+        if s.epoch.lost is not None and not (yield from await_return(s, deadline, consumer)):
             return None
         if not consumer.attached:
             yield from attach_late(s, consumer)

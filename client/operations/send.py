@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from redelivery.client.connection.reattach import arrival, await_loss, await_return
-from redelivery.client.connection.repeats import Repeatable
+from redelivery.client.connection.reattach import Deferrable, Repeatable, arrival, await_loss, await_return
 from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.events import InDoubt, Sent
@@ -13,22 +12,11 @@ from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
     """Hand it to the transport, and to the open transaction; its answer is not waited for here."""
-    _write(s, message, pending, transacted=transacted)
-    if s.observed is not None:
-        s.observed.notify(Sent(s.number, message, confirmed=False))
-
-
-def _write(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
-    if s.channel.whole:
-        _send(s, message, pending, transacted=transacted)
-    else:
-        s.whole(lambda: _send(s, message, pending, transacted=transacted))
-
-
-def _send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
-    s.channel.send(message, transacted=transacted, pending=pending)
+    s.epoch.channel.send(message, transacted=transacted, pending=pending)
     if transacted:
         s.sent.append(message)
+    if s.observed is not None:
+        s.observed.notify(Sent(s.number, message, confirmed=False))
 
 
 def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
@@ -40,12 +28,12 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
     """
     pending = Pending(s.waiter)
     if s.options.reconnect is None:  # no loss that is known before it would be any better
-        _write(s, message, pending, transacted=False)
+        s.epoch.channel.send(message, transacted=False, pending=pending)
     else:
         yield from send_when_connected(s, message, pending, transacted=False)
     try:
-        if s.channel.congested:
-            yield from s.channel.room()
+        if s.epoch.channel.congested:
+            yield from s.epoch.channel.room()
         yield pending
     except NO_ANSWER as none:
         pending.error = pending.error or none
@@ -85,7 +73,7 @@ def _sent_again(s: SessionState, message: Message, error: JMSError) -> Flow[Pend
 def make_room(s: SessionState) -> Flow[None]:
     """`Channel.room`; where the connection is lost and comes back, nothing waits any more."""
     try:
-        yield from s.channel.room()
+        yield from s.epoch.channel.room()
     except ConnectionLostError:
         if not s.comes_back:
             raise
@@ -101,21 +89,21 @@ def send_when_connected(s: SessionState, message: Message, pending: Pending | No
         InvalidDestinationError: it goes to a temporary destination that went with the lost connection, or its reply.
         ConnectionLostError: it was not there within the `timeout` of the ReconnectPolicy, or there will be none.
     """
-    if s.now() - s.heard > SILENCE and s.away is None:
+    if s.now() - s.heard > SILENCE and s.epoch.lost is None:
         yield from arrival(s, Arrival(poll=True))  # a message that does not leave is no doubt
     policy = s.options.reconnect
     timeout = None if policy is None else policy.timeout
     deadline = None if timeout is None else s.now() + timeout
-    while not (transacted and s.doomed is not None):
-        if s.away is not None and not (yield from await_return(s, deadline)):
-            if s.closing:
-                raise s.life.problem("send")
-            raise ConnectionLostError(
-                f"send: not sent, as the connection was not there again within {timeout:g} s: {s.away}"
-            ) from s.away
+    while not (transacted and s.epoch.doomed is not None):
+        if _deferred(s, message, pending, transacted=transacted):
+            return
+        if s.epoch.lost is not None and not (yield from await_return(s, deadline)):
+            raise s.life.problem("send") if s.closing else not_sent(away(timeout, s.epoch.lost), s.epoch.lost)
         s.temporaries.check(message)
         try:
-            _write(s, message, pending, transacted=transacted)  # not all of it has left where it raises
+            s.epoch.channel.send(message, transacted=transacted, pending=pending)  # not all has left where it raises
+            if transacted:
+                s.sent.append(message)
         except ConnectionLostError:
             yield from await_loss(s)
             if pending is not None and pending.done:
@@ -124,6 +112,33 @@ def send_when_connected(s: SessionState, message: Message, pending: Pending | No
             if isinstance(pending, Repeatable):
                 pending.message = message
             return
+
+
+def away(timeout: float | None, lost: JMSError | None) -> str:
+    """Why it was not sent, where the connection was away for too long."""
+    return f"the connection was not there again within {timeout:g} s: {lost}"
+
+
+def not_sent(why: str, cause: JMSError | None) -> ConnectionLostError:
+    """Of a send that waited for a connection."""
+    error = ConnectionLostError(f"send: not sent, as {why}")
+    error.__cause__ = cause
+    return error
+
+
+def _deferred(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> bool:
+    """Whether it leaves with the next connection, and its caller does not wait for that."""
+    if s.epoch.lost is None or transacted or not s.comes_back:
+        return False
+    policy = s.options.reconnect
+    match pending:
+        case Repeatable() if policy is not None and policy.timeout is None:
+            pending.message = message
+            return True
+        case Deferrable():
+            pending.defer(message)
+            return True
+    return False
 
 
 def _in_doubt(s: SessionState, message: Message, error: BaseException) -> InDoubtError:

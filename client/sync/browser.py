@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from redelivery.client.operations.browse import BrowseState, begin, leave, open_channel, poll_once
-from redelivery.client.sync.closing import Closing
-from redelivery.client.sync.core import SessionCore
-from redelivery.model.destinations import Queue
-from redelivery.model.errors import IllegalStateError
+from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
+from redelivery.client.shells.browser import BaseBrowser
+from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Link
 
 
-class QueueBrowser(Closing):
+class QueueBrowser(BaseBrowser, Closing):
     """The messages of one queue, in the order in which a consumer would get them. Made by `Session.browser`.
 
     Each iteration begins anew and ends where the broker says that the queue does; what is sent, taken or expires
@@ -29,25 +27,7 @@ class QueueBrowser(Closing):
         ConnectionLostError: the connection was lost.
     """
 
-    def __init__(self, core: SessionCore, state: BrowseState) -> None:
-        self._core = core
-        self._state = state
-        self._closed = False
-
-    @property
-    def queue(self) -> Queue:
-        """Where it looks."""
-        return self._state.queue
-
-    @property
-    def selector(self) -> str | None:
-        """The selector, if there is one."""
-        return self._state.selector
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self._closed
+    _core: SessionCore
 
     def __iter__(self) -> Iterator[Message]:
         """What the queue holds, from its head; the broker is asked from the first message on."""
@@ -64,15 +44,15 @@ class QueueBrowser(Closing):
             return
         self._closed = True
         core = self._core
-        if self._state.channel is None or core.life.ended or core.lost is not None:
-            return  # there is nothing at the broker, or not any more
+        if self._nothing_there:
+            return
         core.inside_patiently("close", lambda: core.do(leave(core, self._state)))
-
-    def __repr__(self) -> str:
-        return f"<QueueBrowser {self.queue}{' closed' if self._closed else ''}>"
 
     def _begin(self) -> Link:
         return self._core.inside("browse", self._attach)
+
+    def _next(self, link: Link) -> Message | None:
+        return self._core.inside("browse", lambda: self._poll_once(link))
 
     def _attach(self) -> Link:
         core, state = self._core, self._state
@@ -80,17 +60,7 @@ class QueueBrowser(Closing):
         core.do_open(open_channel(core, state))
         return core.do(begin(state))
 
-    def _next(self, link: Link) -> Message | None:
-        return self._core.inside("browse", lambda: self._poll_once(link))
-
     def _poll_once(self, link: Link) -> Message | None:
-        self.check_open("browse")
-        if link is not self._state.link:
-            raise IllegalStateError(f"browse: another iteration over {self.queue} has begun, which ended this one")
+        self._check_iteration(link)
         delivery = self._core.do(poll_once(self._state, link))
         return None if delivery is None else Message.received(delivery, 0, self)
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
-        if self._closed:
-            raise IllegalStateError(f"{action}: the browser of {self.queue} was closed by close()")

@@ -7,31 +7,29 @@ import logging
 import os
 import threading
 import warnings
-import weakref
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, cast
 
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.dialing import Dialer, redial
+from redelivery.client.connection.channels import open_first
+from redelivery.client.connection.coming_back import ComingBack, Driven
+from redelivery.client.connection.dialing import GoesOn
 from redelivery.client.connection.lifecycle import ConnectionStage
-from redelivery.client.connection.state import CLOSED, ConnectionState
-from redelivery.client.connection.troubles import Troubles
-from redelivery.client.connection.unowned import UnownedConnection
-from redelivery.client.connection.watchers import Watchers
+from redelivery.client.connection.state import CLOSED
+from redelivery.client.connection.threads import Troubles, Watchers
 from redelivery.client.containers.sync import MakesContainers
 from redelivery.client.options import ConnectionOptions
-from redelivery.client.sync.closing import Closing
-from redelivery.client.sync.core import SessionCore
+from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.driver import NEVER, close_transport, run_open
 from redelivery.client.sync.listeners import ListenerExit
-from redelivery.client.sync.publisher import Publisher
+from redelivery.client.sync.publisher import Publishes, Requester
 from redelivery.client.sync.session import Session
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.model.events import ConnectionClosed, ConnectionLost, Reconnected
+from redelivery.model.events import ConnectionClosed
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Transport
-from redelivery.transports.wire.clock import monotonic, utc_now
+from redelivery.transports.seam import Flow
+from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
 log = logging.getLogger(__name__)
@@ -41,7 +39,7 @@ _LOOK: Final = 0.5
 _TURN: Final = 0.05  # seconds that the thread which has reconnected waits for the one that has a session
 
 
-class Connection(ConnectionState, MakesContainers, Closing):
+class Connection(ComingBack, MakesContainers, Publishes, Closing):
     """A connection to one broker; thread-safe. Made by `connect` or a ConnectionFactory, already started by default.
 
     Leaving its ``with`` block closes it and everything made from it.
@@ -49,14 +47,18 @@ class Connection(ConnectionState, MakesContainers, Closing):
 
     def __init__(self, options: ConnectionOptions) -> None:
         super().__init__(options)
-        self._lock = threading.Lock()  # guards the list of sessions and the lifecycle
         self._sessions: list[Session] = []
-        self._cores: list[SessionCore] = []
+        self._all_cores: list[SessionCore] = []
         self._troubles = Troubles(self)
+        self._requester = Requester(self._shared.replies)
         self._exit: BaseException | None = None  # that a listener has raised
         self._watchers = Watchers()
-        self._recovering: threading.Thread | None = None
-        self._opened(run_open(self.dialer.open(again=False), self.dialer, self.dialer.parked, NEVER))
+
+    def open(self, goes_on: GoesOn | None = None) -> None:
+        """For `connect`, and for who wants no connection any more while it is tried again. Raises as `connect`."""
+        opening = self.dialer.open(again=False, goes_on=goes_on)
+        self._opened(run_open(opening, self.dialer, self.dialer.parked, NEVER))
+        self._seek_priority()
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """A new session.
@@ -70,7 +72,7 @@ class Connection(ConnectionState, MakesContainers, Closing):
                 one could not be opened within connect_timeout; the other sessions go on.
         """
         while True:
-            self._await_connection()
+            self.await_connection("session")
             mode = self._session_mode(ack_mode)
             core = self._new_core(mode)  # without the lock: it may have to connect
             if core is None:
@@ -78,31 +80,21 @@ class Connection(ConnectionState, MakesContainers, Closing):
             session = Session(core, self._forget)
             with self._lock:
                 self._check_open()  # what was opened meanwhile has ended with the connection
-                if core.transport is not self._transport or self._life.stage is ConnectionStage.RECOVERING:
+                if core.epoch.transport is not self._transport or self._life.stage is ConnectionStage.RECOVERING:
                     continue
                 core.running = self._life.stage is ConnectionStage.RUNNING
                 self._sessions.append(session)
-                self._cores.append(core)
+                self._all_cores.append(core)
             break
         log.debug("%s: a session, %s", self.url, mode.name)
         return session
-
-    def publisher(self) -> Publisher:
-        """What sends from any thread: ``publisher.send(body, destination, …)``. To be closed, or used in a ``with``.
-
-        Raises:
-            IllegalStateError: the connection is closed.
-            ConnectionLostError: the connection was lost.
-        """
-        self.check_open("publisher")
-        return Publisher(self.session, self.check_open, self.url)
 
     def start(self) -> None:
         """Deliver messages (again). A wait for a redelivery is not shortened by it."""
         with self._lock:
             self._life.step("start")
             self._started = True
-            cores = list(self._cores)
+            cores = self._cores()
         for core in cores:
             core.running = True
             core.waiter.wake()
@@ -118,7 +110,7 @@ class Connection(ConnectionState, MakesContainers, Closing):
         with self._lock:
             self._life.step("stop")
             self._started = False
-            sessions, cores = list(self._sessions), list(self._cores)
+            sessions, cores = list(self._sessions), self._cores()
         for core in cores:
             core.running = False
         timeout = self._options.close_timeout
@@ -130,7 +122,7 @@ class Connection(ConnectionState, MakesContainers, Closing):
 
         Called from a listener it takes effect when the callback has returned.
         """
-        with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, and told, not our close
+        with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, not our close
             self._transport.wait(self._transport.new_waiter(), 0)
         with self._lock:
             sessions = list(self._sessions)
@@ -139,22 +131,26 @@ class Connection(ConnectionState, MakesContainers, Closing):
                     return
             if not self._life.step("close", "closed by close()"):
                 return
+        self._end_dialling()
         self.dialer.end()
+        self._shared.replies.closed()
         self._watchers.wake()
         until = monotonic() + self._options.close_timeout
         for session in sessions:
             session.close_until(until)
         close_transport(self._transport)
-        log.info("%s: closed", self.url)
+        self._say_closed()
         self._observe(ConnectionClosed(self.url))
         with self._lock:
             self._life.step("end")
             self._troubles.end()
 
     def orphan(self) -> None:
-        """See ConnectionState; a thread of the parent's may have held the locks."""
-        self._lock, self._watchers = threading.Lock(), Watchers()
+        """See ComingBack."""
+        self._watchers = Watchers()
         super().orphan()
+        for session in list(self._sessions):
+            session.orphan()
 
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost; the text says when and why."""
@@ -195,40 +191,8 @@ class Connection(ConnectionState, MakesContainers, Closing):
                 with suppress(ConnectionLostError):  # seen above
                     self._transport.wait(waiter, remaining)
 
-    def on_lost(self, error: JMSError) -> None:
-        """See ConnectionEvents: another one is dialled, or every session raises ConnectionLostError from now on."""
-        at = utc_now()  # every session tells the same
-        with self._lock:
-            comes_back = self._comes_back
-            if comes_back:
-                self._life.step("interrupt")
-            cores = list(self._cores)
-        if not comes_back:
-            self._observe(ConnectionLost(self.url, error, at))
-            self._lose(error, at)
-            return
-        log.warning("%s: the connection was lost, and is dialled again: %s", self.url, error)
-        self._observe(ConnectionLost(self.url, error, at))
-        for core in cores:
-            core.on_lost(error, at, comes_back=True)
-        self._notify(error, deadly=False)
-        self._watchers.wake()
-        self._recover()
-
-    def _lose(self, error: JMSError, at: datetime) -> None:
-        """There will be no other connection."""
-        with self._lock:
-            self._life.step("lose", "the connection was lost", error, at)
-            cores = list(self._cores)
-            listening = any(core.listener is not None for core in cores)
-        log.warning("%s: the connection was lost: %s", self.url, error)
-        for core in cores:
-            core.on_lost(error, at)
-        self._notify(error, deadly=listening)
-        self._watchers.wake()
-
     def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
-        """See ConnectionEvents: told to the exception listener, and to the log where there is none.
+        """See ConnectionEvents: passed to the exception listener, and to the log where there is none.
 
         ``deadly``: a listener is called no more because of it.
         """
@@ -238,43 +202,12 @@ class Connection(ConnectionState, MakesContainers, Closing):
             self._watchers.wake()
             self._notify(error, deadly=False)
         elif not self._notify(error, deadly=deadly) and not deadly:
-            log.error("%s: %s", self.url, error)
+            self._say_error(error)
 
-    def _recover(self) -> None:
-        with self._lock:
-            if self._recovering is None:
-                self._recovering = threading.Thread(
-                    target=_redial, args=(weakref.ref(self), self.dialer), name="redelivery-reconnect", daemon=True
-                )
-                self._recovering.start()
-
-    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
-        """For the thread that has dialled it: there is another transport. False: it is lost again."""
-        with self._lock:
-            if not self._returned(transport):
-                transport.abort()
-                return True
-            cores = list(self._cores)
-            for core in cores:
-                core.running = self._started
-                core.on_returned(transport)
-        self._say_connected()
-        self._observe(Reconnected(self.url, self.metadata, utc_now()))
-        events.adopt()
-        self._watchers.wake()
+    def _bring_back(self) -> None:
+        cores = self._cores()
         while cores and self._life.stage in (ConnectionStage.RUNNING, ConnectionStage.STOPPED):
             cores = [core for core in cores if not self._come_back(core)]
-        with self._lock:
-            if self._life.stage is ConnectionStage.RECOVERING:
-                return False
-            self._recovering = None
-        return True
-
-    def not_reconnected(self, error: JMSError) -> None:
-        """For the thread that has dialled: there will be no other transport."""
-        with self._lock:
-            self._recovering = None
-        self._lose(error, utc_now())
 
     def _come_back(self, core: SessionCore) -> bool:
         try:
@@ -284,28 +217,47 @@ class Connection(ConnectionState, MakesContainers, Closing):
             return True
 
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:
-        """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
+        """See ComingBack."""
         with self._lock:
             if not self._listener_for(error, deadly=deadly):
                 return False
             self._troubles.put(error)
         return True
 
-    def _await_connection(self) -> None:
-        """Wait while there is none. Raises ConnectionLostError, IllegalStateError: there will be none."""
-        self.check_open("session")
+    def _cores(self) -> list[SessionCore]:
+        return list(self._all_cores)
+
+    def _changed(self) -> None:
+        self._watchers.wake()
+
+    def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
+        threading.Thread(
+            target=run_open, args=(flow, driven, driven.parked, driven.patience), name=name, daemon=True
+        ).start()
+
+    def await_connection(self, action: str, until: float = NEVER) -> None:
+        """Wait while there is none, until ``until`` (see `session_time`).
+
+        Raises:
+            ConnectionLostError, IllegalStateError: there will be none.
+            RequestTimeoutError: there is none yet.
+        """
+        self.check_open(action)
         if self._life.stage is not ConnectionStage.RECOVERING:
             return
         with self._watchers.waiter() as waiter:
             while self._life.stage is ConnectionStage.RECOVERING:
-                waiter.wait(_LOOK)
-        self.check_open("session")
+                left = until - session_time()
+                if left <= 0:
+                    raise RequestTimeoutError(f"{action}: the connection was lost, and has not come back in time")
+                waiter.wait(min(_LOOK, left))
+        self.check_open(action)
 
     def _new_core(self, mode: AckMode) -> SessionCore | None:
         """None: the connection was lost meanwhile, and comes back."""
         try:
             core = SessionCore(self._transport, self._shared, mode, self.on_error)
-            core.do_open(core.open_channel())
+            core.do_open(open_first(core))
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
             if self._comes_back:
@@ -323,15 +275,14 @@ class Connection(ConnectionState, MakesContainers, Closing):
         with self._lock:
             if session in self._sessions:
                 at = self._sessions.index(session)
-                del self._sessions[at], self._cores[at]
+                del self._sessions[at], self._all_cores[at]
 
     def __del__(self) -> None:
         """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""
         if getattr(self, "_process", None) != os.getpid():
             return  # it was never open, or is the parent's
         self._troubles.end()
-        self.dialer.ended = True
-        self.dialer.parked.wake()
+        self._end_dialling()
         if self._life.ended:
             return
         with suppress(RuntimeError):  # the interpreter ends, and the sockets with it
@@ -339,8 +290,3 @@ class Connection(ConnectionState, MakesContainers, Closing):
             # Not by `threading`, which has locks of its own.
             _thread.start_new_thread(self._transport.abort, ())
         warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
-
-
-def _redial(lost: weakref.ref[Connection], dialer: Dialer) -> None:
-    """The thread that dials."""
-    run_open(redial(lost), dialer, dialer.parked, dialer.patience)

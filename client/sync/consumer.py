@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from redelivery.client.arguments import optional_seconds, seconds
+from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.log_lines import name_of
 from redelivery.client.operations.acknowledge import accept, hand_out
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.receive import next_ready
-from redelivery.client.sync.closing import Closing
-from redelivery.client.sync.core import SessionCore
+from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
+from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.listeners import ListenerLoop, check_callback
-from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, MessageFormatError
-from redelivery.model.messages import Message, Receipt, convert_body
-from redelivery.model.modes import AckMode
+from redelivery.model.errors import ConnectionLostError, IllegalStateError
+from redelivery.model.messages import Message, Receipt
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, T
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.clock import session_time
 
-log = logging.getLogger(__name__)
 MessageListener = Callable[[Message], None]
 
 
-class Consumer(Closing):
+class Consumer(BaseConsumer, Closing):
     """Receives from one destination, within its session. Made by `Session.consumer`.
 
     One thread at a time: a call while another thread is inside the session raises IllegalStateError.
     """
+
+    _core: SessionCore
 
     def __init__(
         self,
@@ -43,38 +40,8 @@ class Consumer(Closing):
         receipt: Receipt,
         policy: RedeliveryPolicy,
     ) -> None:
-        self._core = core
-        self._state = consumer
+        super().__init__(core, consumer, receipt, policy)
         self._loop = loop
-        self._receipt = receipt
-        self._policy = policy
-        self._closed = False
-        # AUTO and DUPS_OK acknowledge a received message before it is handed over; the other modes do not
-        self._at_once = core.mode in (AckMode.AUTO, AckMode.DUPS_OK)
-        self._hold = not self._at_once
-        self._batched = core.mode == AckMode.DUPS_OK
-        self._comes_back = core.options.reconnect is not None
-        self._tells = log.isEnabledFor(logging.DEBUG)  # asked once: it is the path of every message
-
-    @property
-    def destination(self) -> Destination:
-        """Where it receives from."""
-        return self._state.link.destination
-
-    @property
-    def selector(self) -> str | None:
-        """The selector, if there is one."""
-        return self._state.link.selector
-
-    @property
-    def redelivery_policy(self) -> RedeliveryPolicy:
-        """The policy of its destination; a wildcard consumer's messages follow the policy of their own queue."""
-        return self._policy
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed, or the broker has ended it."""
-        return self._closed or self._state.error is not None
 
     def receive(self, timeout: float | timedelta | None = None) -> Message | None:
         """The next message.
@@ -95,13 +62,13 @@ class Consumer(Closing):
             timeout = seconds("timeout", timeout)
         if not self._comes_back:
             return self._receive(timeout)
-        deadline = None if timeout is None else monotonic() + timeout
+        deadline = None if timeout is None else session_time() + timeout
         while True:
             try:
                 return self._receive(timeout)
             except ConnectionLostError:
                 self._core.inside("receive", lambda: self._core.do(await_loss(self._core)))
-            timeout = None if deadline is None else max(0.0, deadline - monotonic())
+            timeout = left_until(deadline)
 
     def _receive(self, timeout: float | None) -> Message | None:
         core, consumer = self._core, self._state
@@ -123,7 +90,7 @@ class Consumer(Closing):
                     else:
                         accept(core, (delivery,), batched=self._batched)
                         if self._tells:
-                            log.debug("%s: acknowledged", name_of(delivery))
+                            self._say_acknowledged(delivery)
             finally:
                 if turn and turn[-1]:
                     core.use.release()
@@ -142,9 +109,7 @@ class Consumer(Closing):
 
         AUTO acknowledges them all before the list is handed over.
         """
-        if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
-            raise ConfigError(f"max_messages={max_messages!r} must be a whole number from 1")
-        deadline = monotonic() + seconds("timeout", timeout)
+        deadline = check_batch(max_messages, timeout)
         return self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand))
 
     def receive_body(self, type: type, timeout: float | timedelta | None = None) -> Any:
@@ -154,10 +119,7 @@ class Consumer(Closing):
             MessageFormatError: it is of another kind. In AUTO and DUPS_OK mode the message is redelivered as if this
                 call had not been made, in the other modes it counts as delivered (JMS, receiveBody).
         """
-        wait = optional_seconds("timeout", timeout)
-        if type not in (str, bytes, dict, list):
-            raise MessageFormatError(f"{type!r} is not a kind of body; ask for str, bytes, dict or list")
-        deadline = None if wait is None else monotonic() + wait
+        deadline = check_body(type, timeout)
         return self._taking("receive_body", lambda hand: self._convert(type, deadline, hand))
 
     def listen(self, callback: MessageListener | None) -> None:
@@ -168,8 +130,7 @@ class Consumer(Closing):
         TRANSACTED go on with the next, it stays unacknowledged (features R8). A wait for a redelivery goes on.
         """
         check_callback(callback)
-        if self._closed:
-            raise self._closed_problem("listen")
+        self.check_open("listen")
         self._loop.set_listener(self._state, callback, self._receipt)
 
     def close(self) -> None:
@@ -186,11 +147,6 @@ class Consumer(Closing):
             self._closed = False  # interrupted, or another thread stays in the session: it can be closed once more
             raise
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
-        if self._closed:
-            raise self._closed_problem(action)
-
     def __iter__(self) -> Iterator[Message]:
         """Messages until the consumer, its session or its connection is closed; a lost connection raises."""
         while not self._ended:
@@ -203,9 +159,6 @@ class Consumer(Closing):
             if message is None:
                 return
             yield message
-
-    def __repr__(self) -> str:
-        return f"<Consumer {self.destination}{' closed' if self._closed else ''}>"
 
     def _taking(self, action: str, step: Callable[[list[Delivery]], T]) -> T:
         """``step``, whose hand is released where it fails; once more where the connection was lost and comes back."""
@@ -228,54 +181,19 @@ class Consumer(Closing):
         self._ready_to_receive()
         core = self._core
         while len(hand) < max_messages:
-            wait = max(0.0, deadline - monotonic())
-            delivery = core.receive(self._state, wait, hand, None, hold=True)
+            delivery = core.receive(self._state, left_until(deadline), hand, None, hold=True)
             if delivery is None:
                 break
             if self._hold:
                 hand_out(core, delivery)
-        messages = [Message.received(delivery, delivery.redeliveries, self._receipt) for delivery in hand]
-        if hand and self._at_once:
-            accept(core, hand, batched=self._batched)
-        return messages
+        return self._taken(hand)
 
     def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:
         self._ready_to_receive()
         core = self._core
-        timeout = None if deadline is None else max(0.0, deadline - monotonic())
-        delivery = core.receive(self._state, timeout, hand, None, hold=True)
-        if delivery is None:
-            return None
-        try:
-            body = convert_body(Message.received(delivery, delivery.redeliveries, None), type)
-        except MessageFormatError:
-            if self._hold:
-                hand.clear()  # it counts as delivered
-                hand_out(core, delivery)
-            raise
-        if self._hold:
-            hand_out(core, delivery)
-        else:
-            accept(core, (delivery,), batched=self._batched)
-        return body
-
-    @property
-    def _ended(self) -> bool:
-        return self._closed or (self._core.life.ended and self._core.lost is None)
+        delivery = core.receive(self._state, left_until(deadline), hand, None, hold=True)
+        return None if delivery is None else self._body(delivery, type, hand)
 
     def _ready_to_receive(self) -> None:
-        if self._closed:
-            raise self._closed_problem("receive")
-        if self._core.listener is not None:
-            raise IllegalStateError(
-                "receive: a message listener is set in this session, so messages come to listeners only"
-            )
-        if not self._state.attached and self._core.away is None:
+        if self._check_receiving():
             self._core.do(attach_late(self._core, self._state))
-
-    def _closed_problem(self, action: str) -> JMSError:
-        if self._core.life.ended:
-            return self._core.life.problem(action)
-        if self._core.lost is not None:
-            return ConnectionLostError(f"{action}: the connection was lost: {self._core.lost}")
-        return IllegalStateError(f"{action}: the consumer of {self.destination} was closed by close()")

@@ -9,23 +9,53 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import repeat
+from types import TracebackType
+from typing import Self
 
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.connection.shared import Shared
+from redelivery.client.epoch import Report
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.news import Report
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
 from redelivery.client.state import NEVER, SessionState
 from redelivery.client.sync.driver import run, run_open
+from redelivery.client.sync.futures import Expiry
 from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.threads.shelter import sheltered
 
 AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
+
+
+class Closing(ABC):
+    """Leaving its ``with`` block closes it, whatever happened inside."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it; twice is harmless."""
+
+    @abstractmethod
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed, or its connection lost.
+
+        Raises:
+            IllegalStateError, ConnectionLostError: the text says when and why.
+        """
+
+    def __enter__(self) -> Self:
+        self.check_open("with")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class SessionCore(SessionState):
@@ -35,9 +65,15 @@ class SessionCore(SessionState):
         super().__init__(transport, shared, mode, report)
         self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
         self.listener: int | None = None  # the thread of a session that listens
-        self.use = threading.Lock()
+        self.let_in()
         # threads that are in, or wait to come in, for a moment only: see `inside_patiently`
         self.visitors: list[None] = []
+        self.expiry = Expiry(self.options.reconnect)
+
+    def let_in(self) -> None:
+        """Nobody is inside."""
+        self.use = threading.Lock()
+        self._turns = map(self.use.acquire, repeat(False))  # each step tries to take it, without waiting
 
     def whole(self, work: Callable[[], T]) -> T:
         """See SessionState."""
@@ -47,6 +83,11 @@ class SessionCore(SessionState):
     def listens(self) -> bool:
         """Whether the caller is one of its listeners."""
         return self.listener == threading.get_ident()
+
+    @property
+    def in_use(self) -> bool:
+        """See SessionState."""
+        return self.use.locked()
 
     # who may come in
 
@@ -59,12 +100,15 @@ class SessionCore(SessionState):
             IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
             ConnectionLostError: the connection is gone.
         """
-        turn.extend(map(self.use.acquire, AT_ONCE))
-        if not turn[-1] and (self.visitors or self.listens):
-            # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
-            self.enter_patiently(turn, self.options.close_timeout)
+        for taken in self._turns:  # no look for signals until it is noted
+            turn += (taken,)
+            break
         if not turn[-1]:
-            raise self._busy(action)
+            if self.visitors or self.listens:
+                # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
+                self.enter_patiently(turn, self.options.close_timeout)
+            if not turn[-1]:
+                raise self._busy(action)
         if self.irregular:
             problem = self.ended(action) or self.listened(action)
             if problem is not None:
@@ -72,7 +116,7 @@ class SessionCore(SessionState):
 
     def enter_patiently(self, turn: list[bool], timeout: float) -> bool:
         """Take `use`, from any thread, within ``timeout`` seconds; noted as by `enter`."""
-        turn.extend(map(self.use.acquire, PATIENT, (max(0.0, timeout),)))
+        turn += map(self.use.acquire, PATIENT, (max(0.0, timeout),))
         return turn[-1]
 
     def inside(self, action: str, step: Callable[[], T]) -> T:
@@ -118,11 +162,11 @@ class SessionCore(SessionState):
 
     def do(self, flow: Flow[T]) -> T:
         """Drive a flow, each answer within `request_timeout`."""
-        return run(flow, self, self.waiter, self.options.request_timeout, self.until)
+        return run(flow, self.epoch, self.waiter, self.options.request_timeout, self.until)
 
     def do_open(self, flow: Flow[T]) -> T:
         """The same for one whose steps are whole by themselves: see `run_open`."""
-        return run_open(flow, self, self.waiter, self.options.request_timeout, self.until)
+        return run_open(flow, self.epoch, self.waiter, self.options.request_timeout, self.until)
 
     def perform(self, flow: Flow[T], *, whole: bool = False) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that.
@@ -135,7 +179,8 @@ class SessionCore(SessionState):
             if self.lost is None:
                 self.carry_out()
             raise
-        self.carry_out()
+        if self.ledger.orders:
+            self.carry_out()
         return result
 
     def carry_out(self) -> None:
@@ -150,9 +195,9 @@ class SessionCore(SessionState):
         try:
             if self.enter_patiently(turn, timeout):
                 self.take_in()
-                if self.returned is not None and not self.life.ended:
+                if self.epoch.successor is not None and not self.life.ended:
                     self.do(await_return(self, self.now() + timeout))  # bounded: the caller dials, if it is lost again
-            return self.away is None or self.lost is not None or self.life.ended
+            return self.epoch.lost is None or self.lost is not None or self.life.ended
         finally:
             del self.visitors[-1]
             if turn and turn[-1]:
@@ -193,6 +238,6 @@ class SessionCore(SessionState):
         try:
             self.do(close_ledger(self))
             self.carry_out()
-            run(await_answers(self), self, self.waiter, NEVER, until)
+            run(await_answers(self), self.epoch, self.waiter, NEVER, until)
         finally:
             self.do(close_channels(self))

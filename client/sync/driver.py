@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
-from redelivery.client.connection.wired import Bare, Wired
+from redelivery.client.connection.shared import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Parked, Pending, T, Transport, Waiter, Wish
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.seam import Arrival, Flow, Opening, Parked, Pending, T, Transport, Waiter
+from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.opening import fulfil
 from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
@@ -19,7 +19,7 @@ def run(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: floa
     """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
     It is sheltered as a whole: an interrupt ends a wait, never a step. An interrupt (KeyboardInterrupt, SystemExit) is
-    told to the flow as a time-out, so that its `finally` puts everything right, and then goes on.
+    thrown into the flow as a time-out, so that its `finally` puts everything right, and then goes on.
     """
     interrupt = Interrupt(waiter)
     return sheltered(lambda: _drive(flow, wired, waiter, timeout, until, interrupt), interrupt.come)
@@ -27,14 +27,18 @@ def run(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: floa
 
 def run_open(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
     """The same for a flow whose steps are whole by themselves: it needs no shelter, whose hand-over takes its time."""
-    return _drive(flow, wired, waiter, timeout, until, Interrupt(waiter))
+    return _drive(flow, wired, waiter, timeout, until, _UNINTERRUPTED)
 
 
 def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt) -> T:
     try:
         wish = next(flow)
         while True:
-            error = _fulfil(wish, wired, waiter, timeout, until, interrupt)
+            if isinstance(wish, Pending):
+                limit = timeout if until == NEVER else min(timeout, until - monotonic())
+                error = _wait_for(wish, wired.transport, waiter, limit, interrupt)
+            else:
+                error = _fulfil(wish, wired, waiter)
             if interrupt.came and not (isinstance(wish, Pending) and wish.done):
                 raise KeyboardInterrupt  # here; the thread that was interrupted goes on with its own
             wish = next(flow) if error is None else flow.throw(error)
@@ -69,20 +73,18 @@ class Interrupt:
         self._waiter.wake()
 
 
-def _fulfil(
-    wish: Wish, wired: Wired, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt
-) -> JMSError | None:
+_UNINTERRUPTED: Final = Interrupt(ParkedWaiter())  # the thread itself drives: an interrupt is raised there
+
+
+def _fulfil(wish: Arrival | Parked | Opening, wired: Wired, waiter: Waiter) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
-    if isinstance(wish, Pending):
-        timeout = timeout if until == NEVER else min(timeout, until - monotonic())
-        return _wait_for(wish, wired.transport, waiter, timeout, interrupt)
     if isinstance(wish, Parked):
-        cast(ParkedWaiter, waiter).wait(None if wish.deadline is None else wish.deadline - monotonic())
+        cast(ParkedWaiter, waiter).wait(None if wish.deadline is None else wish.deadline - session_time())
         return None
     if not isinstance(wish, Arrival):
         fulfil(wish)
         return None
-    remaining = 0.0 if wish.poll else None if wish.deadline is None else max(0.0, wish.deadline - monotonic())
+    remaining = 0.0 if wish.poll else None if wish.deadline is None else max(0.0, wish.deadline - session_time())
     try:
         wired.transport.wait(waiter, remaining)
     except ConnectionLostError as error:
@@ -100,17 +102,20 @@ def _wait_for(
     deadline = now + timeout
     patience = pending.patience
     again = NEVER if patience is None else now + patience
-    while now < deadline and not interrupt.came:
-        try:
+    waiter.awaits = True
+    try:
+        while now < deadline and not interrupt.came:
             if now >= again and patience is not None:
                 again = now + patience
                 sheltered(pending.ask_again)
             transport.wait(waiter, (deadline if deadline < again else again) - now)
-        except ConnectionLostError as error:
-            return None if pending.done else error
-        if pending.done:
-            return None
-        now = monotonic()
+            if pending.done:
+                return None
+            now = monotonic()
+    except ConnectionLostError as error:
+        return None if pending.done else error
+    finally:
+        waiter.awaits = False
     return RequestTimeoutError(f"the broker did not answer within {max(0.0, timeout):.3g} s")
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
+from redelivery.client.options import (
+    CONNECTION_DEFAULTS,
+    CONNECTION_SYNONYMS,
+    ConnectionKeywords,
+    check_flag,
+    merge_options,
+)
 from redelivery.client.sync.connection import Connection
 from redelivery.model.suggestions import suggesting
 
@@ -21,11 +27,7 @@ class ConnectionFactory:
     """
 
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
-    def __init__(
-        self,
-        url: str,
-        **options: Unpack[ConnectionKeywords],
-    ) -> None:
+    def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
         self._options = merge_options(url, **options)
 
     def create_connection(self, *, start: bool = True) -> Connection:
@@ -37,7 +39,9 @@ class ConnectionFactory:
             InvalidClientIDError: the client id is in use.
             ProtocolError: what answers does not speak the protocol; the text says what it looks like.
         """
+        check_flag("start", start)
         connection = Connection(self._options)
+        connection.open()
         if start:
             connection.start()
         return connection
@@ -47,11 +51,6 @@ class ConnectionFactory:
 
 
 @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
-def connect(
-    url: str,
-    *,
-    start: bool = True,
-    **options: Unpack[ConnectionKeywords],
-) -> Connection:
+def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeywords]) -> Connection:
     """Connect, and start delivering unless ``start=False``; the options and errors are ConnectionFactory's."""
     return ConnectionFactory(url, **options).create_connection(start=start)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, cast
 
-from redelivery.client.operations.send import in_doubt_send, refused_send
+from redelivery.client.connection.reattach import Deferrable
+from redelivery.client.operations.send import away, in_doubt_send, not_sent, refused_send
+from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.seam import NO_ANSWER, Pending, Transport
-from redelivery.transports.seam import Waiter as Place
-from redelivery.transports.wire.clock import monotonic
+from redelivery.policies.reconnect import ReconnectPolicy
+from redelivery.transports.seam import NO_ANSWER, Pending
+from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
 _NEWS: Final = 0.05  # seconds after which one whose connection is lost looks for the next one
@@ -30,12 +34,12 @@ class SendFuture(Future[Message]):
 
     _making = threading.RLock()  # guards the making of that part against the answer, which comes on any thread
 
-    def __init__(self, message: Message, pending: Pending, transport: Callable[[], Transport], beside: Place) -> None:
+    _refused: JMSError | None = None
+    _made = False
+
+    def __init__(self, message: Message, pending: Pending, session: SessionState) -> None:
         self._message = message
-        self._transport = transport  # the one that the session has now
-        self._refused: JMSError | None = None
-        self._beside = beside  # the session's waiter
-        self._made = False
+        self._session = session
         self.pending = pending  # with nothing to call back, the usual answer is quicker taken in
 
     def __getattr__(self, name: str) -> Any:
@@ -47,11 +51,12 @@ class SendFuture(Future[Message]):
 
     def result(self, timeout: float | None = None) -> Message:
         """The message as sent, when the broker has confirmed it. Raises TimeoutError after ``timeout`` seconds."""
-        self._wait(timeout)
-        error = self._error()
-        if error is not None:
-            raise error
-        return self._sent()
+        pending = self.pending
+        if not pending.done:
+            self._wait(timeout)
+        if (self._refused or pending.error) is not None:
+            raise cast(JMSError, self._error())
+        return self._message if pending.value is None else self._sent()
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error, or None when the broker has confirmed. Raises TimeoutError after ``timeout`` seconds."""
@@ -83,6 +88,8 @@ class SendFuture(Future[Message]):
         error = self._refused or self.pending.error
         if error is None or error is self._refused or isinstance(error, InDoubtError):
             return error
+        if isinstance(self.pending, Deferrable) and not self.pending.left and isinstance(error, NO_ANSWER):
+            return error if isinstance(error, ConnectionLostError) else not_sent(str(error), error)
         unanswered = isinstance(error, NO_ANSWER)
         return in_doubt_send(self._message, error) if unanswered else refused_send(self._message, error)
 
@@ -137,14 +144,53 @@ class SendFuture(Future[Message]):
             remaining = None if deadline is None else deadline - monotonic()
             if remaining is not None and remaining <= 0:
                 raise TimeoutError(f"the broker did not confirm the send within {timeout:g} s")
-            transport = self._transport()
+            transport = self._session.epoch.transport  # the one that it has now
             if transport is not before:
-                before, waiter = transport, cast(Waiter, transport.new_waiter(self._beside))
+                before, waiter = transport, cast(Waiter, transport.new_waiter(self._session.waiter))
                 pending.waiter = waiter
                 continue  # the answer may have come before
             try:
                 transport.wait(waiter, remaining)
             except ConnectionLostError as error:
-                pending.fail(error)  # by rule it has failed before; harmless then
-                if not pending.done:  # it is sent again by the next connection: see `Repeatable`
+                if not (isinstance(pending, Deferrable) and pending.deferred):  # this connection never had that
+                    pending.fail(error)  # by rule it has failed before; harmless then
+                if not pending.done:  # it is sent by the next connection: see `Deferrable` and `Repeatable`
                     waiter.wait(_NEWS if remaining is None else min(_NEWS, remaining))
+
+
+class Expiry:
+    """Ends the sends of a session that wait for a connection, when their time is over.
+
+    One thread looks after them, as long as there are some.
+    """
+
+    def __init__(self, policy: ReconnectPolicy | None) -> None:
+        self._timeout = None if policy is None else policy.timeout
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[float, Deferrable]] = deque()
+        self._thread: threading.Thread | None = None
+
+    def add(self, pending: Deferrable, lost: JMSError | None) -> None:
+        """``lost``: why there is no connection."""
+        if self._timeout is None:
+            return
+        with self._lock:
+            self._waiting.append((session_time() + self._timeout, pending))
+            self._why = away(self._timeout, lost), lost
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="redelivery-send-timeout", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                while self._waiting and not self._waiting[0][1].waits:
+                    self._waiting.popleft()
+                if not self._waiting:
+                    self._thread = None
+                    return
+                due, pending = self._waiting[0]
+            if session_time() < due:
+                time.sleep(_NEWS)
+            else:
+                pending.expire(not_sent(*self._why))

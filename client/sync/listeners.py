@@ -10,16 +10,17 @@ from typing import Final, cast
 
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.reattach import await_return
+from redelivery.client.epoch import CloseAsked, ended
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.news import CloseAsked, ended
 from redelivery.client.operations.acknowledge import hand_out
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.client.sync.core import AT_ONCE, PATIENT, SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
+from redelivery.model.parts.callables import check_takes_one
 from redelivery.transports.seam import Delivery, T
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.clock import session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
 log = logging.getLogger(__name__)
@@ -163,7 +164,7 @@ class ListenerLoop:
                     if delivery is not None:
                         self._call(delivery)
                 except ConnectionLostError:
-                    lost = not core.comes_back  # the connection has told its exception listener
+                    lost = not core.comes_back  # the connection has notified its exception listener
                 except JMSError as error:  # of an order of the ledger: the session goes on
                     core.report(error)
         finally:
@@ -185,7 +186,7 @@ class ListenerLoop:
                 core.ledger.transport_lost()
                 raise ConnectionLostError(str(core.lost)) from core.lost
             core.take_in()
-            if core.returned is not None:
+            if core.epoch.successor is not None:
                 core.do(await_return(core))
             drop_ended(self._listeners)
             if not self._listeners:
@@ -197,8 +198,8 @@ class ListenerLoop:
             self._idle.set()
             self._waits.acquire()  # at once: who else takes it holds `use`
         try:
-            if core.away is None:
-                core.transport.wait(core.waiter, remaining)
+            if core.epoch.lost is None:
+                core.epoch.transport.wait(core.waiter, remaining)
             else:
                 cast(Waiter, core.waiter).wait(None)
         except ConnectionLostError:
@@ -212,11 +213,11 @@ class ListenerLoop:
     def _dispatch(self) -> tuple[Delivery | None, float | None]:
         """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
         core = self._core
-        if not core.running or core.away is not None:
+        if not core.running or core.epoch.lost is not None:
             return None, None
-        now = monotonic()
+        now = session_time()
         if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
-            core.transport.wait(core.waiter, 0)  # what the wire has brought goes first
+            core.epoch.transport.wait(core.waiter, 0)  # what the wire has brought goes first
             core.take_in()
         core.ledger.tick(now)
         delivery, self._turn = dispatch(core, list(self._listeners), self._turn, now)
@@ -248,13 +249,13 @@ class ListenerLoop:
             if isinstance(problem, ConnectionLostError) and core.comes_back:
                 return
             raise
-        error: BaseException | None = None
-        try:
-            result = callback(Message.received(delivery, delivery.redeliveries, receipt))
-            if result is not None and isawaitable(result):
-                error = _never_awaited(callback, result)
-        except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
-            error = raised
+        message = Message.received(delivery, delivery.redeliveries, receipt)
+        if core.tracer is None:
+            error = _called(callback, message)
+        else:
+            with core.tracer.processing(delivery) as work:
+                error = _called(callback, message)
+                work.ended(error)
         try:
             with core.use:
                 if isinstance(error, (SystemExit, KeyboardInterrupt)) and core.lost is None:
@@ -275,7 +276,7 @@ class ListenerLoop:
                 action()
 
     def _stop_for(self, consumer: ConsumerState, error: BaseException) -> None:
-        """A callback has called sys.exit(): this session's listeners are called no more, and everybody is told."""
+        """A callback has called sys.exit(): this session's listeners are called no more; the connection is notified."""
         for each in self._listeners:
             each.listening = False
         self._listeners.clear()
@@ -293,6 +294,7 @@ def check_callback(callback: object) -> None:
         return
     if not callable(callback):
         raise ConfigError(f"listen({callback!r}): give a callable that takes a message, or None")
+    check_takes_one(callback, "listen", "the message")
     name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
     for each in (callback, getattr(callback, "__call__", None)):  # noqa: B004  # a callable object may have an `async def __call__`
         if iscoroutinefunction(each) or isasyncgenfunction(each):
@@ -300,6 +302,15 @@ def check_callback(callback: object) -> None:
                 f"listen({name}): a coroutine function is never awaited here; give a plain function, which may call "
                 "asyncio.run(…), or asyncio.run_coroutine_threadsafe(…, loop).result() for a loop that runs elsewhere"
             )
+
+
+def _called(callback: Callable[[Message], object], message: Message) -> BaseException | None:
+    """Call it; what it raised."""
+    try:
+        result = callback(message)
+        return _never_awaited(callback, result) if result is not None and isawaitable(result) else None
+    except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
+        return raised
 
 
 def _never_awaited(callback: object, result: object) -> TypeError:

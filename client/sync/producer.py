@@ -5,57 +5,38 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Unpack
 
-from redelivery.client.connection.repeats import Repeatable, identify
-from redelivery.client.operations.prepare import SendOptions, prepare
+from redelivery.client.connection.reattach import Deferrable, Repeatable
 from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
-from redelivery.client.sync.closing import Closing
-from redelivery.client.sync.core import SessionCore
+from redelivery.client.shells.producer import BaseProducer
+from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.futures import SendFuture
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.messages import Message
-from redelivery.model.modes import AckMode
-from redelivery.model.sending import SYNONYMS, SendKeywords
+from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.seam import Pending
-from redelivery.transports.wire.clock import epoch_ms
 
 
-class Producer(Closing):
+class Producer(BaseProducer, Closing):
     """Sends messages, within its session. Made by `Session.producer`.
 
     A persistent send outside a transaction returns when the broker has confirmed it; a non-persistent one when it is
     written; one in a transaction is confirmed by commit.
     """
 
-    def __init__(self, core: SessionCore, options: SendOptions) -> None:
-        self._core = core
-        self._options = options
-        self._closed = False
-
-    @property
-    def destination(self) -> Destination | None:
-        """Where it sends to; None where each send names its own."""
-        return self._options.destination
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self._closed
+    _core: SessionCore
 
     @suggesting(SYNONYMS)
     def send(
-        self,
-        body_or_message: object,
-        destination: Destination | str | None = None,
-        **options: Unpack[SendKeywords],
+        self, body_or_message: object, destination: Destination | str | None = None, **options: Unpack[SendKeywords]
     ) -> Message:
         """Send a body or a Message; what is not given is as the producer was made.
 
         Args:
             body_or_message: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message (a received one is copied).
             destination: where to, if the producer has none of its own.
-            options: properties, persistent, priority, ttl, …: see `redelivery.model.sending.SendKeywords`.
+            options: properties, persistent, priority, ttl, …: see `redelivery.model.parts.sending.SendKeywords`.
 
         Returns:
             The message with its headers as sent; ``message_id`` is None where the broker does not tell it.
@@ -71,11 +52,11 @@ class Producer(Closing):
         try:
             core.enter("send", turn)
             message = self._prepare(body_or_message, destination, options)
-            transacted = core.mode == AckMode.TRANSACTED
-            if transacted or not message.persistent:
-                self._send(message, None, transacted=transacted)
+            if core.tracer is None:
+                self._send_out(message)
             else:
-                core.do_open(send_confirmed(core, message))
+                with core.tracer.sending(message):
+                    self._send_out(message)
             return message
         finally:
             if turn and turn[-1]:
@@ -83,12 +64,12 @@ class Producer(Closing):
 
     @suggesting(SYNONYMS)
     def send_async(
-        self,
-        body_or_message: object,
-        destination: Destination | str | None = None,
-        **options: Unpack[SendKeywords],
+        self, body_or_message: object, destination: Destination | str | None = None, **options: Unpack[SendKeywords]
     ) -> Future[Message]:
         """`send` without waiting: the future is done when the broker has confirmed or refused.
+
+        Where the connection is away and comes back, the message leaves with the next one, before what is sent later;
+        the future fails with ConnectionLostError when the `timeout` of the ReconnectPolicy is over.
 
         Bad arguments raise here; whatever the broker says is in the future.
         """
@@ -97,15 +78,24 @@ class Producer(Closing):
         try:
             core.enter("send_async", turn)
             message = self._prepare(body_or_message, destination, options)
-            pending = Repeatable(lambda: core.comes_back) if core.options.deduplicate_sends else Pending()
-            future = SendFuture(message, pending, lambda: core.transport, core.waiter)
-            core.watch(future.pending)
+            pending = self._answer()
+            future = SendFuture(message, pending, core)
             try:
-                self._send(message, future.pending, transacted=core.mode == AckMode.TRANSACTED)
+                core.watch(pending)
+                if core.tracer is None:
+                    self._send(message, pending)
+                else:
+                    with core.tracer.sending(message):
+                        self._send(message, pending)
             except JMSError as error:
                 future.refuse(error)
                 if not isinstance(error, ConnectionLostError) or not core.comes_back:
                     raise
+            except BaseException:  # an interrupt
+                core.whole(lambda: core.unwatch(pending))
+                raise
+            if isinstance(pending, Deferrable) and pending.waits:
+                core.whole(lambda: core.expiry.add(pending, core.epoch.lost))
             return future
         finally:
             if turn and turn[-1]:
@@ -115,27 +105,26 @@ class Producer(Closing):
         """No more sends. What a transaction holds is still committed with it."""
         self._closed = True
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed."""
-        if self._closed:
-            raise IllegalStateError(f"{action}: the producer was closed by close()")
-
-    def __repr__(self) -> str:
-        return f"<Producer {self.destination or 'without a destination'}{' closed' if self._closed else ''}>"
-
-    def _send(self, message: Message, pending: Pending | None, *, transacted: bool) -> None:
+    def _send_out(self, message: Message) -> None:
         core = self._core
-        if core.options.reconnect is None:
-            send(core, message, pending, transacted=transacted)
+        if self._transacted or not message.fields["persistent"]:
+            self._send(message, None)
         else:
-            core.do(send_when_connected(core, message, pending, transacted=transacted))
-        if core.channel.congested:
+            core.do_open(send_confirmed(core, message))
+
+    def _send(self, message: Message, pending: Pending | None) -> None:
+        core = self._core
+        if self._comes_back:
+            core.do(send_when_connected(core, message, pending, transacted=self._transacted))
+        else:
+            send(core, message, pending, transacted=self._transacted)
+        if core.epoch.lost is None and core.epoch.channel.congested:
             core.do(make_room(core))
 
-    def _prepare(self, body: object, destination: Destination | str | None, options: SendKeywords) -> Message:
-        if self._closed:
-            self.check_open("send")
-        message = prepare(self._options, body, destination, options, epoch_ms())
-        if self._core.options.deduplicate_sends:
-            identify(message, self._core.transport.peer.capabilities)
-        return message
+    def _answer(self) -> Pending:
+        """Of an asynchronous send."""
+        core = self._core
+        if not self._identifies and (self._transacted or not self._comes_back):
+            return Pending()
+        kind = Repeatable if self._identifies else Deferrable
+        return kind(lambda: core.comes_back)

@@ -1,22 +1,30 @@
-"""Sending from any thread: a producer for each, on a session of its own."""
+"""Sending from any thread, a producer for each on a session of its own; and requests, which wait for their replies."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Unpack
+from datetime import timedelta
+from typing import Protocol, Unpack
 
-from redelivery.client.sync.closing import Closing
+from redelivery.client.arguments import seconds
+from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.shells.publisher import BasePublisher
+from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.core import Closing
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import IllegalStateError
+from redelivery.model.errors import InDoubtError, InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.model.sending import SYNONYMS, SendKeywords
+from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.seam import Pending
+from redelivery.transports.wire.clock import follow, session_time
+from redelivery.transports.wire.threads.waiter import Waiter
 
 
-class Publisher(Closing):
+class Publisher(BasePublisher, Closing):
     """Sends from any number of threads, also while listeners run. Made by `Connection.publisher`; a context manager.
 
     Each thread that sends gets a session of its own (AUTO: a send is not part of any transaction), which keeps the
@@ -25,24 +33,14 @@ class Publisher(Closing):
     """
 
     def __init__(self, new_session: Callable[[], Session], check_open: Callable[[str], None], what: str) -> None:
+        super().__init__(check_open, what)
         self._new_session = new_session
-        self._check_connection = check_open
-        self._what = what
-        self._lock = threading.Lock()  # guards the two below
+        self._lock = threading.Lock()  # guards the one below, and the close
         self._lanes: dict[threading.Thread, tuple[Session, Producer]] = {}
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self._closed
 
     @suggesting(SYNONYMS)
     def send(
-        self,
-        body_or_message: object,
-        destination: Destination | str | None = None,
-        **options: Unpack[SendKeywords],
+        self, body_or_message: object, destination: Destination | str | None = None, **options: Unpack[SendKeywords]
     ) -> Message:
         """As `Producer.send`, from any thread. A persistent message is the broker's when this returns.
 
@@ -63,14 +61,8 @@ class Publisher(Closing):
         for session, _ in lanes.values():
             session.close()
 
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed, or its connection closed or lost."""
-        self._check_connection(action)
-        if self._closed:
-            raise IllegalStateError(f"{action}: the publisher was closed by close()")
-
-    def __repr__(self) -> str:
-        return f"<Publisher of {self._what}{' closed' if self._closed else f', {len(self._lanes)} sessions'}>"
+    def _sessions_now(self) -> int:
+        return len(self._lanes)
 
     def _lane(self) -> tuple[Session, Producer]:
         """A session for the current thread: that of one that has ended, or a new one."""
@@ -85,3 +77,136 @@ class Publisher(Closing):
                 lane = self._lanes.pop(ended)
             self._lanes[thread] = lane
         return lane
+
+
+class Requester:
+    """The requests of one connection: a session that consumes replies from a temporary queue, made by the first one."""
+
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
+        self._lock = threading.Lock()  # guards the making of those below
+        self._publisher: Publisher | None = None
+        self._consumer: Consumer | None = None
+
+    def request(
+        self,
+        connection: Publishes,
+        destination: Destination | str,
+        body: object,
+        timeout: float,
+        options: SendKeywords,
+    ) -> Message:
+        """See `Publishes.request`."""
+        until = session_time() + timeout
+        correlation_id, options = request_options(options, timeout)
+        waiter = Waiter()
+        follow(waiter)
+        pending = Pending(waiter)
+        with self._replies.expected(correlation_id, pending):
+            connection.await_connection("request", until)
+            self._send(connection, destination, body, options, pending, until)
+            while not pending.done and (left := until - session_time()) > 0:
+                waiter.wait(left)
+        return reply_of(pending, destination, timeout)
+
+    def _send(
+        self,
+        connection: Publishes,
+        destination: Destination | str,
+        body: object,
+        options: SendKeywords,
+        pending: Pending,
+        until: float,
+    ) -> None:
+        while not pending.done:
+            publisher, consumer = self._opened(connection)
+            reply_to = consumer.destination
+            try:
+                keywords: SendKeywords = {**options, "reply_to": reply_to}
+                publisher.send(body, destination, **keywords)
+            except InvalidDestinationError:
+                # it went with a lost connection meanwhile, so nothing was sent
+                if (consumer.destination == reply_to and not consumer.closed) or session_time() >= until:
+                    raise
+            except InDoubtError as error:
+                check_sent(error)
+                return
+            else:
+                return
+
+    def _opened(self, connection: Publishes) -> tuple[Publisher, Consumer]:
+        with self._lock:
+            connection.check_open("request")
+            if self._publisher is None:
+                self._publisher = connection.publisher()
+            if self._consumer is None or self._consumer.closed:
+                session = connection.session()
+                try:
+                    self._consumer = session.consumer(session.temporary_queue())
+                    self._consumer.listen(self._replies.arrived)
+                except BaseException:
+                    self._consumer = None
+                    session.close()
+                    raise
+            return self._publisher, self._consumer
+
+
+class Publishes(Protocol):
+    """What a connection has of them."""
+
+    _requester: Requester
+    _started: bool
+
+    @property
+    def url(self) -> str:
+        """The URL that it was made with, the password masked."""
+
+    def session(self) -> Session:
+        """A new session."""
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost."""
+
+    def await_connection(self, action: str, until: float) -> None:
+        """Wait while there is none, until ``until`` (see `session_time`)."""
+
+    def publisher(self) -> Publisher:
+        """What sends from any thread: ``publisher.send(body, destination, …)``. To be closed, or used in a ``with``.
+
+        Raises:
+            IllegalStateError: the connection is closed.
+            ConnectionLostError: the connection was lost.
+        """
+        self.check_open("publisher")
+        return Publisher(self.session, self.check_open, self.url)
+
+    @suggesting(SYNONYMS)
+    def request(
+        self, destination: Destination | str, body: object, timeout: float | timedelta, **options: Unpack[SendKeywords]
+    ) -> Message:
+        """Send a request and wait for its reply. From any thread, any number at the same time.
+
+        The reply comes to a temporary queue of this connection, and is the one with the request's correlation id
+        (JMS 3.1 §3.4.5: the server copies it, and sends to the request's ``reply_to``). A reply that comes too late is
+        dropped and counted (`late_reply_count`).
+
+        Args:
+            destination: where the server consumes.
+            body: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message.
+            timeout: seconds; the request expires when they are over, unless ``ttl`` says otherwise.
+            options: as `Producer.send`; without ``correlation_id`` each request gets one of its own.
+
+        Returns:
+            The reply.
+
+        Raises:
+            RequestTimeoutError: no reply came in time.
+            ConnectionLostError: the connection was lost meanwhile, and the reply with it. Where the connection comes
+                back, the next request goes over the new one.
+            UnsupportedError: the broker makes no temporary queues over this protocol.
+            IllegalStateError: the connection is closed, or stopped.
+            JMSError: as `Producer.send`.
+        """
+        self.check_open("request")
+        check_started(self._started)
+        return self._requester.request(self, destination, body, seconds("timeout", timeout), options)

@@ -6,43 +6,43 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import Self, cast
+from typing import Self, Unpack, cast
 
-from redelivery.client.arguments import check_cause, check_selector, plain_name
+from redelivery.client.arguments import (
+    PRODUCER_DEFAULTS,
+    PRODUCER_SYNONYMS,
+    ProducerKeywords,
+    check_cause,
+)
 from redelivery.client.connection.lifecycle import SessionStage
-from redelivery.client.ledger import ConsumerState
-from redelivery.client.news import CloseAsked
 from redelivery.client.operations.acknowledge import acknowledge_one
-from redelivery.client.operations.attach import ConsumerSpec, attach, temporary
-from redelivery.client.operations.browse import BrowseState, check_browsable
+from redelivery.client.operations.attach import temporary
+from redelivery.client.operations.browse import browse_state
 from redelivery.client.operations.commit import commit, commits_whole, rollback
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.client.sync.browser import QueueBrowser
-from redelivery.client.sync.closing import Closing
-from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.consuming import MakesConsumers
 from redelivery.client.sync.core import PATIENT, SessionCore
 from redelivery.client.sync.listeners import ListenerLoop
 from redelivery.client.sync.producer import Producer
-from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
-from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import (
-    ConnectionLostError,
     IllegalStateError,
     JMSError,
 )
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 
 log = logging.getLogger(__name__)
-CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL  # a look-up in the class is slow, on the path of every message
+# A look-up in the class is slow, on the path of every message.
+CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL
 
 
-class Session(Closing):
-    """One thread's conversation with the broker; made by `Connection.session`.
+class Session(MakesConsumers):
+    """One thread's context to send and receive in; made by `Connection.session`.
 
     A call while another thread is inside the session raises IllegalStateError (``close`` aside).
     Leaving its ``with`` block closes it; a transacted session rolls back what is not committed.
@@ -52,32 +52,7 @@ class Session(Closing):
         self._core = core
         self._loop = ListenerLoop(core)
         self._on_closed = on_closed
-        self._consumers = 0
-        self._in_block = False
         self._closer = threading.Lock()  # one thread closes; an interrupted close can be repeated
-
-    @property
-    def ack_mode(self) -> AckMode:
-        """When a message of this session counts as consumed."""
-        return self._core.mode
-
-    @property
-    def transacted(self) -> bool:
-        """Whether commit and rollback decide."""
-        return self._core.mode == AckMode.TRANSACTED
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed, or its connection lost."""
-        return self._core.life.ended or self._core.lost is not None
-
-    def queue(self, name: str) -> Queue:
-        """A queue by its name, which is not created by this; ``queue://name`` is the same."""
-        return Queue(plain_name("queue", name))
-
-    def topic(self, name: str) -> Topic:
-        """A topic by its name, which is not created by this."""
-        return Topic(plain_name("topic", name))
 
     def temporary_queue(self) -> TemporaryQueue:
         """A queue that the broker makes and removes with this connection; it may be a ``reply_to``.
@@ -91,73 +66,11 @@ class Session(Closing):
         """The same as a topic. Raises UnsupportedError likewise."""
         return cast(TemporaryTopic, self._temporary("temporary_topic", TemporaryTopic))
 
-    def consumer(
-        self,
-        destination: Destination | str,
-        *,
-        selector: str | None = None,
-        no_local: bool = False,
-        prefetch: int | None = None,
-        redelivery_policy: RedeliveryPolicy | None = None,
-    ) -> Consumer:
-        """A consumer of a queue or topic.
-
-        Args:
-            destination: a Queue, a Topic, or a str; ``"orders"`` is a queue. Wildcards are allowed.
-            selector: JMS's condition on headers and properties, judged by the broker.
-            no_local: a topic's messages of this connection are not wanted.
-            prefetch: how many unacknowledged messages the broker may push; None is the connection's policy.
-            redelivery_policy: instead of the connection's for this destination.
-
-        Raises:
-            InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
-            UnsupportedError: the broker cannot do it.
-        """
-        core = self._core
-        spec = ConsumerSpec.checked(
-            core.options,
-            destination,
-            selector=selector,
-            no_local=no_local,
-            prefetch=prefetch,
-            redelivery_policy=redelivery_policy,
-        )
-
-        made: list[ConsumerState] = []
-
-        def make() -> Consumer:
-            self._consumers += 1
-            core.take_in()  # what ended, or was closed, meanwhile
-            core.carry_out()
-            policy = core.do(attach(core, spec, f"consumer {self._consumers} of {spec.destination}", made))
-            return Consumer(core, made[0], self._loop, self, policy)
-
-        try:
-            return self._loop.inside("consumer", make)
-        except BaseException:
-            for each in made:
-                core.notify(CloseAsked(each))  # interrupted: it may be attached, and nobody has it
-            raise
-
-    def producer(
-        self,
-        destination: Destination | str | None = None,
-        *,
-        persistent: bool = True,
-        priority: int = 4,
-        ttl: float | timedelta | None = None,
-        delivery_delay: float | timedelta | None = None,
-    ) -> Producer:
+    @suggesting(PRODUCER_SYNONYMS, PRODUCER_DEFAULTS)
+    def producer(self, destination: Destination | str | None = None, **options: Unpack[ProducerKeywords]) -> Producer:
         """A producer for one destination, or (None) for whatever each send names. Times are in seconds."""
         core = self._core
-
-        def make() -> Producer:
-            options = SendOptions.checked(
-                destination, persistent=persistent, priority=priority, ttl=ttl, delivery_delay=delivery_delay
-            )
-            return Producer(core, options)
-
-        return core.inside("producer", make)
+        return core.inside("producer", lambda: Producer(core, SendOptions.checked(destination, **options)))
 
     def browser(self, queue: Destination | str, *, selector: str | None = None) -> QueueBrowser:
         """A browser: an iterable of what a queue holds, which takes nothing.
@@ -168,18 +81,11 @@ class Session(Closing):
 
         Raises:
             InvalidDestinationError: it is a topic.
+            InvalidSelectorError: the selector is not valid; the error shows where.
             UnsupportedError: it is a pattern, or the broker cannot browse; the text says why.
         """
         core = self._core
-        target = parse_destination(queue)
-        check_selector(selector)
-
-        def make() -> QueueBrowser:
-            found = check_browsable(core.transport.peer, target, selector)
-            window = core.options.prefetch.for_destination(found, browser=True)
-            return QueueBrowser(core, BrowseState(found, selector or None, window, core.waiter))
-
-        return core.inside("browser", make)
+        return core.inside("browser", lambda: QueueBrowser(core, browse_state(core, queue, selector)))
 
     def commit(self) -> None:
         """Everything sent becomes visible, everything received is acknowledged, as one; the next transaction begins.
@@ -189,8 +95,15 @@ class Session(Closing):
             TransactionRolledBackError: the broker refused; nothing was sent, and the policy redelivers the deliveries.
             InDoubtError: the answer did not come; ``sent`` and ``received`` say what it is about.
         """
-        self._transacted("commit")
-        self._core.inside("commit", lambda: self._core.perform(commit(self._core), whole=commits_whole(self._core)))
+        self._check_transacted("commit")
+        core = self._core
+        turn: list[bool] = []
+        try:
+            core.enter("commit", turn)
+            core.perform(commit(core), whole=commits_whole(core))
+        finally:
+            if turn and turn[-1]:
+                core.use.release()
 
     def rollback(self, cause: BaseException | None = None) -> None:
         """Nothing of the transaction was sent; everything received is redelivered, or dead-lettered, by the policy.
@@ -198,7 +111,7 @@ class Session(Closing):
         Args:
             cause: why; it stands on the dead letter.
         """
-        self._transacted("rollback")
+        self._check_transacted("rollback")
         check_cause("rollback", cause)
         self._core.inside("rollback", lambda: self._core.perform(rollback(self._core, cause)))
 
@@ -208,8 +121,7 @@ class Session(Closing):
         Raises:
             IllegalStateError: the session is transacted; use rollback.
         """
-        if self.transacted:
-            raise IllegalStateError("recover: the session is transacted; use rollback()")
+        self._check_not_transacted("recover")
         check_cause("recover", cause)
         self._core.inside("recover", lambda: self._core.perform(rollback(self._core, cause)))
 
@@ -247,12 +159,7 @@ class Session(Closing):
         Raises:
             IllegalStateError: the session is not transacted, or already inside such a block.
         """
-        self._transacted("transaction")
-        if self._in_block:
-            raise IllegalStateError(
-                "transaction: this session is inside a transaction() block already; it does not nest"
-            )
-        self._in_block = True
+        self._enter_block()
         try:
             yield self
         except BaseException as error:
@@ -271,14 +178,6 @@ class Session(Closing):
         Called from a listener of this session it takes effect when the callback has returned. Twice is harmless.
         """
         self.close_until(monotonic() + self._core.options.close_timeout)
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed, or its connection lost; the text says when and why."""
-        core = self._core
-        if core.life.ended:
-            raise core.life.problem(action)
-        if core.lost is not None:
-            raise ConnectionLostError(f"{action}: the connection was lost: {core.lost}") from core.lost
 
     def close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
@@ -303,6 +202,11 @@ class Session(Closing):
         """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
         return self._loop.wait_until_idle(timeout)
 
+    def orphan(self) -> None:
+        """In a child after fork(): a thread that was inside, or closed it, is the parent's. For the connection."""
+        self._core.let_in()
+        self._closer = threading.Lock()
+
     def close_after_callback(self, close: Callable[[], None]) -> bool:
         """True, and ``close`` is called later, where the caller is one of our listeners. For the connection."""
         if not self._loop.in_callback:
@@ -311,19 +215,12 @@ class Session(Closing):
         self._loop.after_callback.append(close)
         return True
 
-    def __repr__(self) -> str:
-        return f"<Session {self.ack_mode.name}{' closed' if self.closed else ''}>"
-
     def _temporary(self, action: str, kind: type[Destination]) -> Destination:
         core = self._core
         return core.inside(action, lambda: core.do(temporary(core, kind)))
 
-    def _transacted(self, action: str) -> None:
-        if not self.transacted:
-            raise IllegalStateError(f"{action}: the session's mode is {self.ack_mode.name}, not TRANSACTED")
-
     def _shut(self, until: float) -> None:
-        """End the listener thread, the books, the channel; what hangs is left behind after a bounded wait, and said."""
+        """End the listener's thread, the ledger, the channel; what hangs is left after a bounded wait, and logged."""
         core = self._core
         core.until = until
         # JMS: a running listener keeps its session until it returns
@@ -335,7 +232,7 @@ class Session(Closing):
                 log.warning("close: a thread did not leave the session within close_timeout")
                 return
             core.take_in()
-            if core.lost is None and core.away is None:
+            if core.lost is None and core.epoch.lost is None:
                 core.end_work(until)
             sheltered(core.ledger.transport_lost)
         except JMSError as error:

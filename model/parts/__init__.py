@@ -1,5 +1,6 @@
 """What `messages` is built on.
 
 `errors` are those that messages and destinations raise. `dead_letters` reads what a dead letter says of itself, and
-`shown` puts a message into one line.
+`shown` puts a message into one line. `sending` has what a send may be given.
+`callables` looks at callbacks.
 """

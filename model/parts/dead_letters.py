@@ -87,6 +87,8 @@ def read_dead_letter(
         origin = _by_address(source, sent_to)
         if origin is None:
             return None
+    if origin is not None and "," in origin.name and FAILURE_CAUSE not in said and not _is_dead_letter_queue(source):
+        return None  # a copy that was sent to a composite destination, which Classic tells in the same place
     cause = _text(said, FAILURE_CAUSE, _FIRST_REASON)
     if cause is not None:
         cause = cause.removeprefix(_THROWABLE)
@@ -122,7 +124,11 @@ def _by_address(source: object, sent_to: Destination | None) -> Destination | No
     if not isinstance(source, Noting) or sent_to is None:
         return None
     here = source.consumed_from()
-    return sent_to if "DLQ" in here.name.upper() and sent_to.name != here.name and not here.is_pattern else None
+    return sent_to if _is_dead_letter_queue(source) and sent_to.name != here.name and not here.is_pattern else None
+
+
+def _is_dead_letter_queue(source: object) -> bool:
+    return isinstance(source, Noting) and "DLQ" in source.consumed_from().name.upper()
 
 
 def _exception(cause: str | None) -> str | None:

@@ -25,3 +25,15 @@ class MessageNotWriteableError(JMSError):
 
 for _error in (JMSError, IllegalStateError, InvalidDestinationError, MessageFormatError, MessageNotWriteableError):
     _error.__module__ = "redelivery.model.errors"  # as it is imported, and as the cause of a dead letter names it
+
+
+def forget_frames(error: BaseException) -> None:
+    """Before an error is notified that the application may keep, in a log or by an observer.
+
+    The frames of its tracebacks have the connection that was lost, or was not made, with all its buffers.
+    """
+    errors: list[BaseException | None] = [error]
+    for each in errors:  # which grows meanwhile
+        if each is not None:
+            each.__traceback__ = None
+            errors += [more for more in (each.__cause__, each.__context__) if more not in errors]

@@ -1,25 +1,22 @@
-"""A connection, and another one when it is lost: with back-off, and not for ever."""
+"""Connections: made, and made again when they are lost, by the client's own means: with back-off, and not for ever."""
 
 from __future__ import annotations
 
-import logging
+import sys
 import threading
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
-
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, stop_when_event_set
-from tenacity.wait import wait_exponential, wait_random
+from typing import Final, Protocol
 
 import redelivery
+from redelivery.client.options import merge_options
+from redelivery.client.sync.connection import Connection
 from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
-log = logging.getLogger(__name__)
-T = TypeVar("T")
-
 LOST = (ConnectError, ConnectionLostError, RequestTimeoutError)  # what a new connection may cure
-_FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0  # seconds
+_LONGEST_WAIT: Final = 10.0  # seconds
+_SEND_TIMEOUT: Final = 30.0  # seconds that a send waits for a connection that is away
 _CONNECT_TIMEOUT, _CLOSE_TIMEOUT = 10.0, 15.0
 
 
@@ -47,19 +44,31 @@ class Broker(Protocol):
         """Seconds after which a broker that cannot be reached fails the query."""
 
 
-def factory(
+def connect(
     broker: Broker,
     *,
+    stopped: threading.Event | None = None,
+    comes_back: bool = False,
+    reconnect: ReconnectPolicy | None = None,
     redelivery_policy: RedeliveryPolicy | None = None,
     dead_letter_strategy: DeadLetterStrategy | None = None,
     prefetch: int | None = None,
     patience: float = 30.0,
-) -> redelivery.ConnectionFactory:
-    """What makes its connections. Raises ConfigError.
+) -> redelivery.Connection:
+    """A started connection, which is tried again with back-off until `maxReconnectTime` has passed.
 
-    ``patience``: seconds that an answer of the broker may take.
+    Args:
+        stopped: set when nobody wants it any more, which ends the waiting for the broker.
+        comes_back: one that was lost is made again likewise.
+        reconnect: how, where `maxReconnectTime` does not say so.
+        patience: seconds that an answer of the broker may take.
+
+    Raises:
+        ConnectError: the broker was not reached in that time; the text names it.
+        SecurityError, ProtocolError, ConfigError: what another try would not cure, at once.
+        JMSError: it was stopped; of the last try.
     """
-    return redelivery.ConnectionFactory(
+    options = merge_options(
         broker.url,
         username=broker.username,
         password=broker.password,
@@ -67,53 +76,41 @@ def factory(
         redelivery_policy=redelivery_policy,
         dead_letter_strategy=dead_letter_strategy,
         prefetch=prefetch,
+        reconnect=reconnect or _policy(broker.max_reconnect_time, comes_back=comes_back),
         connect_timeout=min(_CONNECT_TIMEOUT, max(1.0, broker.max_reconnect_time)),
         request_timeout=patience,
         close_timeout=min(_CLOSE_TIMEOUT, patience),
     )
-
-
-def connect(broker: Broker, *, stopped: threading.Event | None = None) -> redelivery.Connection:
-    """A started connection; `persist` says how, and what is raised."""
-    made = factory(broker)
-    return persist(made.create_connection, made, broker.max_reconnect_time, stopped)
-
-
-def persist(call: Callable[[], T], broker: object, seconds: float, stopped: threading.Event | None = None) -> T:
-    """``call``, again with back-off until it succeeds or ``seconds`` have passed.
-
-    Args:
-        call: connects, and whatever else may fail because the connection is lost.
-        broker: its name, for the error.
-        stopped: set when nobody wants it any more, which ends the waiting.
-
-    Raises:
-        ConnectError: the broker was not reached in that time; the text names it.
-        SecurityError, ProtocolError, ConfigError: what another try would not cure, at once.
-    """
     given_up = stopped or threading.Event()
+    connection = Connection(options)
+    try:
+        connection.open(lambda error: isinstance(error, LOST) and not given_up.is_set())
+    except LOST as error:
+        if given_up.is_set():
+            raise
+        raise _unreachable(connection, broker, error) from error
+    connection.start()
+    return connection
 
-    def log_retry(state: RetryCallState) -> None:
-        assert state.outcome is not None
-        log.warning("%s: try %d: %s", broker, state.attempt_number, state.outcome.exception())
 
-    def give_up(state: RetryCallState) -> Any:
-        assert state.outcome is not None
-        error = state.outcome.exception()
-        if given_up.is_set() and isinstance(error, JMSError):
-            raise error
-        raise ConnectError(
-            f"{broker} could not be reached for {seconds:g} s (maxReconnectTime), after {state.attempt_number} tries: "
-            f"{error}"
-        ) from error
+def check_reachable(connection: redelivery.Connection, broker: Broker, error: JMSError) -> None:
+    """Raise ConnectError where the connection does not come back after ``error``; the text names the broker."""
+    try:
+        connection.check_open("receive")
+    except ConnectionLostError:
+        raise _unreachable(connection, broker, error) from error
 
-    retrying = Retrying(
-        retry=retry_if_exception_type(LOST),
-        wait=wait_exponential(multiplier=_FIRST_WAIT, max=_LONGEST_WAIT) + wait_random(0, _FIRST_WAIT),
-        stop=stop_after_delay(seconds) | stop_when_event_set(given_up),
-        sleep=given_up.wait,
-        before_sleep=log_retry,
-        retry_error_callback=give_up,
+
+def _unreachable(connection: redelivery.Connection, broker: Broker, error: JMSError) -> ConnectError:
+    seconds = f"{broker.max_reconnect_time:g} s (maxReconnectTime)"
+    return ConnectError(f"{connection.url} could not be reached for {seconds}: {error}")
+
+
+def _policy(seconds: float, *, comes_back: bool) -> ReconnectPolicy:
+    return ReconnectPolicy(
+        maximum_delay=_LONGEST_WAIT,
+        maximum_time=max(seconds, 0.001),
+        maximum_attempts=-1 if comes_back else 0,
+        startup_maximum_attempts=sys.maxsize,  # `maximum_time` is the limit
+        timeout=min(_SEND_TIMEOUT, seconds),
     )
-    result: T = retrying(call)
-    return result

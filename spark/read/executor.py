@@ -36,7 +36,10 @@ _MOMENT: Final = 0.02  # seconds without a message after which a queue has nothi
 
 @dataclass(slots=True)
 class SharePartition(InputPartition):
-    """One task's share: ``quota`` messages at most, kept as the segment ``seq``-``part``, one of ``parts``."""
+    """One task's share: ``quota`` messages at most, kept as the segment ``seq``-``part``, one of ``parts``.
+
+    ``first``: seconds that it waits for a first message.
+    """
 
     seq: int
     part: int
@@ -44,6 +47,7 @@ class SharePartition(InputPartition):
     quota: int
     wal: str
     epoch: int
+    first: float
 
 
 class ExecutorStreamReader(JmsStreamReader):
@@ -98,8 +102,11 @@ class ExecutorStreamReader(JmsStreamReader):
             self.wal.commit(first.seq, first.parts, retain=self.options.retain_batches, epoch=self.epoch)
         count_attempt(self.wal, self.options, first.seq + 1, last.seq)
         share, more = divmod(last.max, last.parts)
+        wait = max(_FIRST, self.options.receive_timeout)
+        if self.deadline is not None:  # a batch of nothing ends the query, so a broker that is slow to push has as long
+            wait = max(wait, self.options.available_now_idle)
         return [
-            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch)
+            SharePartition(last.seq, part, last.parts, share + (part < more), last.wal, self.epoch, wait)
             for part in range(last.parts)
         ]
 
@@ -172,7 +179,7 @@ class ExecutorStreamReader(JmsStreamReader):
         size = min(options.segment_bytes, min(options.max_bytes_per_batch, options.max_pending_bytes) // share.parts)
         settings = replace(options, prefetch=min(options.prefetch, quota))
         with BatchReceiver(settings, _SegmentsInDoubt(wal, share), prefetch=settings.prefetch) as receiver:
-            batch = receiver.receive(quota, size, self._pause, first=max(_FIRST, options.receive_timeout))
+            batch = receiver.receive(quota, size, self._pause, first=share.first)
             self._keep(receiver, share, batch)
 
     def _keep(self, receiver: BatchReceiver, share: SharePartition, batch: ReceivedBatch | None) -> None:

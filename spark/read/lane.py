@@ -61,7 +61,10 @@ class LaneControl:
 
 
 Found: TypeAlias = Callable[[int, "Extent | None"], None]
-"""Notified of a segment: its number and extent, None if another lane wrote it; number 0: the queue was empty."""
+"""Notified of a segment: its number and extent, None if another lane wrote it.
+
+Number 0 is no segment: None if the queue was empty, an extent if messages came or the connection is away.
+"""
 
 
 class LaneReceiver:
@@ -115,11 +118,13 @@ class LaneReceiver:
                     return
                 if batch is not None:
                     self._keep(batch)
+                elif not self.receiver.empty:
+                    self._found(0, Extent())
                 else:
                     if not looked:  # for what a receiver of an earlier query has published since we began
                         self._chain.adopt()
                     self._found(0, None)
-                looked = batch is None
+                looked = self.receiver.empty
 
     def _pause(self) -> Pause:
         linger = self._options.linger
@@ -134,6 +139,7 @@ class LaneReceiver:
     def _keep(self, batch: ReceivedBatch) -> None:
         if batch.rows == 0:  # all of it is in segments already, or gave no row
             self.receiver.confirm()
+            self._found(0, Extent())
             return
         number = self._chain.publish(batch.data, batch.keys if self._options.dedupe == "inDoubt" else ())
         if number is None:

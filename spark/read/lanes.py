@@ -63,7 +63,8 @@ class Lanes:
         self._planned = 0
         self._changed = threading.Condition()
         self._error: JMSError | None = None
-        self._quiet = [0.0] * options.lanes  # since when each lane has found nothing; 0: it has
+        self._quiet = [0.0] * options.lanes  # since when each lane has found its queue empty; 0: it has not
+        self._looked = [0.0] * options.lanes  # when it found it empty last
         self._wanted: tuple[bool, LanePace] = (False, "now")
         self._lanes: list[Lane] = [self._start(number, epoch, unmarked) for number in range(options.lanes)]
         self._depth = QueueDepth(options)
@@ -91,7 +92,9 @@ class Lanes:
             if now >= deadline:
                 return True
             if until_idle:
-                return all(quiet and now - max(quiet, began) >= seconds for quiet in self._quiet)
+                # by what the lanes have seen: one that is slow to make a segment durable has not looked
+                times = zip(self._quiet, self._looked, strict=True)
+                return all(quiet and looked - max(quiet, began) >= seconds for quiet, looked in times)
             return now - began >= seconds
 
         self._adjust("all" if until_idle else "now")
@@ -181,8 +184,11 @@ class Lanes:
                 self._quiet[lane] = 0.0
                 self._add(seq, extent or Extent())
                 self.head = max(self.head, seq)
+            elif extent is not None:
+                self._quiet[lane] = 0.0
             else:
-                self._quiet[lane] = self._quiet[lane] or monotonic()
+                self._looked[lane] = monotonic()
+                self._quiet[lane] = self._quiet[lane] or self._looked[lane]
             self._changed.notify_all()
         if seq:
             self._adjust(self._wanted[1])

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from redelivery import aio as aio
     from redelivery import events as events
+    from redelivery import otel as otel
+    from redelivery import policies as policies
 
     __version__: str
     from redelivery.client.containers.app import App
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from redelivery.model.messages import Message
     from redelivery.model.modes import AckMode
     from redelivery.model.values import Byte, Float, Long, Short
-    from redelivery.policies.address_settings import AddressSettings, AddressSettingsMap
     from redelivery.policies.dead_letters import (
         BrokerDeadLetterStrategy,
         DeadLetterStrategy,
@@ -60,10 +61,11 @@ if TYPE_CHECKING:
         IndividualDeadLetterStrategy,
         SharedDeadLetterStrategy,
     )
+    from redelivery.policies.destinations.address_settings import AddressSettings, AddressSettingsMap
+    from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
     from redelivery.policies.prefetch import PrefetchPolicy
     from redelivery.policies.reconnect import ReconnectPolicy
     from redelivery.policies.redelivery import RedeliveryPolicy
-    from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 
 __all__ = [
     "AckMode",
@@ -158,7 +160,7 @@ _HOMES = {
     "redelivery.model.messages": ("Message",),
     "redelivery.model.modes": ("AckMode",),
     "redelivery.model.values": ("Byte", "Float", "Long", "Short"),
-    "redelivery.policies.address_settings": ("AddressSettings", "AddressSettingsMap"),
+    "redelivery.policies.destinations.address_settings": ("AddressSettings", "AddressSettingsMap"),
     "redelivery.policies.dead_letters": (
         "BrokerDeadLetterStrategy",
         "DeadLetterStrategy",
@@ -169,7 +171,7 @@ _HOMES = {
     "redelivery.policies.prefetch": ("PrefetchPolicy",),
     "redelivery.policies.reconnect": ("ReconnectPolicy",),
     "redelivery.policies.redelivery": ("RedeliveryPolicy",),
-    "redelivery.policies.redelivery_map": ("RedeliveryPolicyMap",),
+    "redelivery.policies.destinations.redelivery_map": ("RedeliveryPolicyMap",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -177,7 +179,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("redelivery.model.version").version()
-    if name in ("aio", "events"):
+    if name in ("aio", "events", "otel", "policies"):
         return import_module(f"redelivery.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

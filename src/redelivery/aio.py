@@ -17,7 +17,7 @@ from redelivery.client.aio.browser import QueueBrowser
 from redelivery.client.aio.connection import Connection
 from redelivery.client.aio.consumer import Consumer
 from redelivery.client.aio.factory import ConnectionFactory, connect
-from redelivery.client.aio.message import Message
+from redelivery.client.aio.made import Message
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from redelivery.testing.brokers.ports import NotStartedError, free_ports, wait_for_ports
+from redelivery.testing.brokers.ports import NotStartedError, free_ports, not_started, wait_for_ports
 from redelivery.testing.brokers.spec import BrokerSpec, Image, Site
 
 START_SECONDS = 120.0
@@ -28,7 +28,7 @@ _ASKING = Lock()  # a warning is hidden in the whole process: two threads that d
 def missing(spec: BrokerSpec) -> str | None:
     """What this machine lacks to run the broker in a container; None: nothing."""
     if importlib.util.find_spec("testcontainers") is None:
-        return "testcontainers is not installed (pip install 'redelivery[testing]')"
+        return "testcontainers is not installed (from the clone: pip install '.[testing]')"
     if not _docker_answers():
         return "no Docker daemon answers"
     return spec.source.missing(to_run=False) if _mounted(spec) else None
@@ -91,6 +91,7 @@ class ContainerBroker:
         """Start it and wait until it listens on every port.
 
         Raises:
+            AddressInUseError: another program has one of its ports.
             NotStartedError: there is no such image, it ended or did not listen in time; the text ends with its log.
         """
         docker = _docker()
@@ -102,12 +103,14 @@ class ContainerBroker:
                 self._container = self._new()
                 self._container.start()
         except docker.errors.APIError as error:
-            raise NotStartedError(f"no container of {self.image.name}: {error.explanation or error}") from error
+            said = str(error.explanation or error)
+            raise not_started(f"no container of {self.image.name}: {said}", said) from error
         try:
             wait_for_ports(self.host, self.ports, self._ended, START_SECONDS, self._ready)
         except NotStartedError as error:
-            tail = "\n".join(self._output().splitlines()[-20:])
-            raise NotStartedError(f"{self.image.name} did not start: {error}; its last words:\n{tail}") from None
+            said = self._output()
+            tail = "\n".join(said.splitlines()[-20:])
+            raise not_started(f"{self.image.name} did not start: {error}; its last words:\n{tail}", said) from None
 
     def kill(self) -> None:
         """kill -9, and wait until it is gone."""
@@ -150,7 +153,7 @@ class ContainerBroker:
         return logs.decode(errors="replace")
 
     def _ready(self) -> bool:
-        return not self.spec.ready or self._output().count(self.spec.ready) >= self._starts
+        return self._output().count(self.spec.ready) >= self._starts
 
     def _ended(self, seconds: float) -> bool:
         import requests

@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from redelivery.testing.brokers.ports import NotStartedError, free_ports, wait_for_ports
+from redelivery.testing.brokers.ports import (
+    NotStartedError,
+    address_in_use,
+    free_ports,
+    not_started,
+    wait_for_ports,
+)
 from redelivery.testing.brokers.spec import BrokerSpec, Site
 
 START_SECONDS = 120.0
@@ -23,15 +29,15 @@ _JAVA_OPTIONS = "REDELIVERY_BROKER_JAVA_OPTIONS"
 class NativeBroker:
     """One broker process. `kill` is a kill -9; `start` afterwards uses the same store and the same ports.
 
-    ``folder`` is all that there is of it on this machine.
+    ``folder`` is all that there is of it on this machine; it is made in ``within``, or in memory where there is plenty.
     """
 
-    def __init__(self, spec: BrokerSpec) -> None:
+    def __init__(self, spec: BrokerSpec, within: Path | None = None) -> None:
         self.spec = spec
         self.host = _HOST
         self._all_ports = free_ports([*spec.ports, *spec.more_ports])
         self.ports: Mapping[str, int] = {name: self._all_ports[name] for name in spec.ports}
-        self.folder = Path(tempfile.mkdtemp(prefix=f"redelivery-{spec.name}-", dir=_in_memory()))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"redelivery-{spec.name}-", dir=within or _in_memory()))
         self._data = self.folder / "data"
         self._data.mkdir()
         self._log = self.folder / "output.log"
@@ -42,6 +48,7 @@ class NativeBroker:
         """Start it and wait until it listens on every port.
 
         Raises:
+            AddressInUseError: another program has one of its ports.
             NotStartedError: it could not be fetched, ended or did not listen in time; the text ends with its log.
         """
         site = Site(self.spec.source.fetch(), self.folder, self._data, self.host, self._all_ports)
@@ -66,8 +73,9 @@ class NativeBroker:
             wait_for_ports(self.host, self.ports, self._ended, START_SECONDS, self._ready)
         except NotStartedError as error:
             self.kill()
-            tail = "\n".join(self._output().splitlines()[-20:])
-            raise NotStartedError(f"{self.spec.title} did not start: {error}; its last words:\n{tail}") from None
+            said = self.output()
+            tail = "\n".join(said.splitlines()[-20:])
+            raise not_started(f"{self.spec.title} did not start: {error}; its last words:\n{tail}", said) from None
 
     def kill(self) -> None:
         """kill -9, and wait until it is gone."""
@@ -82,18 +90,21 @@ class NativeBroker:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _output(self) -> str:
+    def output(self) -> str:
+        """What it has printed since it was first started."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _ready(self) -> bool:
-        return not self.spec.ready or self._output().count(self.spec.ready) >= self._starts
+        """A broker without a port may go on; who took the port listens there."""
+        output = self.output()
+        return output.count(self.spec.ready) >= self._starts and not address_in_use(output)
 
     def _ended(self, seconds: float) -> bool:
         assert self._process is not None
         try:
             self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
-            return False
+            return address_in_use(self.output())
         return True
 
 

@@ -2,27 +2,74 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
+import re
 import socket
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from threading import Lock
 
 # Not those that systems give to outgoing connections (Linux: from 32768, others: from 49152). One of these would be
 # taken now and then between the choice and the broker's start, or while the broker is down.
 _PORTS = range(20000, 32768)
+_CHOOSING = Lock()
+_OURS: set[int] = set()  # a process's locks do not exclude itself
+# Java's and C's words, Broker-J's, Docker's, and Erlang's: of a port, of that of its port mapper, of the node's own.
+_IN_USE = re.compile(
+    "address already in use|port in use|port is already allocated|eaddrinuse|nodistribution|dist_port_already_used",
+    re.IGNORECASE,
+)
 
 
 class NotStartedError(Exception):
     """A broker did not come up; the text says why."""
 
 
+class AddressInUseError(NotStartedError):
+    """It did not, because another program had taken one of its ports: it may come up on others."""
+
+
 def free_ports(names: Iterable[str]) -> dict[str, int]:
     """One port for each name on which nobody listens, from 20000 to 32767; all different.
 
-    They are chosen at random, so that two test runs beside each other have different ones.
+    They are chosen at random, and reserved until this process ends: neither it nor another process that asks here gets
+    one of them, be it a worker of pytest-xdist or a second test run. A program that does not ask may still take one.
+
+    Raises:
+        NotStartedError: not so many are free.
     """
-    free = (port for port in random.sample(_PORTS, len(_PORTS)) if _free(port))
-    return {name: next(free) for name in names}
+    wanted = list(names)
+    with _CHOOSING:
+        candidates = random.SystemRandom().sample(_PORTS, len(_PORTS))  # whatever seed a test has given to `random`
+        found = list(islice((port for port in candidates if _reserve(port)), len(wanted)))
+    if len(found) < len(wanted):
+        raise NotStartedError(f"no more ports from {min(_PORTS)} to {max(_PORTS)} are free")
+    return dict(zip(wanted, found, strict=True))
+
+
+def _reserve(port: int) -> bool:
+    """Whether it is ours from now on: no process has it, neither by a reservation nor by listening."""
+    if port in _OURS or not _free(port):
+        return False
+    try:
+        fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _OURS.add(port)
+    return True
+
+
+@cache
+def _reservations() -> int:
+    """A file of this user's; a lock of a byte reserves the port of that number, and ends with the process."""
+    file = Path(tempfile.gettempdir()) / f"redelivery-ports-{os.getuid()}.lock"
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _free(port: int) -> bool:
@@ -31,17 +78,27 @@ def _free(port: int) -> bool:
     return False
 
 
+def not_started(text: str, output: str) -> NotStartedError:
+    """The error of a broker that did not start, by what it said on its output."""
+    return AddressInUseError(text) if address_in_use(output) else NotStartedError(text)
+
+
+def address_in_use(output: str) -> bool:
+    """Whether a broker, or Docker, says there that it could not have one of its ports."""
+    return _IN_USE.search(output) is not None
+
+
 def wait_for_ports(
     host: str,
     ports: Mapping[str, int],
     ended: Callable[[float], bool],
     timeout: float,
-    ready: Callable[[], bool] = lambda: True,
+    ready: Callable[[], bool],
 ) -> None:
     """Return when every port accepts a connection, and the broker is ready.
 
-    ``ended`` sleeps for the seconds that it is given and says whether the broker has ended. ``ready`` is asked once
-    it listens.
+    ``ended`` sleeps for the seconds that it is given and says whether the broker has ended, or has given up. ``ready``
+    is asked once somebody listens.
 
     Raises:
         NotStartedError: the broker ended, or ``timeout`` seconds went by.

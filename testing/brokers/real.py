@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from redelivery.testing.brokers import containers, native
-from redelivery.testing.brokers.ports import NotStartedError
+from redelivery.testing.brokers.ports import AddressInUseError, NotStartedError
 from redelivery.testing.brokers.spec import BrokerSpec
 from redelivery.testing.brokers.specs import SPECS
 
@@ -121,6 +121,7 @@ def running(name: str) -> Iterator[RealBroker]:
     ``REDELIVERY_BROKER_PROVIDER`` (``native`` or ``containers``) leaves no choice; otherwise the broker's own
     distribution where what it needs is found (it needs no image and starts in seconds), else a container;
     ``REDELIVERY_CONTAINER_IMAGE`` is one image for all containers (see `redelivery.testing.brokers.containers.image`).
+    Where another program takes a port before the broker does, it is started once more, on other ports.
 
     Raises:
         UnavailableError: there is none.
@@ -130,17 +131,28 @@ def running(name: str) -> Iterator[RealBroker]:
     if external:
         yield RealBroker(name, spec.title, _external_urls(name, external))
         return
-    provider = _provider(spec)
-    try:
-        try:
-            provider.start()
-        except NotStartedError as error:
-            raise UnavailableError(str(error)) from error
+    with ExitStack() as closing:
+        provider = _started(spec, closing)
         at = f"{spec.login}@{provider.host}" if spec.login else provider.host
         urls = {protocol: f"{_SCHEMES[protocol]}://{at}:{port}" for protocol, port in provider.ports.items()}
         yield RealBroker(name, spec.title, urls, provider)
-    finally:
-        provider.close()
+
+
+def _started(spec: BrokerSpec, closing: ExitStack) -> Provider:
+    """Started once more, on other ports, where another program was quicker to have one of the first."""
+    try:
+        with suppress(AddressInUseError):
+            return _start(spec, closing)
+        return _start(spec, closing)
+    except NotStartedError as error:
+        raise UnavailableError(str(error)) from error
+
+
+def _start(spec: BrokerSpec, closing: ExitStack) -> Provider:
+    provider = _provider(spec)
+    closing.callback(provider.close)
+    provider.start()
+    return provider
 
 
 def _provider(spec: BrokerSpec) -> Provider:

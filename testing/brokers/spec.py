@@ -47,7 +47,7 @@ class BrokerSpec:
 
     ``ports``: those it has in a container, by protocol: ``stomp``, ``amqp``, ``openwire``. ``more_ports``: further
     ones that it needs for itself when it runs natively. ``login``: what a url needs before the host, if anything.
-    ``ready``: what it says on its output when it is, where it listens before.
+    ``ready``: what it says on its output when it has all its ports; who listens there before may be another program.
     """
 
     name: str
@@ -57,6 +57,6 @@ class BrokerSpec:
     ports: Mapping[str, int]
     configure: Callable[[Site], None]
     command: Callable[[Site], Sequence[str]]
+    ready: str
     more_ports: Sequence[str] = ()
     login: str = ""
-    ready: str = ""

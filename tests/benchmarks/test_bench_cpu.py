@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from benchmarks import cpu, cpu_page, quiet
+from benchmarks import cpu, cpu_page, in_amqp, large, quiet, where
 from benchmarks.in_thread import CASES
 from benchmarks.results import BenchmarkError
 
@@ -62,9 +63,38 @@ def test_busy_processors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         quiet.check()
 
 
-def test_the_page_has_a_row_of_each_case() -> None:
-    taken = {row: cpu_page.take(row, 300, 1) for row in cpu_page.ROWS}
-    text = cpu_page.page(taken, {"cores": "2"}, 300, 1)
-    assert [text.count(f"| {row.title} |") for row in cpu_page.ROWS] == [1] * len(cpu_page.ROWS)
-    assert {row.case for row in cpu_page.ROWS} == set(CASES)
-    assert min(value for found in taken.values() for value in found.values()) > 0
+def test_the_page_has_a_row_of_each_case_and_says_where_the_time_of_a_missed_one_goes() -> None:
+    taken = {row: {"main": 90.0, "again": 90.0, "spread": 0.1, "thread": 9.0} for row in cpu_page.ROWS}
+    first, last = cpu_page.ROWS[0], cpu_page.ROWS[-1]
+    taken[first] = cpu_page.take(first, 300, 1)
+    profiles = {row.title: where.take(row.case, 300) for row in (first, last)}
+    profiles[f"{first.title}, asyncio"] = where.take(first.case, 300, loop=True)
+    text = cpu_page.page(taken, profiles, {"cores": "2"}, 300, 1)
+    head, _, goes = text.partition("## Where the time goes")
+    assert [head.count(f"| {row.title} |") for row in cpu_page.ROWS] == [1] * len(cpu_page.ROWS)
+    assert {row.case for row in cpu_page.ROWS} == {*CASES, *in_amqp.CASES}
+    assert min(taken[first][how] for how in ("main", "again", "thread", "asyncio", "bare")) > 0
+    assert [goes.count(f"| {title} |") for title in profiles] == [1, 1, 1]
+    assert all(0 < sum(share for _, _, share in each.functions) <= 1 for each in profiles.values())
+    assert ".py:" in goes
+    assert "benchmarks" not in goes
+
+
+def test_over_amqp_what_a_thread_takes_counts() -> None:
+    row = next(row for row in cpu_page.ROWS if row.case == "amqp-send")
+    found = {"main": 90.0, "again": 90.0, "thread": 44.0}
+    assert (cpu_page.reached(row, found, 1.0), cpu_page.reached(row, found, 0.9)) == (True, False)
+
+
+@pytest.mark.parametrize("case", list(in_amqp.CASES))
+def test_every_case_over_amqp_runs_and_takes_time(case: str) -> None:
+    assert min(in_amqp.measure(case, 500)) > 0
+
+
+@pytest.mark.parametrize("way", large.WAYS.values())
+def test_a_large_body_comes_whole(way: Callable[[socket.socket, int], object]) -> None:
+    assert large.rate(lambda sock, size: _sized(way(sock, size), size), 1, 1) > 0
+
+
+def _sized(body: object, size: int) -> None:
+    assert len(body) == size  # type: ignore[arg-type]  # of any kind of body

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import plot, report
-from benchmarks.results import Comparison, Curve, Measure, Profile, Results, Timing
+from benchmarks.results import BARE, Comparison, Curve, Measure, Profile, Results, Timing
 
 OURS = Timing("redelivery", 30_000, 29_000, 31_000, 20.5)
 RAW = Timing("raw", 10_000, 9_000, 11_000, 90.0)
@@ -31,8 +31,8 @@ def results(target: float) -> Results:
 @pytest.mark.parametrize(("target", "verdict"), [(3, "yes"), (3.1, "**no**")])
 def test_the_page_has_each_ratio_its_target_and_the_verdict(target: float, verdict: str) -> None:
     page = report.markdown(results(target), "plot.png")
-    assert f"| AUTO | 30,000 | 20.5 | raw | 10,000 | 90.0 | 3.00 | ≥ {target:g} | {verdict} |" in page
-    assert "| AUTO | 30,000 | 20.5 | Java | 60,000 |  | 0.50 |  |  |" in page
+    assert f"| AUTO | 20.5 | 30,000 | raw | 90.0 | 10,000 | 4.39 | 3.00 | ≥ {target:g} | {verdict} |  |" in page
+    assert "| AUTO | 20.5 | 30,000 | Java |  | 60,000 |  | 0.50 |  |  |  |" in page
     assert "![" in page
     assert "plot.png" in page
 
@@ -96,3 +96,28 @@ def test_without_curves_there_is_no_second_picture(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"\x89PNG")
     assert not plot.write_curves(results(3), tmp_path / "nothing.png")
     assert not (tmp_path / "nothing.png").exists()
+
+
+@pytest.mark.parametrize(("rate", "remark"), [(38_000, "peer-bound"), (40_000, "no client")])
+def test_a_bare_socket_that_is_hardly_faster_says_that_the_peer_sets_the_pace(rate: float, remark: str) -> None:
+    bare = Timing(BARE, rate, rate, rate, 8.0, "no client")
+    compared = Comparison("stomp/fake", "STOMP, fake peer", "auto", "AUTO", OURS, (RAW, bare), {})
+    page = report.markdown(replace(results(3), comparisons=(compared,)), None)
+    assert (
+        f"| AUTO | 20.5 | 30,000 | bare socket | 8.0 | {rate:,} | 0.39 | {30_000 / rate:.2f} |  |  | {remark} |" in page
+    )
+
+
+def test_the_picture_answers_three_questions() -> None:
+    nagle = Timing("raw, Nagle", 20, 20, 20, 500.0, "waits for Nagle's algorithm")
+    bare = Timing(BARE, 60_000, 60_000, 60_000, 8.0, "no client")
+    fake = Comparison("stomp/fake", "STOMP, fake peer", "auto", "AUTO", OURS, (nagle, RAW, bare), {"raw": 4})
+    both = replace(results(3), comparisons=(fake, *results(3).comparisons))
+    assert list(plot.against_raw(both)) == [("STOMP: AUTO", 3.0, 4)]
+    assert plot.against_java(both) == {"AUTO": [("amqp", "artemis", 0.5)]}
+    assert list(plot.against_limit(both)) == [("STOMP: AUTO", 0.5, None)]
+
+
+def test_without_an_answer_there_is_no_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert not plot.write(replace(results(3), comparisons=()), tmp_path / "plot.png")

@@ -110,3 +110,10 @@ def test_wait_for_ends_with_the_broker() -> None:
         with pytest.raises(redelivery.IllegalStateError, match="is closed"):
             broker.wait_for("orders", timeout=20)
         assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("given", "meant"), [("port", "stomp_port"), ("amqp", "amqp_port"), ("file", "store")])
+def test_a_wrong_keyword_is_answered_with_the_right_one(given: str, meant: str) -> None:
+    options: Any = {given: 0}
+    with pytest.raises(TypeError, match=rf"^EmbeddedBroker\(\) got .*{given!r}; did you mean {meant!r}\?$"):
+        EmbeddedBroker("shop", **options)

@@ -86,6 +86,7 @@ def test_its_count_begins_again() -> None:
     assert dead[0].count == 1
 
 
+@pytest.mark.promise("classic-non-persistent")
 def test_a_non_persistent_message_is_dropped_unless_asked_for() -> None:
     engine = engine_with()
     poison(engine, "orders", persistent=False)
@@ -104,6 +105,7 @@ def test_poison_on_the_dead_letter_queue_itself_is_the_end() -> None:
     assert engine.memory_used == 0
 
 
+@pytest.mark.promise("classic-individual")
 def test_one_queue_per_destination_and_from_there_to_the_shared_one() -> None:
     engine = engine_with(dead_letter_strategies={"individual.>": IndividualDeadLetterStrategy(queue_prefix="DLQ.")})
     poison(engine, "individual.q")
@@ -122,6 +124,7 @@ def test_one_message_id_is_dead_lettered_once() -> None:
     assert [letter.original_destination for letter in letters(engine)] == [Queue("a")]
 
 
+@pytest.mark.promise("classic-discarding")
 def test_a_discarding_strategy_drops() -> None:
     engine = engine_with(dead_letter_strategy=DiscardingDeadLetterStrategy())
     poison(engine, "orders")
@@ -185,6 +188,7 @@ def test_a_message_in_hand_does_not_expire_but_does_when_it_comes_back() -> None
     assert len(box) == 1
 
 
+@pytest.mark.promise("classic-expired")
 def test_process_expired_false_drops_the_expired_only() -> None:
     engine = engine_with(dead_letter_strategy=SharedDeadLetterStrategy(process_expired=False))
     send(engine, "orders", "ID:1", expiration=1500)

@@ -6,11 +6,11 @@ dead, gone), how often each was seen, and that waiting ones are in the order in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+from tests.broker.engine.clients import SELECTORS, Consumer, OpenTransaction
 from tests.broker.engine.lives import DEAD, Lives
 from tests.run import forms
 
@@ -20,36 +20,9 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.model.destinations import Queue
+from redelivery.model.selectors.selector import Selector
 
 QUEUES = ("a", "b")
-
-
-@dataclass(eq=False)
-class Consumer:
-    """A consumer with the dispatches that it holds, by message number."""
-
-    queue: str
-    prefetch: int
-    box: list[Dispatch] = field(default_factory=list)
-    held: dict[int, Dispatch] = field(default_factory=dict)
-    free: set[int] = field(default_factory=set)  # of the held, those that no longer fill the window
-    seen: set[int] = field(default_factory=set)
-    subscription: Subscription = field(init=False)
-
-    def append(self, dispatch: Dispatch) -> None:
-        self.box.append(dispatch)
-
-    def wake(self) -> None:
-        """Nobody waits here."""
-
-
-@dataclass(eq=False)
-class OpenTransaction:
-    """A transaction: numbers to send, and dispatches to acknowledge with the consumer of each."""
-
-    enlisted: Transaction
-    sends: list[tuple[str, int]] = field(default_factory=list)
-    acks: list[tuple[Consumer, int]] = field(default_factory=list)
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -68,6 +41,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.home: dict[int, str] = {}  # the queue of each message that is not gone
         self.expires: dict[int, int] = {}
         self.groups: dict[int, str | None] = {}
+        self.kinds: dict[int, int] = {}
         self.due: dict[int, tuple[str, int]] = {}  # delayed: queue and time
         self.order: dict[int, int] = {}  # when it came to its queue
         self.arrivals = 0
@@ -82,20 +56,27 @@ class EngineMachine(RuleBasedStateMachine):
         life=st.sampled_from((0, 0, 0, 5, 50)),
         delay=st.sampled_from((0, 0, 20)),
         group=st.sampled_from((None, None, "g", "h")),
+        kind=st.integers(0, 2),
     )
-    def send(self, queue: str, life: int, delay: int, group: str | None) -> None:
+    def send(self, queue: str, life: int, delay: int, group: str | None, kind: int) -> None:
         number = self._new(queue, life, delay)
         self.groups[number] = group
+        self.kinds[number] = kind
         self.engine.send(self._stored(number, queue, delay), self.now)
         if not delay:
             self._arrive(number, queue)
 
-    @rule(target=consumers, queue=st.sampled_from(QUEUES), prefetch=st.integers(1, 3))
-    def subscribe(self, queue: str, prefetch: int) -> Consumer:
-        consumer = Consumer(queue, prefetch)
+    @rule(
+        target=consumers,
+        queue=st.sampled_from(QUEUES),
+        prefetch=st.integers(1, 3),
+        selector=st.sampled_from((None, *SELECTORS)),
+    )
+    def subscribe(self, queue: str, prefetch: int, selector: str | None) -> Consumer:
+        consumer = Consumer(queue, prefetch, selector)
         consumer.subscription = Subscription(Queue(queue), consumer, prefetch=prefetch)
         self.live.append(consumer)
-        self.engine.subscribe(consumer.subscription)
+        self.engine.subscribe(consumer.subscription, selector=None if selector is None else Selector(selector))
         self.engine.start(consumer.subscription, self.now)
         return consumer
 
@@ -220,6 +201,7 @@ class EngineMachine(RuleBasedStateMachine):
             for dispatch in new:
                 number = _number(dispatch)
                 assert self.home[number] == consumer.queue
+                assert self._wants(consumer, number)
                 assert dispatch.count == self.counts[number]
                 assert not 0 < self.expires[number] <= self.now
                 assert number not in consumer.held
@@ -255,16 +237,18 @@ class EngineMachine(RuleBasedStateMachine):
         for consumer in self.live:
             filling = len(consumer.held.keys() - consumer.free)
             assert filling <= consumer.prefetch
-            state = self.engine.queues[consumer.queue]
-            assert not (state.pending or consumer.subscription.waiting) or filling == consumer.prefetch
+            pending = self.engine.queues[consumer.queue].pending.values()
+            waits = any(self._wants(consumer, _of(entry.message)) for entry in pending)
+            assert not (waits or consumer.subscription.waiting) or filling == consumer.prefetch
 
     def a_group_is_at_one_consumer(self) -> None:
-        at: dict[tuple[str, str], Consumer] = {}
+        """Of those that select the same."""
+        at: dict[tuple[str, str, str | None], Consumer] = {}
         for consumer in self.live:
             for number in consumer.held:
                 group = self.groups.get(number)
                 if group is not None:
-                    assert at.setdefault((consumer.queue, group), consumer) is consumer
+                    assert at.setdefault((consumer.queue, group, consumer.selector), consumer) is consumer
 
     def memory_is_what_is_there(self) -> None:
         there = sum(entry.message.size for queue in (*QUEUES, DEAD) for entry in self.engine.entries(queue))
@@ -287,8 +271,12 @@ class EngineMachine(RuleBasedStateMachine):
             expiration=self.expires[number],
             delivery_time=self.now + delay if delay else 0,
             group_id=self.groups.get(number),
+            properties={"kind": self.kinds.get(number, 0)},
             size=10,
         )
+
+    def _wants(self, consumer: Consumer, number: int) -> bool:
+        return SELECTORS[consumer.selector](self.kinds.get(number, 0), self.counts[number])
 
     def _arrive(self, number: int, queue: str) -> None:
         self.arrivals += 1
@@ -329,4 +317,4 @@ def _number(dispatch: Dispatch) -> int:
 
 
 EngineMachine.TestCase.settings = settings(max_examples=forms.examples(150), stateful_step_count=60, deadline=None)
-TestEngine = EngineMachine.TestCase
+TestEngine = pytest.mark.timeout(300)(EngineMachine.TestCase)  # the nightly form has ten times as many examples

@@ -10,12 +10,14 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.cli.main import main
 from redelivery.testing.brokers.ports import free_ports
 from redelivery.testing.brokers.real import RealBroker
 
@@ -196,3 +198,18 @@ def test_version() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"redelivery {redelivery.__version__}\n", "")
     assert "--version" in run("--help").stdout
+
+
+def test_ctrl_c_while_it_is_imported_ends_it_as_later(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "redelivery.cli.app", Interrupted("app"))
+    monkeypatch.setattr(sys, "argv", ["redelivery", "demo"])
+    with pytest.raises((SystemExit, KeyboardInterrupt)) as ended:
+        main()
+    assert isinstance(ended.value, SystemExit)
+    assert (ended.value.code, capsys.readouterr().err) == (130, "redelivery: interrupted\n")

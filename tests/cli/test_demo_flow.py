@@ -12,10 +12,10 @@ from rich.console import Console
 import redelivery
 from redelivery import RedeliveryPolicy
 from redelivery.broker import EmbeddedBroker
-from redelivery.cli.demo import ALWAYS, Demo, Script
-from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
-from redelivery.cli.lines import LineView
-from redelivery.cli.view import LiveView
+from redelivery.cli.demo.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
+from redelivery.cli.demo.flow import ALWAYS, Demo, Script
+from redelivery.cli.demo.lines import LineView
+from redelivery.cli.demo.view import LiveView
 from redelivery.testing.brokers.real import RealBroker
 
 QUICK = Script(
@@ -109,4 +109,8 @@ def test_plain_lines_say_the_same() -> None:
     lines = [view.line(event) for event in events]
     assert "order b  OSError: once; rolled back, again in 0.020 s" in lines
     assert "order c  OSError: always; rolled back, that was the last delivery: poison ack" in lines
+    letter = next(line for line in lines if "stands in the dead-letter queue" in line)
+    assert letter.endswith(
+        "3 deliveries, Delivery[3] exceeds redelivery policy limit:RedeliveryPolicy {…}, cause:OSError: always"
+    )
     assert lines[-1].startswith("3 orders sent = 2 processed + 1 dead letters; 6 deliveries, 3 of them redeliveries")

@@ -20,12 +20,12 @@ from tests.run import again
 import redelivery
 from redelivery import RedeliveryPolicy
 from redelivery.broker import EmbeddedBroker
-from redelivery.cli import demo_spark
-from redelivery.cli.demo import ALWAYS, Demo, Script
-from redelivery.cli.demo_spark import SparkError, SparkJob, missing
-from redelivery.cli.events import Event, SparkReads, SparkTable, Started, Summary
-from redelivery.cli.lines import LineView
-from redelivery.cli.view import LiveView
+from redelivery.cli.demo import spark as demo_spark
+from redelivery.cli.demo.events import Event, SparkReads, SparkTable, Started, Summary
+from redelivery.cli.demo.flow import ALWAYS, Demo, Script
+from redelivery.cli.demo.lines import LineView
+from redelivery.cli.demo.spark import SparkError, SparkJob, missing
+from redelivery.cli.demo.view import LiveView
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()")
 TABLE = SparkTable("4.3.0", (("queue://orders", "ValueError: x", 2), ("queue://others", "OSError: y", 1)), 1, 2.5)
@@ -64,7 +64,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, **versions: str | None) -> None:
     """These versions are installed; None: not at all."""
 
     def found(name: str) -> str:
-        known = {"pyspark": "4.3.0", "pyarrow": "20", "fsspec": "2026.1", "tenacity": "9.1", **versions}[name]
+        known = {"pyspark": "4.3.0", "pyarrow": "20", "fsspec": "2026.1", **versions}[name]
         if known is None:
             raise PackageNotFoundError(name)
         return known
@@ -81,12 +81,12 @@ def test_nothing_is_missing_where_all_is_there(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, pyspark=None)
-    assert missing() == "pyspark: pip install 'redelivery[spark]'"
+    assert missing() == "pyspark: from the clone: pip install '.[spark]'"
 
 
 def test_an_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, pyspark="4.1.2")
-    assert missing() == "pyspark 4.2 or newer, this is 4.1.2: pip install --upgrade 'redelivery[spark]'"
+    assert missing() == "pyspark 4.2 or newer, this is 4.1.2: from the clone: pip install --upgrade '.[spark]'"
 
 
 def test_no_java_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

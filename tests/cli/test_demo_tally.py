@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from redelivery.cli.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
-from redelivery.cli.tally import Tally
+from redelivery.cli.demo.events import DeadLettered, Delivered, Event, Failed, Processed, Sent, Started, Summary
+from redelivery.cli.demo.tally import Tally
 
 STARTED = Started("b", "p", "u", "orders", "DLQ", ("1", "2"), delays=(0.5,))
 GOOD: tuple[Event, ...] = (

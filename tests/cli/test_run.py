@@ -128,8 +128,12 @@ def test_it_goes_on_when_the_broker_has_been_away(shop: Shop) -> None:
         ("shop", "write module:app"),
         ("shop:", "write module:app"),
         ("shopp:app", "there is no module 'shopp'"),
+        (
+            "shop.py:app",
+            "there is no module 'shop.py' here or among what is installed; a module is written without .py",
+        ),
         ("shop:ap", "shop has no 'ap'"),
-        ("shop:handle", "shop:handle is a function, not a redelivery.App"),
+        ("shop:handle", "shop:handle is of type function, not a redelivery.App"),
         ("shop:empty", "the app has no listener"),
     ],
 )
@@ -139,9 +143,33 @@ def test_wrong_usage_says_what_is_right(tmp_path: Path, name: str, says: str) ->
     assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("source", "says"), [("import nothere", "No module named 'nothere'"), ("x = (", "never closed"), ("1 / 0", "zero")]
+)
+def test_a_module_that_raises_is_shown_by_its_own_lines(tmp_path: Path, source: str, says: str) -> None:
+    (tmp_path / "shop.py").write_text(source)
+    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
+    assert done.returncode == 1
+    assert done.stderr.startswith("redelivery run: shop cannot be imported:\n")
+    assert f"{says}" in done.stderr.splitlines()[-1]
+    assert 'shop.py", line 1' in done.stderr
+    assert done.stderr.count("File ") == 1  # neither ours nor typer's nor importlib's
+
+
 def test_no_broker_is_exit_code_1(tmp_path: Path) -> None:
     source = PLAIN.replace("ReconnectPolicy()", "ReconnectPolicy(startup_maximum_attempts=1)")
     (tmp_path / "shop.py").write_text(source.format(url="stomp://127.0.0.1:1"))
     done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
     assert done.returncode == 1
     assert "redelivery run: " in done.stderr
+
+
+def test_ctrl_c_before_it_is_connected_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(PLAIN.format(url="stomp://127.0.0.1:1"))
+    with subprocess.Popen((*COMMAND, "shop:app"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stderr is not None
+        assert "attempt 1 to connect failed" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=SOON)
+    assert (process.returncode, errors.splitlines()[-1]) == (130, "redelivery run: interrupted")
+    assert "Traceback" not in errors

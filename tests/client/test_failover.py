@@ -103,6 +103,21 @@ def test_the_first_connect_waits_for_a_broker_as_often_as_it_may(site: Site, ope
     assert count(events, ReconnectFailed) == 3
 
 
+def test_it_is_over_when_it_has_been_away_for_its_maximum_time(site: Site, opened: ExitStack) -> None:
+    policy = ReconnectPolicy(maximum_delay=0.02, maximum_time=0.2)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=policy))
+    consumer = connection.session().consumer("orders")
+    site.gate.shut(0.05)
+    site.broker.send("orders", "in time")
+    assert receive(consumer).body == "in time"
+    assert connection.epoch == 2
+    site.gate.shut()
+    with pytest.raises(ConnectionLostError):
+        consumer.receive(timeout=SOON)
+    with pytest.raises(ConnectError):
+        redelivery.connect(site.url, reconnect=policy)
+
+
 def test_a_refused_login_is_not_tried_again(protocol: str, opened: ExitStack) -> None:
     site = Site(protocol, opened, config=BrokerConfig(users={"ann": "s3cret"}))
     events: list[Event] = []
@@ -266,6 +281,22 @@ def test_a_connection_that_is_lost_while_its_session_comes_back_comes_back_again
         eventually(partial(has, events, number))  # and at once the next one
     site.broker.send("orders", "after all that")
     assert receive(consumer).body == "after all that"
+
+
+@pytest.mark.parametrize("protocol", ["stomp"], indirect=True)
+def test_a_session_that_gets_no_socket_of_its_own_at_once_gets_one_later(site: Site, opened: ExitStack) -> None:
+    """As to Classic; the loss of that socket says nothing of the broker's will."""
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, dialect="activemq"))
+    sessions = [connection.session() for _ in range(2)]
+    consumers = [each.consumer("orders") for each in sessions]
+    site.broker.faults.drop("CONNECT", nth=2)
+    site.gate.shut(0.0)
+    eventually(lambda: connection.epoch == 2)
+    producers = [each.producer("orders") for each in sessions]
+    for producer in producers:
+        producer.send("after")
+    for consumer in consumers:
+        assert receive(consumer).body == "after"
 
 
 @pytest.mark.parametrize("away", [False, True], ids=["there", "away"])

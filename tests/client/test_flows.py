@@ -9,10 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from redelivery.client.connection.wired import Bare
+from redelivery.client.connection.shared import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Flow, Pending, Transport, Waiter
+from redelivery.transports.seam import Flow, Pending, Transport
+from redelivery.transports.wire.threads.waiter import Waiter
 
 
 class FakeTransport:
@@ -50,7 +51,7 @@ class ScriptedContext:
 
     def drive(self, on_wait: Callable[[], None], timeout: float = 5.0) -> Any:
         self.transport = FakeTransport(on_wait)
-        return run(self.flow(), Bare(cast(Transport, self.transport)), cast(Waiter, None), timeout)
+        return run(self.flow(), Bare(cast(Transport, self.transport)), Waiter(), timeout)
 
 
 def nothing() -> None:
@@ -149,7 +150,7 @@ def test_the_flow_may_turn_a_time_out_into_a_result() -> None:
             return "gave up"
         return "answered"
 
-    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), cast(Waiter, None), 0.0) == "gave up"
+    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), Waiter(), 0.0) == "gave up"
 
 
 def test_a_lost_connection_is_thrown_into_the_flow() -> None:
@@ -204,7 +205,7 @@ def test_an_interrupted_flow_that_wants_to_go_on_is_closed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(flow(), Bare(cast(Transport, FakeTransport(stop))), cast(Waiter, None), 5.0)
+        run(flow(), Bare(cast(Transport, FakeTransport(stop))), Waiter(), 5.0)
     assert ended == [True]
 
 
@@ -213,7 +214,7 @@ def test_a_flow_without_requests_gives_its_value() -> None:
         return 42
         yield Pending()  # unreachable: it makes this a generator
 
-    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), cast(Waiter, None), 5.0) == 42
+    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), Waiter(), 5.0) == 42
 
 
 class TestPending:
@@ -230,7 +231,7 @@ class TestPending:
         reported: list[bool] = []
 
         class Sleeper:
-            place = None
+            place, awaits = None, False
 
             def wake(self) -> None:
                 reported.append(pending.done)

@@ -94,7 +94,7 @@ class Later:
 
 
 class TestSysExit:
-    """In a thread of its own, Python's sys.exit() ends that thread in silence; here the program is told."""
+    """In a thread of its own, Python's sys.exit() ends that thread in silence; here the program gets it."""
 
     @MODES
     def test_the_message_is_not_to_blame(self, bench: Bench, mode: AckMode, caplog: pytest.LogCaptureFixture) -> None:

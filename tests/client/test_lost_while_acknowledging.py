@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually
+from tests.conformance.lives import Lives
 
 import redelivery
-from redelivery import AckMode, ConnectionLostError, aio
+from redelivery import AckMode, ConnectionLostError, aio, events
 
 MODES = pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
 
@@ -66,7 +67,7 @@ def test_a_loss_behind_the_acknowledgement(site: Stocked, mode: AckMode, take: s
 
     with redelivery.connect(site.url, reconnect=QUICK) as connection, connection.session(mode) as session:
         consumer = session.consumer("orders")
-        fail_once(session._core.channel, lost)
+        fail_once(session._core.epoch.channel, lost)
         if take == "receive":
             got = [consumer.receive(SOON).body]  # type: ignore[union-attr]  # else it fails
         elif take == "receive_body":
@@ -88,7 +89,7 @@ def test_a_loss_behind_the_acknowledgement_of_a_connection_that_does_not_come_ba
 
     with redelivery.connect(site.url) as connection, connection.session(mode) as session:
         consumer = session.consumer("orders")
-        fail_once(session._core.channel, lost)
+        fail_once(session._core.epoch.channel, lost)
         bodies: list[Any] = []
         with pytest.raises(ConnectionLostError):
             bodies.extend(iter(lambda: consumer.receive_body(str, SOON), None))
@@ -107,7 +108,7 @@ def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Stocked, mode:
                 eventually(lambda: session._core.irregular)  # it knows of the loss
             raise KeyboardInterrupt
 
-        fail_once(session._core.channel, interrupted)
+        fail_once(session._core.epoch.channel, interrupted)
         with pytest.raises(KeyboardInterrupt):
             consumer.receive(SOON)
         if not known:
@@ -133,7 +134,7 @@ def test_of_a_task(site: Stocked, mode: AckMode, cancelled: bool) -> None:
                 site.lose()
                 raise ConnectionLostError("reset")
 
-            fail_once(session._core.channel, fail)
+            fail_once(session._core.epoch.channel, fail)
             if cancelled:
                 with pytest.raises(asyncio.CancelledError):
                     await consumer.receive(SOON)
@@ -144,3 +145,27 @@ def test_of_a_task(site: Stocked, mode: AckMode, cancelled: bool) -> None:
                 await asyncio.to_thread(eventually, lambda: site.left == [])
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["the loss comes later", "the loss has come"])
+def test_an_acknowledgement_that_meets_the_loss_is_an_event_after_it(site: Stocked, known: bool) -> None:
+    def lost() -> None:
+        site.lose()
+        if known:
+            eventually(lambda: session._core.irregular)
+        raise ConnectionLostError("reset")
+
+    lives = Lives()
+    connection = redelivery.connect(site.url, reconnect=QUICK, observer=lives)
+    with connection, connection.session("individual") as session:
+        consumer = session.consumer("orders")
+        message = consumer.receive(SOON)
+        assert message is not None
+        fail_once(session._core.epoch.channel, lost)
+        message.acknowledge()
+        eventually(lambda: lives.of(events.ConnectionLost))
+        eventually(lambda: (consumer.receive_nowait(), lives.of(events.AcknowledgedTooLate))[1])
+        (late,) = lives.of(events.AcknowledgedTooLate)
+        assert isinstance(late, events.AcknowledgedTooLate)
+        assert late.message_id == message.message_id
+    lives.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import select
 from typing import Any
 
@@ -10,7 +11,7 @@ from tests.client.shell import Bench
 
 import redelivery
 from redelivery import ConfigError, IllegalStateError, InvalidDestinationError, UnsupportedError
-from redelivery.client.sync.closing import Closing
+from redelivery.client.sync.core import Closing
 
 
 def test_what_is_closed_cannot_be_entered_again(bench: Bench) -> None:
@@ -29,6 +30,34 @@ def test_what_is_closed_cannot_be_entered_again(bench: Bench) -> None:
         with pytest.raises(IllegalStateError, match=r"^with: the \w+ .*closed"), thing:
             pytest.fail("it was entered")
         thing.close()  # twice is harmless
+
+
+def test_a_closed_session_says_that_it_is_closed_whatever_its_mode(bench: Bench) -> None:
+    transacted, automatic = bench.connect().session("transacted"), bench.connect().session()
+    for session in (transacted, automatic):
+        session.close()
+    for call in (transacted.recover, transacted.rollback, automatic.commit, automatic.recover):
+        with pytest.raises(IllegalStateError, match=r"the session is closed \(closed by close\(\)"):
+            call()
+    with pytest.raises(IllegalStateError, match=r"^transaction: .*closed"), transacted.transaction():
+        pytest.fail("it was entered")
+
+
+@pytest.mark.parametrize("shell", [redelivery, redelivery.aio])
+def test_start_is_a_bool(bench: Bench, shell: Any) -> None:
+    factory = shell.ConnectionFactory(bench.broker.vm_url)
+    for connect in (factory.create_connection, lambda start: shell.connect(bench.broker.vm_url, start=start)):
+        with pytest.raises(ConfigError, match=r"start='no' is neither True nor False"):
+            connect(start="no")
+
+
+def test_an_exception_listener_can_be_called(bench: Bench) -> None:
+    connection = bench.connect()
+    with pytest.raises(ConfigError, match=r"exception_listener=5 must be callable"):
+        connection.exception_listener = 5  # type: ignore[assignment]  # which is the point
+    assert connection.exception_listener is None
+    connection.exception_listener = print
+    connection.exception_listener = None
 
 
 @pytest.mark.parametrize(
@@ -85,3 +114,42 @@ def test_a_system_that_is_not_supported_is_named(monkeypatch: pytest.MonkeyPatch
     with bench.connect().session() as session:
         session.producer("orders").send("x")
     assert bench.left == ["x"]
+
+
+@pytest.mark.parametrize("callback", [lambda: None, lambda _message, _session: None, lambda *, message: message])
+def test_a_callback_that_cannot_take_what_it_is_given_is_refused(bench: Bench, callback: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^listen: .*<lambda>\(.*\) is called with one argument, the message$"):
+        bench.connect().session().consumer("orders").listen(callback)
+    with pytest.raises(
+        ConfigError, match=r"^exception_listener: .*<lambda>\(.*\) is called with one argument, a JMSError"
+    ):
+        redelivery.connect("vm://misuse", exception_listener=callback)
+    with pytest.raises(
+        ConfigError, match=r"^observer: .*<lambda>\(.*\) is called with one argument, an event; is it to be"
+    ):
+        redelivery.connect("vm://misuse", observer=callback)
+
+
+def _wrapped(handler: Any) -> Any:
+    @functools.wraps(handler)
+    def call(message: Any) -> None:
+        handler(message, "from elsewhere")
+
+    return call
+
+
+@_wrapped
+def with_more(message: Any, more: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "callback", [print, with_more, functools.partial(with_more, more="x"), [].append, lambda *_: None]
+)
+def test_a_callback_that_can_take_it_is_not(bench: Bench, callback: Any) -> None:
+    bench.connect().session().consumer("orders").listen(callback)
+
+
+def test_the_decorator_of_an_app_needs_its_destination() -> None:
+    app = redelivery.App("vm://misuse")
+    with pytest.raises(ConfigError, match=r"write @app.listener\('orders'\)"):
+        app.listener(print)  # type: ignore[arg-type]  # that is the test

@@ -20,6 +20,8 @@ from redelivery import (
     Queue,
     RedeliveryPolicy,
     RedeliveryPolicyMap,
+    Session,
+    aio,
     connect,
 )
 from redelivery.client.options import ConnectionOptions, merge_options
@@ -264,3 +266,40 @@ def test_the_signature_lists_every_keyword_with_its_default() -> None:
         "deduplicate_sends": False,
     }
     assert inspect.signature(Producer.send).parameters["ttl"].default is None
+
+
+@pytest.mark.parametrize("session", [Session, aio.Session], ids=["threads", "asyncio"])
+def test_each_kind_of_consumer_and_the_producer_list_their_keywords_with_their_defaults(session: Any) -> None:
+    def keywords(name: str) -> dict[str, object]:
+        shown = inspect.signature(getattr(session, name)).parameters.values()
+        return {each.name: each.default for each in shown if each.kind is Parameter.KEYWORD_ONLY}
+
+    wanted = {"selector": None, "no_local": False, "prefetch": None, "redelivery_policy": None}
+    for kind in ("consumer", "durable_consumer", "shared_consumer", "shared_durable_consumer"):
+        assert keywords(kind) == wanted
+    assert keywords("producer") == {"persistent": True, "priority": 4, "ttl": None, "delivery_delay": None}
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "hint"),
+    [
+        ("consumer", "message_selector", "; did you mean 'selector'?"),
+        ("consumer", "nolocal", "; did you mean 'no_local'?"),
+        ("consumer", "properties", ""),
+        ("producer", "expiration", "; did you mean 'ttl'?"),
+        ("producer", "headers", ""),  # a send has properties, a producer has none
+    ],
+)
+def test_an_unknown_keyword_of_a_session_says_which_one_was_meant(method: str, given: str, hint: str) -> None:
+    with (
+        connect("vm://keywords") as connection,
+        connection.session() as session,
+        pytest.raises(TypeError) as caught,
+    ):
+        getattr(session, method)("q", **{given: "x"})
+    assert str(caught.value).endswith(f"{method}() got an unexpected keyword argument '{given}'{hint}")
+
+
+def test_a_queues_name_for_a_strategy_is_answered_with_the_strategy() -> None:
+    with pytest.raises(ConfigError, match=r"must be a DeadLetterStrategy: SharedDeadLetterStrategy\('shop.DLQ'\)$"):
+        merged(dead_letter_strategy="shop.DLQ")

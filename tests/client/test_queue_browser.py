@@ -157,9 +157,15 @@ def test_what_cannot_be_browsed_is_refused(bench: Bench) -> None:
         session.browser("orders.>")
     with pytest.raises(ConfigError, match="selector must be a str, not a int"):
         session.browser("orders", selector=5)  # type: ignore[arg-type]  # that is the test
-    with pytest.raises(UnsupportedError, match="has no selectors"):
-        session.browser("orders", selector="a = 1")
     assert session.browser("orders", selector="").selector is None
+
+
+def test_a_broker_without_selectors_is_not_asked(bench: Bench) -> None:
+    connection = bench.connect()
+    peer = connection._transport.peer
+    connection._transport.peer = replace(peer, capabilities=replace(peer.capabilities, selectors=False))
+    with pytest.raises(UnsupportedError, match="has no selectors"):
+        connection.session().browser("orders", selector="a = 1")
 
 
 def test_a_broker_that_cannot_browse_is_not_asked(bench: Bench) -> None:

@@ -197,7 +197,7 @@ def test_a_commit_in_doubt_names_what_it_is_about_and_the_session_goes_on(
 def test_a_message_that_was_on_its_way_out_is_not_acknowledged(
     bench: Bench, mode: AckMode, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The transport is told that it is dispatched, and fails: nobody got it, so no commit may cover it."""
+    """The transport is notified that it is dispatched, and fails: nobody got it, so no commit may cover it."""
     dispatched = VmChannel.dispatched
 
     def failing(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""A lost connection: who is told, how often, and that nobody waits for ever."""
+"""A lost connection: who is notified, how often, and that nobody waits for ever."""
 
 from __future__ import annotations
 

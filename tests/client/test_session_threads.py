@@ -1,4 +1,4 @@
-"""One thread at a time: what a second one is told, and what it may do all the same."""
+"""One thread at a time: which error a second one gets, and what it may do all the same."""
 
 from __future__ import annotations
 

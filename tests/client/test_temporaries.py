@@ -13,9 +13,10 @@ from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually, receive
 
 import redelivery
-from redelivery import InvalidDestinationError, JMSError, RequestTimeoutError, TemporaryTopic
+from redelivery import InvalidDestinationError, JMSError, RequestTimeoutError, TemporaryTopic, UnsupportedError
 from redelivery.events import ConnectionLost, Event, Reconnected, ReconnectFailed
 from redelivery.transports.seam import Pending
+from redelivery.transports.stomp.adapter import StompTransport
 
 pytest.importorskip("proton")
 
@@ -67,7 +68,14 @@ def test_what_is_made_after_a_loss_is_the_new_connections(opened: ExitStack) -> 
     assert receive(consumer).body == "here"
 
 
-def test_a_broker_that_makes_none_ends_the_consumer_and_the_session_goes_on(opened: ExitStack) -> None:
+def test_a_broker_that_makes_none_ends_the_consumer_and_the_session_goes_on(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> Iterator[object]:
+        raise UnsupportedError("it makes none")
+        yield
+
+    monkeypatch.setattr(StompTransport, "temporary", refuses)
     amqp, stomp = Site("amqp", opened), Site("stomp", opened)
     errors: list[JMSError] = []
     url = f"failover:({amqp.url},{stomp.url})?randomize=false"

@@ -117,6 +117,8 @@ class Blocking:
                 return Producer(self._loop, value)
             case redelivery.aio.Message():
                 return self._message(value)
+            case Message() if value.source is not None:
+                raise AssertionError(f"{value!r} was received, and its acknowledge() cannot be awaited")
             case list():
                 return [self._shown(each) for each in value]
         return value

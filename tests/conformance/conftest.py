@@ -4,11 +4,13 @@ import re
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from tests.conformance import record
+from tests.conformance.desk import Desk
 from tests.conformance.java.client import JavaError
 from tests.conformance.outage import Outage
 from tests.conformance.pairs import PAIRS, Kind, Pair
@@ -71,7 +73,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture(params=list(PAIRS.values()), ids=list(PAIRS))
-def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     """Each pair of transport and broker in turn; the embedded broker is new for every test."""
     kind: Kind = request.param
     if kind.protocol == "amqp":
@@ -81,6 +83,8 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
         return
     config = BrokerConfig(dead_letter_strategies={"individual.>": IndividualDeadLetterStrategy(queue_prefix="DLQ.")})
     ports: dict[str, Any] = {f"{kind.protocol}_port": 0} if kind.remote else {}
+    if kind.stored:
+        ports["store"] = tmp_path / "store.db"
     with EmbeddedBroker(name=f"conformance-{uuid.uuid4().hex}", config=config, **ports) as broker:
         yield Pair(kind, getattr(broker, f"{kind.protocol}_url"), broker)
 
@@ -97,6 +101,12 @@ def stage(request: pytest.FixtureRequest, pair: Pair, stage_class: type[Stage]) 
     name = re.sub(r"\W+", "-", request.node.originalname.removeprefix("test_"))[:40]
     with ExitStack() as opened:
         yield stage_class(pair, f"conformance.{name}.{uuid.uuid4().hex[:8]}", opened)
+
+
+@pytest.fixture
+def desk(stage: Stage) -> Desk:
+    """A topic and a client id of the test's own."""
+    return Desk(stage)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final
@@ -13,7 +14,7 @@ from tests.conformance.stage import SOON, Stage
 from tests.run.gate import Gate
 
 from redelivery import ReconnectPolicy
-from redelivery.events import ConnectionLost
+from redelivery.events import ConnectionLost, Event
 
 OUTAGE: Final = 0.3  # seconds
 
@@ -50,3 +51,19 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert monotonic() < end, "it did not happen"
         event.wait(0.01)
+
+
+class Counted:
+    """An observer for long runs: it keeps no event."""
+
+    def __init__(self) -> None:
+        self.numbers: Counter[type] = Counter()
+
+    def __call__(self, event: Event) -> None:
+        self.numbers[type(event)] += 1
+
+    def check(self) -> None:
+        """See Lives."""
+
+    def until(self, kind: type, number: int) -> None:
+        until(lambda: self.numbers[kind] >= number)

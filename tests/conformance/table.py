@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from tests.conformance.pairs import FEATURES, KINDS, Kind
+from tests.conformance.pairs import FEATURES, KINDS, TABLED, Kind
 from tests.conformance.record import FAILED, PASSED, REFUSED, SKIPPED, Line
 
 from redelivery.testing.brokers.specs import SPECS
@@ -24,7 +24,8 @@ _BY_NAME = {"TRANSACTED": "transactions", "dead_letters": "dead letters"}
 _HEAD = """\
 # What each pair of transport and broker can do
 
-One suite, `tests/conformance`, runs on every pair: the embedded broker, and five real brokers of these versions.
+One suite, `tests/conformance`, runs on every pair: the embedded broker, and five real brokers of these versions. It
+also runs on the embedded broker with a store (`vm-stored`, `stomp-stored`, `amqp-stored`), which can do the same.
 
 {pairs}
 
@@ -97,7 +98,7 @@ def titles() -> Mapping[str, str]:
     found = {}
     for path in sorted(HERE.glob("test_*.py")):
         source = path.read_text(encoding="utf-8")
-        if "stage: Stage" in source:
+        if "stage: Stage" in source or "desk: Desk" in source:
             title = (ast.get_docstring(ast.parse(source)) or path.name).splitlines()[0].rstrip(".")
             found[path.name] = f"[{_escaped(title)}](../tests/conformance/{path.name})"
     return found
@@ -181,7 +182,7 @@ def _numbers() -> Mapping[str, int]:
     """The number of each reason, in the order of the table's rows and columns."""
     texts: dict[str, int] = {}
     for feature in sorted(FEATURES, key=str.lower):
-        for kind in KINDS.values():
+        for kind in TABLED.values():
             for text in (kind.cannot.get(feature), kind.emulates.get(feature)):
                 if text is not None:
                     texts.setdefault(text, len(texts) + 1)
@@ -190,7 +191,7 @@ def _numbers() -> Mapping[str, int]:
 
 def _pairs(lines: Sequence[Line]) -> str:
     rows = ["| pair | transport | broker | passed | refused, as it must be | not run |", "|---|---|---|---|---|---|"]
-    for kind in KINDS.values():
+    for kind in TABLED.values():
         outcomes = Counter(line.outcome for line in lines if line.pair == kind.name)
         broker = "embedded" if kind.broker is None else SPECS[kind.broker].title
         transport = {"vm": "none: one process", "stomp": "STOMP 1.2", "amqp": "AMQP 1.0"}[kind.protocol]
@@ -208,9 +209,9 @@ def _amqp_of_hornetq(lines: Sequence[Line]) -> str:
 
 
 def _table(rows: Mapping[str, str], cell: Callable[[str, Kind], str]) -> str:
-    lines = [f"| | {' | '.join(f'`{name}`' for name in KINDS)} |", f"|---|{'---|' * len(KINDS)}"]
+    lines = [f"| | {' | '.join(f'`{name}`' for name in TABLED)} |", f"|---|{'---|' * len(TABLED)}"]
     for key, title in rows.items():
-        lines.append(f"| {title} | {' | '.join(cell(key, kind) for kind in KINDS.values())} |")
+        lines.append(f"| {title} | {' | '.join(cell(key, kind) for kind in TABLED.values())} |")
     return "\n".join(lines) + "\n"
 
 

@@ -72,6 +72,18 @@ def test_r5_session_acknowledge_is_the_same(stage: Stage) -> None:
 
 
 @pytest.mark.everywhere_in_long_form
+@pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.INDIVIDUAL])
+def test_a_message_of_a_list_is_acknowledged_as_any_other(stage: Stage, mode: AckMode) -> None:
+    stage.send("a", "b", "c")
+    session, consumer = stage.consuming(mode)
+    messages = consumer.receive_many(2, timeout=SOON)
+    for message in messages:
+        message.acknowledge()
+    session.close()
+    assert stage.left_bodies(at_least=1) == ["c"]
+
+
+@pytest.mark.everywhere_in_long_form
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK])
 def test_r5_acknowledge_is_ignored_where_the_session_does_it(stage: Stage, mode: AckMode) -> None:
     stage.send("a")

@@ -20,19 +20,35 @@ from tests.conformance.stage import Stage
 SUITE: Final = (
     *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "events"),
     *(
+        "composite",
+        "exclusive",
         "exhaustion",
         "first_delivery",
+        "groups",
         "kinds",
         "listeners",
         "order",
+        "priority",
         "publisher",
         "receive_body",
         "reconnect",
         "recover",
         "repeated_sends",
+        "request",
         "rollback",
     ),
-    *("same_result", "sessions_apart", "temporary", "threads", "timing", "transactions", "undone_sends"),
+    *(
+        "same_result",
+        "selectors",
+        "sessions_apart",
+        "shared_subscriptions",
+        "subscriptions",
+        "temporary",
+        "threads",
+        "timing",
+        "transactions",
+        "undone_sends",
+    ),
 )
 LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells
 
@@ -74,5 +90,5 @@ for _name in SUITE:
     assert _tests, f"test_{_name}.py has no tests"
     _mark = pytest.mark.long_form() if _name in LONG else pytest.mark.everywhere_in_long_form
     for _test, _function in _tests.items():
-        if "stage" in _function.__annotations__:
+        if not _function.__annotations__.keys().isdisjoint(("stage", "desk")):
             globals()[f"test_{_name}__{_test.removeprefix('test_')}"] = again(_function, _module, _mark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.conformance.stage import SOON, Stage, receive
 
 import redelivery
@@ -42,6 +43,7 @@ def test_a_copy_says_all(stage: Stage) -> None:
     assert (letter.at, letter.expired) == (None, False)
 
 
+@pytest.mark.promise("classic-poison")
 def test_the_brokers_own_says_its_origin(stage: Stage) -> None:
     """Where the broker takes poison by itself; elsewhere it is a copy of ours."""
     fail(stage, dead_letter_strategy=BrokerDeadLetterStrategy())

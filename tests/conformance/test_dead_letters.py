@@ -31,6 +31,7 @@ def poison(stage: Stage, queue: str | None = None, **options: object) -> None:
     session.close()
 
 
+@pytest.mark.promise("classic-individual")
 @pytest.mark.needs("individual dead letters")
 def test_the_brokers_own_individual_strategy_is_obeyed(stage: Stage) -> None:
     queue = f"individual.{stage.queue}"
@@ -40,6 +41,7 @@ def test_the_brokers_own_individual_strategy_is_obeyed(stage: Stage) -> None:
     assert stage.dead_letters() == []
 
 
+@pytest.mark.promise("classic-non-persistent")
 def test_a_poisoned_non_persistent_message_is_dropped(stage: Stage) -> None:
     stage.send("bad", persistent=False)
     poison(stage)

@@ -20,6 +20,16 @@ def test_every_subscriber_of_a_topic_gets_each_message(stage: Stage) -> None:
         assert receive(consumer).body == "b"
 
 
+def test_each_consumer_of_a_topic_acknowledges_its_own_in_one_session_too(stage: Stage) -> None:
+    session = stage.session(AckMode.CLIENT)
+    consumers = [session.consumer(Topic(stage.queue)) for _ in range(2)]
+    for number in range(12):  # more than a window of 10 KiB
+        stage.send(f"{number} {'x' * 1000}", queue=f"topic://{stage.queue}")
+    for number in range(12):
+        assert [receive(each).body.split()[0] for each in consumers] == [str(number)] * 2
+        session.acknowledge()
+
+
 def test_topic_messages_are_redelivered_too(stage: Stage) -> None:
     session = stage.session(AckMode.TRANSACTED)
     consumer = session.consumer(Topic(stage.queue))

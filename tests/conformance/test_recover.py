@@ -8,6 +8,7 @@ from tests.conformance.stage import Stage, bodies, nothing_comes, receive, recei
 from redelivery import AckMode, IllegalStateError, RedeliveryPolicy
 
 
+@pytest.mark.promise("classic-redelivered")
 def test_r6_client_recover_starts_again_from_the_first_unacknowledged(stage: Stage) -> None:
     stage.send("a", "b", "c", "d")
     session, consumer = stage.consuming(AckMode.CLIENT)

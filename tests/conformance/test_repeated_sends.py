@@ -13,7 +13,7 @@ from tests.conformance.outage import OUTAGE, Outage
 from tests.conformance.stage import NOTHING, Stage, receive
 
 from redelivery import AckMode, InDoubtError, JMSError, ReconnectPolicy, TransactionRolledBackError, UnsupportedError
-from redelivery.events import InDoubt, Reconnected
+from redelivery.events import ConnectionLost, InDoubt, Reconnected
 
 pytestmark = pytest.mark.needs("duplicate ids", refused=UnsupportedError)
 
@@ -148,6 +148,15 @@ def test_nothing_is_lost_or_doubled_while_the_connection_breaks_again_and_again(
     assert len(outage.seen(Reconnected)) >= 2
     assert not outage.seen(InDoubt)
     assert stage.left_bodies(at_least=120) == bodies
+
+
+def test_the_broker_has_a_while_to_store_what_it_had_read(stage: Stage, outage: Outage) -> None:
+    with connect(outage).session() as session:
+        outage.begin(0.01)
+        session.producer(stage.queue).send("one")
+    (lost,), (back,) = outage.seen(ConnectionLost), outage.seen(Reconnected)
+    assert (back.at - lost.at).total_seconds() >= 0.1
+    assert stage.left_bodies(at_least=1) == ["one"]
 
 
 def test_where_no_other_connection_comes_it_is_in_doubt(stage: Stage, outage: Outage) -> None:

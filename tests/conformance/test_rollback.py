@@ -8,6 +8,7 @@ from tests.conformance.stage import Stage, bodies, nothing_comes, receive, recei
 from redelivery import AckMode, IllegalStateError
 
 
+@pytest.mark.promise("classic-redelivered")
 def test_r7_rollback_destroys_what_was_sent_and_recovers_what_was_received(stage: Stage) -> None:
     target = f"{stage.queue}.target"
     stage.send("a", "b")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conformance.pairs import FEATURES, KINDS
+from tests.conformance.pairs import FEATURES, KINDS, TABLED
 from tests.conformance.record import FAILED, PASSED, SKIPPED, Line, read
 from tests.conformance.table import (
     FAILS,
@@ -37,7 +37,7 @@ def test_the_page_says_what_the_table_of_pairs_says() -> None:
     for row in features_table(stated).splitlines()[2:]:
         title, *cells = row.removesuffix(" |").split(" | ")
         reported = found.get(title, "").removesuffix(" |").split(" | ")[1:]
-        for kind, here, there in zip(KINDS.values(), cells, reported, strict=True):
+        for kind, here, there in zip(TABLED.values(), cells, reported, strict=True):
             lacks_another = here == PASS and there.startswith(UNSUPPORTED) and kind.cannot
             assert here == there or there in {FAILS, NOT_RUN} or lacks_another, (title, kind.name)
     assert notes() in written
@@ -52,7 +52,7 @@ def test_every_feature_of_the_table_of_pairs_has_a_test() -> None:
 
 def passing() -> list[Line]:
     """A record in which each test passed on each pair."""
-    everywhere = [Line(kind, f"{name}[{kind}]", PASSED, "") for kind in KINDS for name in concerned()]
+    everywhere = [Line(kind, f"{name}[{kind}]", PASSED, "") for kind in TABLED for name in concerned()]
     return [*everywhere, Line("", "test_refused.py::test_it", PASSED, "")]
 
 
@@ -83,6 +83,8 @@ def test_what_a_pair_cannot_do_is_a_note_beside_what_passed() -> None:
     assert wrong([Line("vm", "test_order.py::test_a[vm]", SKIPPED, "no Java")]) == [
         "test_order.py::test_a[vm]: skipped no Java"
     ]
+    lost = KINDS["vm-stored"].cannot["a lost connection"]
+    assert wrong([Line("vm-stored", "test_order.py::test_a[vm-stored]", SKIPPED, lost)]) == []
 
 
 def test_records_are_united_and_the_last_outcome_counts(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from tests.conformance.stage import Stage, nothing_comes, receive
 
-from redelivery import AckMode, JMSError, TemporaryQueue, TemporaryTopic, UnsupportedError
+from redelivery import AckMode, InvalidDestinationError, JMSError, TemporaryQueue, TemporaryTopic, UnsupportedError
 
 pytestmark = pytest.mark.needs("temporary destinations", refused=UnsupportedError)
 
@@ -41,6 +41,38 @@ def test_a_temporary_topic_reaches_every_consumer(stage: Stage) -> None:
     consumers = [session.consumer(topic) for _ in range(2)]
     session.producer(topic).send("news")
     assert [receive(consumer).body for consumer in consumers] == ["news", "news"]
+
+
+def test_only_its_own_connection_consumes_it(stage: Stage) -> None:
+    session, other = stage.session(AckMode.AUTO), stage.session(AckMode.AUTO)
+    queue = session.temporary_queue()
+    with pytest.raises(InvalidDestinationError, match="only the connection that made it"):
+        other.consumer(queue)
+    if stage.pair.can("browsing"):
+        with pytest.raises(InvalidDestinationError, match="only the connection that made it"):
+            list(other.browser(queue))
+    other.producer(queue).send("to its owner")
+    assert receive(session.consumer(queue)).body == "to its owner"
+
+
+def test_a_second_session_of_the_connection_consumes_it(stage: Stage) -> None:
+    connection = stage.connect()
+    with connection.session() as session, connection.session() as other:
+        queue = session.temporary_queue()
+        consumer = other.consumer(queue)
+        session.producer(queue).send("across", reply_to=queue)
+        message = receive(consumer)
+        assert (message.body, message.destination, message.reply_to) == ("across", queue, queue)
+
+
+def test_what_is_sent_to_one_whose_connection_is_gone_is_not_delivered(stage: Stage) -> None:
+    with stage.connect() as connection, connection.session() as session:
+        queue = session.temporary_queue()
+    session = stage.session(AckMode.AUTO)
+    with suppress(InvalidDestinationError):  # some brokers accept it, and drop it
+        session.producer(queue).send("late")
+    session.producer(stage.queue).send("the session goes on")
+    assert stage.left_bodies(at_least=1) == ["the session goes on"]
 
 
 def test_a_temporary_queue_outlives_its_session_and_ends_with_its_connection(stage: Stage) -> None:

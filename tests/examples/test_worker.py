@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.client.shell import eventually
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
@@ -110,3 +112,32 @@ def test_without_arguments_it_explains_itself() -> None:
     done = subprocess.run([sys.executable, str(WORKER)], capture_output=True, text=True, timeout=TIMEOUT)  # noqa: S603  # as above
     assert done.returncode == 1
     assert "worker.py stomp://" in done.stderr
+
+
+EXPECTED = {
+    'redelivery_messages_total{outcome="succeeded",queue="orders"} 2.0',
+    'redelivery_messages_total{outcome="failed",queue="orders"} 3.0',
+    'redelivery_redeliveries_total{cause="LookupError",queue="orders"} 2.0',
+    'redelivery_dead_letters_total{cause="LookupError",queue="orders"} 1.0',
+    'redelivery_workers{queue="orders"} 2.0',
+    'redelivery_healthy{queue="orders"} 1.0',
+    'redelivery_handler_seconds_count{queue="orders"} 5.0',
+}
+
+
+def test_prometheus_scrapes_what_the_worker_counts(broker: EmbeddedBroker) -> None:
+    pytest.importorskip("prometheus_client")
+    with worker(broker.stomp_url, "0", program=EXAMPLES / "worker_prometheus.py") as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert "metrics at http://" in line
+        send(broker, "a chair", "the moon", "a table")
+        url = line.rpartition(" ")[2].strip()
+
+        def scraped() -> set[str]:
+            with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:  # noqa: S310  # our own worker's
+                return set(answer.read().decode().splitlines())
+
+        eventually(lambda: scraped() >= EXPECTED)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0

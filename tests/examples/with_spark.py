@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.run import again
 
-from redelivery.cli.demo_spark import missing
+from redelivery.cli.demo.spark import missing
 
 SECONDS = 400.0  # of a test
 _TRIES = 3

@@ -21,9 +21,10 @@ from tests.conformance.pairs import Kind, Pair
 from tests.conformance.stage import NOTHING, Stage
 from tests.faults.account import Account, Killed, Verdict
 from tests.faults.promises import PROMISES
+from tests.faults.stored import started
 
 import redelivery
-from redelivery.testing.brokers.real import RealBroker, running
+from redelivery.testing.brokers.real import RealBroker
 
 # Programs killed, of each pair; brokers half as often. `make nightly` kills 20.
 KILLS = int(os.environ.get("REDELIVERY_KILLS", "3"))
@@ -277,7 +278,7 @@ def campaign(name: str, wanted: Sequence[tuple[Kind, Killed]]) -> Runs:
     print(f"{name}: seed {seed}")
     chance = random.Random(seed)  # noqa: S311  # a test that can be repeated
     found: Runs = dict.fromkeys(((kind.name, killed) for kind, killed in wanted))
-    with running(name) as broker:
+    with started(name) as broker:
         for killed in ("client", "broker") if broker.provider is not None else ("client",):
             runs = [_run(broker, kind, each, chance) for kind, each in wanted if each == killed]
             if not runs:

@@ -13,6 +13,7 @@ from tests.conformance.stage import Stage
 from tests.faults.account import Killed
 from tests.faults.campaign import Run, Runs, campaign
 from tests.faults.report import REPORT, Report, page, terminal
+from tests.faults.stored import broker_of
 
 from redelivery.testing.brokers.real import RealBroker, UnavailableError, required, running
 
@@ -76,15 +77,15 @@ def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, Kille
         campaigns: dict[str, Future[Runs]] = {}
 
         def run(kind: Kind, killed: Killed) -> Run:
-            assert kind.broker is not None
-            if kind.broker not in campaigns:
-                names = [kind.broker] if one_by_one else list(wanted)
+            broker = broker_of(kind)
+            if broker not in campaigns:
+                names = [broker] if one_by_one else list(wanted)
                 campaigns.update({name: pool.submit(campaign, name, wanted[name]) for name in names})
             try:
-                found = campaigns[kind.broker].result()[kind.name, killed]
+                found = campaigns[broker].result()[kind.name, killed]
             except UnavailableError as error:
-                if required(kind.broker):
-                    pytest.fail(f"{kind.broker} is required: {error}", pytrace=False)
+                if required(broker):
+                    pytest.fail(f"{broker} is required: {error}", pytrace=False)
                 pytest.skip(str(error))
             if found is None:
                 pytest.skip("this broker was not started by the test run, so it is not ours to kill")
@@ -100,5 +101,5 @@ def _wanted(session: pytest.Session) -> dict[str, list[tuple[Kind, Killed]]]:
     for item in session.items:
         params = getattr(getattr(item, "callspec", None), "params", {})
         if "killed_run" in getattr(item, "fixturenames", ()):
-            wanted.setdefault(params["kind"].broker, []).append((params["kind"], params["killed"]))
+            wanted.setdefault(broker_of(params["kind"]), []).append((params["kind"], params["killed"]))
     return wanted

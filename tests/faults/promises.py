@@ -14,6 +14,8 @@ _ACK_AFTER_COMMIT = "killed between the COMMIT of the sends and their inputs' AC
 PROMISES: Mapping[str, Promise] = {
     "stomp-activemq": replace(_ATOMIC, marked_when=("client",)),
     "amqp-activemq": _ATOMIC,
+    "stomp-stored": replace(_ATOMIC, marked_when=("client",)),
+    "amqp-stored": replace(_ATOMIC, marked_when=("client",)),
     "amqp-artemis": _ATOMIC,
     "amqp-qpid": _ATOMIC,
     "stomp-artemis": Promise(

@@ -1,11 +1,13 @@
-"""A TCP proxy that cuts a connection at the very frame: what a crash at that moment leaves, without luck."""
+"""A TCP proxy that cuts a connection at the very frame, or does other harm: what a crash leaves, without luck."""
 
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Literal, Self
 
@@ -25,10 +27,20 @@ class Cut:
 
 
 class Proxy:
-    """Listens on `port` and passes everything on to ``host`` and ``port``; `cut` is obeyed once."""
+    """Listens on `port` and passes everything on to ``host`` and ``port``; `cut` is obeyed once.
 
-    def __init__(self, host: str, port: int) -> None:
+    Attributes:
+        tls: what it speaks to clients, if anything; it may change between two of them.
+        pause: seconds that each read waits before it is passed on.
+    """
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         self._broker = (host, port)
+        self.tls = tls
+        self.pause = 0.0
+        self._still_until = 0.0
+        self._refusing = False
+        self._mute: set[socket.socket] = set()
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
         self._lock = threading.Lock()
@@ -57,26 +69,55 @@ class Proxy:
             self._cut, self._armed = where, not where.after
             self.happened.clear()
 
+    def stall(self, seconds: float) -> None:
+        """Pass nothing on for so long, on any connection, then all of it."""
+        self._still_until = monotonic() + seconds
+
+    def forget(self) -> None:
+        """Pass nothing on any more on the connections that there are, and close none of them: they are half open."""
+        self._mute.update(self._sockets)
+
+    def refuse(self, refusing: bool) -> None:
+        """Hang up, and refuse every new connection; or stop doing so."""
+        self._refusing = refusing
+        if refusing:
+            self._hang_up()
+
     def _accept(self) -> None:
         while True:
             try:
                 client, _ = self._server.accept()
             except OSError:
                 return  # closed
+            threading.Thread(target=self._let_in, args=(client,), daemon=True).start()
+
+    def _let_in(self, client: socket.socket) -> None:
+        try:
+            if self._refusing:
+                raise ConnectionRefusedError
+            if self.tls is not None:
+                client.settimeout(10)
+                client = self.tls.wrap_socket(client, server_side=True)
             broker = socket.create_connection(self._broker, timeout=10)
-            broker.settimeout(None)
-            for each in (client, broker):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._sockets += [client, broker]
-            for source, sink, way in ((client, broker, "up"), (broker, client, "down")):
-                thread = threading.Thread(target=self._pass_on, args=(source, sink, way), daemon=True)
-                self._threads.append(thread)
-                thread.start()
+        except OSError:  # the broker is down, or the client does not like our certificate
+            client.close()
+            return
+        for each in (client, broker):
+            each.settimeout(None)
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sockets += [client, broker]
+        for source, sink, way in ((client, broker, "up"), (broker, client, "down")):
+            thread = threading.Thread(target=self._pass_on, args=(source, sink, way), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, way: Way) -> None:
         held = b""
         with suppress(OSError):  # the other side has hung up
             while data := source.recv(1 << 16):
+                if source in self._mute:
+                    continue
+                sleep(max(self.pause, self._still_until - monotonic(), 0.0))
                 held += data
                 with self._lock:
                     ready, held, ended = self._split(held, way)
@@ -117,8 +158,8 @@ class Proxy:
 
 
 def _whole(data: bytes, mark: bytes) -> tuple[bytes, bytes]:
-    """Its end is held back as far as the mark may begin with it."""
-    for length in range(min(len(mark) - 1, len(data)), 0, -1):
+    """Its end is held back as far as the mark may begin with it; not one byte, as many an AMQP frame ends with 0."""
+    for length in range(min(len(mark) - 1, len(data)), 1, -1):
         if mark.startswith(data[-length:]):
             return data[:-length], data[-length:]
     return data, b""

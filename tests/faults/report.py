@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.faults.account import COMMITTED, IN_DOUBT, OPEN, RECENT, ROLLED_BACK
-from tests.faults.campaign import Run
+from tests.faults.campaign import KILLS, Run
 from tests.faults.promises import PROMISES
 
 
@@ -39,7 +39,8 @@ _HEAD = """\
 
 Programs move messages from one queue to another while they, or their broker, are killed at random moments (kill -9)
 and connect anew; then every message is looked for. Every second program uses asyncio. This page is written by `make
-nightly` (`.venv/bin/python scripts/fault-report`) from a run with 20 kills of each pair.
+nightly` (`.venv/bin/python scripts/fault-report`), which kills 20 programs of each pair (`--kills`); this is a run with
+{kills}. A pair ending in `-stored` is the embedded broker with a store, in a process of its own.
 
 Lost: sent, and its output is nowhere. Twice: a further output of the same message. Hidden: the broker
 delivered it to nobody until it was started again. All other columns count deliveries: those whose commit (without
@@ -75,7 +76,7 @@ def page(report: Report) -> str:
     reasons = [f"- {run.pair.kind.name}, {run.killed} killed: {text}." for run in report.runs for text in _reasons(run)]
     return "".join(
         (
-            _HEAD,
+            _HEAD.format(kills=KILLS),
             _text(lines),
             _PROMISES,
             _text(_row((name, PROMISES[name].text)) for name in names),

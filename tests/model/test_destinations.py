@@ -140,3 +140,9 @@ def test_temporary_destinations_are_the_brokers_own(temporary: Destination, kind
         destination(text)  # nobody but the broker can name one
     with pytest.raises(InvalidDestinationError):
         type(temporary)("")
+
+
+@pytest.mark.parametrize("name", [None, 5, b"orders"])
+def test_a_name_that_is_no_str_is_refused_as_that(name: Any) -> None:
+    with pytest.raises(InvalidDestinationError, match=rf"^the name of a destination must be a str, not {name!r}$"):
+        Queue(name)

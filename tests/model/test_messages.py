@@ -92,7 +92,7 @@ def test_what_the_application_may_set() -> None:
         ("correlation_id", 1),
         ("type", b"x"),
         ("group_id", 5),
-        ("group_sequence", -1),
+        ("group_sequence", -2),
         ("group_sequence", True),
         ("group_sequence", "1"),
     ],

@@ -65,3 +65,36 @@ def test_keywords_that_are_written_elsewhere_are_known_and_shown() -> None:
     assert list(inspect.signature(connect).parameters) == ["url", "username", "port"]
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'user'; did you mean 'username'\?"):
         connect("h", user="me")  # type: ignore[call-arg]  # that is the test
+
+
+class Part:
+    @suggesting()
+    def consumer(self, destination: str, *, selector: str | None = None) -> str:
+        return f"{destination} {selector}"
+
+
+class Session(Part):
+    @suggesting()
+    def __init__(self, *, mode: int = 0) -> None:
+        self.mode = mode
+
+
+def test_what_is_given_by_place_and_must_be_by_name_is_shown_by_its_name() -> None:
+    session = Session(mode=1)
+    assert session.consumer("orders") == "orders None"
+    with pytest.raises(TypeError) as raised:
+        session.consumer("orders", "a = 1")  # type: ignore[call-arg]  # that is the test
+    assert str(raised.value) == (
+        "Session.consumer() takes 1 positional argument, not 2: write the others by name (selector=…)"
+    )
+    with pytest.raises(TypeError, match=r"^Session\(\) takes 0 positional arguments, not 1: .* \(mode=…\)$"):
+        Session(1)  # type: ignore[call-arg]  # that is the test
+
+
+def test_a_method_is_called_by_the_class_that_the_program_knows() -> None:
+    with pytest.raises(TypeError, match=r"^Session\.consumer\(\) got an unexpected keyword argument 'select'; did you"):
+        Session().consumer("orders", select="a = 1")  # type: ignore[call-arg]  # that is the test
+    with pytest.raises(
+        TypeError, match=r"^Session\(\) got an unexpected keyword argument 'modes'; did you mean 'mode'"
+    ):
+        Session(modes=1)  # type: ignore[call-arg]  # that is the test

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.address_settings import AddressSettings, AddressSettingsMap
+from redelivery.policies.destinations.address_settings import AddressSettings, AddressSettingsMap
 
 
 class Signs:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.causes import MAX_CAUSE, delivery_cause, describe_cause, dispatch_cause, expired_cause
+from redelivery.policies.activemq.causes import MAX_CAUSE, delivery_cause, describe_cause, dispatch_cause, expired_cause
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 
 
 def policy(**options: object) -> RedeliveryPolicy:

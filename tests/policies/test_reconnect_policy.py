@@ -19,6 +19,7 @@ def test_defaults_are_activemqs_but_for_the_jitter() -> None:
         "multiplier": 2.0,
         "maximum_attempts": -1,
         "startup_maximum_attempts": -1,
+        "maximum_time": None,
         "randomize": True,
         "use_exponential_back_off": True,
         "jitter": 0.5,

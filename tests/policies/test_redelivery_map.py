@@ -8,8 +8,8 @@ import pytest
 
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConfigError
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.policies.redelivery_map import RedeliveryPolicyMap
 
 ONE, TWO, THREE = (RedeliveryPolicy(maximum_redeliveries=n) for n in (1, 2, 3))
 

@@ -18,6 +18,8 @@ assert FORM in FORMS, f"REDELIVERY_FORM is {FORM!r}: not one of {', '.join(FORMS
 # Where a rule that cannot depend on the broker is tried in the short form: on every machine, without a wait.
 CHEAP_PAIRS: Final = ("vm", "stomp-embedded", "amqp-embedded")
 EMBEDDED: Final = "embedded"
+# Of the suite on the embedded broker with a store, what the short form has: the store's own tests look closer.
+STORED_FILES: Final = ("test_counts.py", "test_transactions.py")
 
 MARKERS: Final = (
     "long_form(on='embedded'): in `make test-all`, not in `make test` (on pairs without a real broker, if it says so)",
@@ -48,6 +50,8 @@ def _in_short_form(item: pytest.Item) -> bool:
     for mark in item.iter_markers("long_form"):
         if mark.kwargs.get("on") != EMBEDDED or not getattr(pair, "broker", None):
             return False
+    if getattr(pair, "stored", False) and item.path.name not in STORED_FILES:
+        return False
     if item.get_closest_marker("everywhere_in_long_form") is None:
         return True
     return getattr(pair, "name", "") in CHEAP_PAIRS

@@ -50,7 +50,7 @@ class Gate:
             _reset(*pair)
         if seconds is not None:
             timer = threading.Timer(seconds, self.open)
-            self._timers.append(timer)
+            self._timers = [*(each for each in self._timers if each.is_alive()), timer]
             timer.start()
 
     def open(self) -> None:
@@ -73,11 +73,16 @@ class Gate:
                 if not self._open:
                     _reset(client)
                     continue
-                broker = socket.create_connection(self._broker, timeout=10)
+                try:
+                    broker = socket.create_connection(self._broker, timeout=10)
+                except OSError:  # it is being started again
+                    _reset(client)
+                    continue
                 self._pairs.append((client, broker))
             broker.settimeout(None)
             for each in (client, broker):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._threads = [each for each in self._threads if each.is_alive()]
             for source, sink in ((client, broker), (broker, client)):
                 thread = threading.Thread(target=_pass_on, args=(source, sink, self._deaf), daemon=True)
                 self._threads.append(thread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from redelivery.client.connection.wired import Bare
+from redelivery.client.connection.shared import Bare
 from redelivery.client.sync.driver import NEVER, run_open
 from redelivery.transports.seam import Transport
 

@@ -29,7 +29,7 @@ def _reason(report: object) -> str:
 
 
 def write(terminal: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What was skipped is told before pytest's own short summary of what failed."""
+    """What was skipped is shown before pytest's own short summary of what failed."""
     lines = skipped(terminal.stats.get("skipped", ()))
     if lines:
         terminal.section("what was skipped, and why")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.run.gate import Gate
 from tests.spark.place import QUEUE, Place, texts
 
-from redelivery import ConfigError, ConnectError, UnsupportedError
+from redelivery import ConfigError, ConnectError, ProtocolError
 from redelivery.spark.log.segments import segment_batches
 from redelivery.spark.read.receiving.bad_messages import BadMessageError
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver, load_converter
@@ -154,7 +156,30 @@ def test_a_lost_connection_is_made_anew(place: Place, opened: ExitStack) -> None
     place.broker.faults.drop_after("SUBSCRIBE")
     source = receiver(place, opened)
     assert bodies(received_batch(source, rows=2, gap=1)) == ["a", "b"]
-    assert source.counts["connections"] == 1  # the one that was lost before it was of use does not count
+    assert source.counts["connections"] == 2
+
+
+def test_a_batch_during_which_the_connection_was_lost_is_received_anew(place: Place, opened: ExitStack) -> None:
+    scheme, _, port = place.url.rpartition(":")
+    gate = opened.enter_context(Gate("127.0.0.1", int(port)))
+    source = receiver(place, opened, url=f"{scheme}:{gate.port}")
+    place.send("a", "b")
+    cut = threading.Timer(0.1, gate.shut, [0.0])
+    cut.start()
+    assert receiving(source, rows=3, gap=0.4) is None  # "a" and "b" came twice meanwhile
+    cut.join()
+    place.send("c")
+    assert bodies(received_batch(source, rows=3, gap=1)) == ["a", "b", "c"]
+    assert source.confirm()
+    assert (place.left(), source.counts["connections"], source.counts["inDoubt"]) == ([], 2, 0)
+
+
+def test_a_broker_that_goes_away_for_good_is_named(place: Place, opened: ExitStack) -> None:
+    source = receiver(place, opened, maxReconnectTime="300 ms")
+    assert receiving(source, 1, 0.1) is None
+    place.broker.close()
+    with pytest.raises(ConnectError, match=r"127\.0\.0\.1.*maxReconnectTime"):
+        all(receiving(source, 1, 0.1) is None for _ in range(20))
 
 
 def test_a_broker_that_stays_away_is_named(place: Place, opened: ExitStack) -> None:
@@ -174,6 +199,32 @@ def test_a_stop_ends_the_waiting_for_a_broker(place: Place, opened: ExitStack) -
     with pytest.raises(ConnectError):
         receiving(source, 1, 0.1)
     timer.join()
+
+
+def test_what_no_other_try_would_cure_is_raised_at_once(place: Place, opened: ExitStack) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        web = threading.Thread(target=_answer_as_the_web, args=(server,))
+        web.start()
+        url = f"stomp://127.0.0.1:{server.getsockname()[1]}"
+        source = receiver(place, opened, url=url, maxReconnectTime="1 h")
+        with pytest.raises(ProtocolError):
+            receiving(source, 1, 0.1)
+        web.join()
+
+
+def _answer_as_the_web(server: socket.socket) -> None:
+    with server.accept()[0] as client:
+        client.recv(1 << 16)
+        client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_a_broker_that_comes_late_is_waited_for(place: Place, opened: ExitStack) -> None:
+    scheme, _, port = place.url.rpartition(":")
+    gate = opened.enter_context(Gate("127.0.0.1", int(port)))
+    gate.shut(0.3)
+    place.send("a")
+    source = receiver(place, opened, url=f"{scheme}:{gate.port}")
+    assert bodies(received_batch(source, gap=1)) == ["a"]
 
 
 def test_a_converter_makes_the_body(place: Place, opened: ExitStack) -> None:
@@ -255,9 +306,13 @@ def test_exhausted_messages_are_dead_letters(place: Place) -> None:
     assert (place.left("ActiveMQ.DLQ"), place.left(), deliveries) == (["a"], [], 2)
 
 
-def test_a_selector_that_the_broker_does_not_know_is_refused(place: Place, opened: ExitStack) -> None:
-    with pytest.raises(UnsupportedError, match="selectors"):
-        receiving(receiver(place, opened, selector="n = 2"))
+def test_a_selector_leaves_what_it_does_not_match(place: Place, opened: ExitStack) -> None:
+    for number in (1, 2, 3):
+        place.send(str(number), properties={"n": number})
+    source = receiver(place, opened, selector="n = 2")
+    assert bodies(received_batch(source)) == ["2"]
+    assert source.confirm()
+    assert place.left() == ["1", "3"]
 
 
 def test_the_destination_is_where_the_options_say(place: Place, opened: ExitStack) -> None:

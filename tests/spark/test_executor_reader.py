@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,18 @@ def test_available_now_looks_again_after_a_run_that_ended_with_nothing(place: Pl
     stream.stop()
     place.send("b")
     assert drained(reader(), end)[0] == ["b"]
+
+
+def test_available_now_waits_for_a_broker_that_is_slow_to_push(place: Place, reader: Made) -> None:
+    place.send("a")
+    stream = reader(availableNowIdle="20 s")
+    start = stream.initialOffset()
+    stream.prepareForTriggerAvailableNow()
+    end = stream.latestOffset(start, ALL)
+    with redelivery.connect(place.url) as connection:
+        session = connection.session("transacted")
+        assert session.consumer(QUEUE).receive(timeout=5) is not None  # what is held is not pushed
+        release = threading.Timer(0.4, session.close)
+        release.start()
+        assert rows(stream, start, end) == ["a"]  # long before 20 s
+        release.join()

@@ -20,17 +20,18 @@ def place(broker: EmbeddedBroker, tmp_path: Path) -> Place:
 
 
 def run(place: Place, head: int = 0) -> list[tuple[int, int | None]]:
-    """One receiver until its queue is empty: the numbers that it has found, and their rows."""
+    """One receiver until its queue is empty: the numbers of segments that it has found, and their rows."""
     wal, control = place.wal(), LaneControl()
     found: list[tuple[int, int | None]] = []
 
     def note(seq: int, extent: Extent | None) -> None:
-        found.append((seq, OTHERS if extent is None else extent.rows))
-        if seq == 0:
+        if seq != 0:
+            found.append((seq, OTHERS if extent is None else extent.rows))
+        elif extent is None:
             control.stop()
 
     LaneReceiver(place.options(), wal, head, wal.take_epoch("test"), control, note).run()
-    return found[:-1]
+    return found
 
 
 def body_of(place: Place, seq: int) -> list[str]:

@@ -115,6 +115,7 @@ _OWN_POISON = "each message is acknowledged by itself and poisoned by its own co
 _ON_TIME = "nothing comes when the time is over; the message comes after its delay"
 _FAILED = "the message is redelivered by the policy, as after any exception"
 _LISTENING = "while a listener is set, only its callbacks may use the session (JMS): IllegalStateError"
+_COPIED = "a copy has an id of its own, so there are two dead letters"
 _SEEN = "it knows which messages were delivered; the others are released as new ones"
 
 _CHARGED = _stomp("when a subscription ends, the broker marks what it had only prefetched as redelivered, too")
@@ -181,10 +182,11 @@ DIFFERENCES: Final[Mapping[str, tuple[Difference, ...]]] = {
     # policies, selectors, composite queues
     "policy-star-middle-versus-last": (_rule("word by word a literal goes before `*`, so `a.b.*` wins, not `a.*.c`"),),
     "policy-wildcard-consumer": (_rule("the policy is that of the queue that a message came from"),),
-    "selector-delivery-count": (_vm("it has no selectors: UnsupportedError"), _CHARGED),
+    "selector-delivery-count": (_CHARGED,),
     "composite-send-poison": (
-        _vm("it has no composite queues: one queue of that name"),
-        _rule("a copy has an id of its own, so there are two dead letters", "stomp-activemq-copy"),
+        _vm(_COPIED),
+        _rule(_COPIED, "stomp-activemq-copy", "stomp-embedded", "amqp-embedded"),
+        _stomp("the broker's own dead letter carries no cause; a copy does", "stomp-embedded"),
     ),
     # expiry and dead letters
     "expired-check-off": (_option("an expired message is never shown"),),
@@ -227,8 +229,6 @@ def difference(scenario: Scenario, target: str) -> Difference | None:
 
 def missing(scenario: Scenario) -> str | None:
     """What a scenario needs that we do not have (yet), so that it cannot be played; None if it can."""
-    if scenario.does("durable"):
-        return "durable subscriptions"
     if scenario.qpid_outcome == "RELEASED":
         return "a limit that only turns this consumer away: here a message over its limit is a dead letter"
     return "the failover transport" if scenario.connection.get("failover") else None

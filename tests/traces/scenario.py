@@ -77,6 +77,7 @@ class Scenario:
             "composite": any("," in str(step.get("to", "")) for step in self.steps),
             "kill": self.does("kill"),
             "browsing": self.does("browse"),
+            "durable": self.does("durable"),
         }
         return tuple(name for name, needed in needs.items() if needed)
 

@@ -84,6 +84,7 @@ _FULL: Final = Sight(late_ms=_STORE_MS)
 _FLAG: Final = Sight(counts=False, late_ms=_STORE_MS)
 _BY_CHANCE: Final = "whether it says of what a lost connection held that it was delivered before, is up to chance"
 _TAKES: Final = "the broker has no browsing: it would take what it shows"
+_NOT_DURABLE: Final = "there are no durable subscriptions"
 _PREFIXES: Final = {"stomp-hornetq": "jms.queue.", "stomp-rabbitmq": "/queue/", "amqp-rabbitmq": "/queue/"}  # of queues
 TARGETS: Mapping[str, Target] = {
     target.name: target
@@ -98,9 +99,9 @@ TARGETS: Mapping[str, Target] = {
             "stomp-hornetq",
             "HornetQ, STOMP",
             replace(_FLAG, persistence=False),
-            cannot={"kill": _BY_CHANCE, "browsing": _TAKES},
+            cannot={"kill": _BY_CHANCE, "browsing": _TAKES, "durable": _NOT_DURABLE},
         ),
-        Target("stomp-rabbitmq", "RabbitMQ, STOMP", _FLAG, cannot={"browsing": _TAKES}),
+        Target("stomp-rabbitmq", "RabbitMQ, STOMP", _FLAG, cannot={"browsing": _TAKES, "durable": _NOT_DURABLE}),
         Target(
             "amqp-activemq",
             "ActiveMQ Classic, AMQP",

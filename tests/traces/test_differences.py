@@ -13,7 +13,7 @@ from tests.traces.table import DIFFERENT, EITHER, EQUAL, FOLDER, NOT_PLAYED, fil
 from tests.traces.targets import TARGETS
 
 import redelivery
-from redelivery import ConfigError, Session
+from redelivery import ConfigError
 
 
 def test_every_entry_names_a_scenario_that_is_played_a_reason_and_a_course() -> None:
@@ -61,7 +61,6 @@ def test_the_options_that_scenarios_are_played_without_are_refused_by_name() -> 
 def test_what_scenarios_are_left_out_for_does_not_exist_yet() -> None:
     with pytest.raises(ConfigError):
         redelivery.connect("failover:(vm://a)?jms.prefetchPolicy.all=1")
-    assert not hasattr(Session, "durable_consumer")
 
 
 def test_an_outcome_may_have_several_reasons_and_each_is_reported() -> None:

@@ -174,7 +174,7 @@ def test_our_own_count_on_a_copy_must_agree_with_its_cause() -> None:
 
 
 def test_what_follows_a_late_callback_is_not_early() -> None:
-    """The delay of m1 has run meanwhile; only that the callback itself was late is told, which is played again."""
+    """The delay of m1 has run meanwhile; only that the callback itself was late is reported, which is played again."""
     trace = scenarios()["listener-transacted-rollback-nonblocking"].traces[0]
     held_up = replayed(trace, lambda events: (events[2].update(ms=events[2]["ms"] + 200), events[3].update(ms=0.0)))
     early = replayed(trace, lambda events: events[3].update(ms=0.0))

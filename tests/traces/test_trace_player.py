@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 from tests.traces.compare import Sight, compare, only_late
+from tests.traces.courses import courses
 from tests.traces.places import EmbeddedPlace
 from tests.traces.player import Player
 from tests.traces.relay import Relay
@@ -58,6 +59,17 @@ def test_a_message_that_may_be_absent_is_waited_for_as_long_as_the_step_says(oth
 
     assert event["body"] is None
     assert event["ms"] < 300
+
+
+def test_calls_of_a_listener_that_our_course_has_beyond_javas_are_waited_for() -> None:
+    scenario = scenarios()["topic-dups-ok-listener-throw"]
+    last = scenario.steps[-1]
+    scenario = replace(scenario, steps=(*scenario.steps[:-1], replace(last, fields={**last.fields, "linger": 0})))
+    right = courses(scenario, "vm")
+    with ExitStack() as stack:
+        got = Player(scenario, EmbeddedPlace("vm", stack), right).play()
+
+    assert len(got.events) == len(right[0].events) > last.get("deliveries")
 
 
 class Sleepy:

@@ -10,6 +10,9 @@ from redelivery.model.capabilities import Capabilities
 from redelivery.transports.dialects.dialect import STOMP_HEADERS
 
 _NAMES: Final = "test_destinations_are_named_as_other_clients_of_the_broker_name_them"
+_SUBSCRIPTIONS: Final = "test_subscriptions.py::test_"
+_SHARED: Final = "test_shared_subscriptions.py::test_"
+_KEPT: Final = "a_durable_subscription_keeps_what_is_sent_while_nobody_is_there"
 _NOTHING: Final = Capabilities(transactions=False, body_kinds=frozenset())
 
 
@@ -34,6 +37,14 @@ def _parks(broker: str) -> Fact:
     return Fact(False, "transports/test_stomp_large_batches.py::test_parked_messages_do_not_stop_the_others", broker)
 
 
+def _temporaries(broker: str) -> Fact:
+    return _conforms(None, "test_temporary.py::test_a_reply_comes_by_a_temporary_queue", broker)
+
+
+def _no_temporaries(broker: str) -> Fact:
+    return Fact("", "transports/test_stomp_temporaries.py::test_where_there_are_none_the_error_says_why", broker)
+
+
 def _activemq(name: str) -> dict[str, Fact]:
     """What the embedded broker has in common with ActiveMQ Classic."""
     return {
@@ -48,6 +59,7 @@ def _activemq(name: str) -> dict[str, Fact]:
         ),
         "prefetch_header": _settled("x-window", "test_the_window_is_what_was_asked_for", name),
         "no_local_header": _settled("x-no-local", "test_no_local_leaves_out_what_the_session_itself_publishes", name),
+        "subscription_header": _conforms("x-name", f"{_SUBSCRIPTIONS}{_KEPT}", name),
         "ack_in_transaction": _settled(False, "test_a_batch_enters_its_transaction_before_the_commit", name),
         "enlist_at_most": _settled(400, "test_a_batch_beyond_a_page_does_not_stall_whatever_the_window", name),
         "nack_is_poison": _conforms(
@@ -56,6 +68,10 @@ def _activemq(name: str) -> dict[str, Fact]:
         "parks": _conforms(False, "test_order.py::test_parking_delayed_messages_do_not_fill_the_window", name),
         "receipt_in_transaction": _settled(False, "test_a_send_in_a_transaction_is_answered_before_the_commit", name),
         "error_names_receipt": _settled(False, "test_an_error_that_answers_nobody_fails_no_call", name),
+        "temporaries": _temporaries(name),
+        "exclusive_header": _conforms(
+            "x-exclusive", "test_exclusive.py::test_the_first_exclusive_consumer_gets_all_whoever_else_consumes", name
+        ),
     }
 
 
@@ -93,6 +109,7 @@ def _artemis_family(name: str) -> dict[str, Fact]:
             "test_who_is_thrown_out_for_silence_beats_though_no_heart_beats_are_wanted",
             "Artemis" if name == "artemis" else "Hornet",
         ),
+        "no_temporaries": _no_temporaries(name),
     }
 
 
@@ -128,6 +145,17 @@ STOMP: Final[Facts] = {
     },
     "artemis": {
         **_artemis_family("artemis"),
+        "subscription_header": _conforms("x-name", f"{_SUBSCRIPTIONS}{_KEPT}", "artemis"),
+        "subscription_changes": _conforms(
+            True,
+            f"{_SUBSCRIPTIONS}another_topic_in_the_same_connection_makes_it_a_new_subscription",
+            "artemis",
+        ),
+        "shared_needs_client_id": _conforms(
+            False,
+            f"{_SHARED}a_shared_durable_subscription_without_a_client_id_is_every_connections",
+            "artemis",
+        ),
         "send_to_queue": _family((), "test_a_name_is_a_queue_and_a_topic_which_are_two", "artemis"),
         "send_to_topic": _family((), "test_a_name_is_a_queue_and_a_topic_which_are_two", "artemis"),
         "consume_queue": _family((), "test_a_name_is_a_queue_and_a_topic_which_are_two", "artemis"),
@@ -154,11 +182,16 @@ STOMP: Final[Facts] = {
     },
     "hornetq": {
         **_artemis_family("hornetq"),
-        "prefetch_unit": _own(1, "test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_notified", "hornetq"),
+        "prefetch_unit": _own(1, "test_a_batch_of_ten_kilobytes_needs_a_further_subscription", "hornetq"),
+        "acks_topics_itself": _conforms(
+            False,
+            "test_destinations.py::test_each_consumer_of_a_topic_acknowledges_its_own_in_one_session_too",
+            "hornetq",
+        ),
         "max_body": _own(0, "test_a_body_that_it_would_confirm_and_lose_is_refused", "hornetq"),
         "tells_persistent": _own(True, "test_what_is_not_persistent_is_marked_by_a_property_of_ours", "hornetq"),
         "delay_is_time": _family(False, "test_a_delayed_message_comes_later", "hornetq"),
-        "fixed_window": _own(0, "test_a_batch_of_a_topic_stops_at_the_window_and_somebody_is_notified", "hornetq"),
+        "fixed_window": _own(0, "test_a_batch_of_ten_kilobytes_needs_a_further_subscription", "hornetq"),
         "default_prefetch": _settled(100, "test_batched_acknowledgements_leave_before_the_window_is_full", ""),
         "selector_names": _own((), "test_a_selector_compares_texts_and_knows_jms_names", "hornetq"),
         "error_names_receipt": _settled(False, "test_an_error_that_answers_nobody_fails_no_call", "hornetq"),
@@ -167,6 +200,8 @@ STOMP: Final[Facts] = {
         "capabilities": _conforms(
             _NOTHING, "test_transactions.py::test_everything_of_one_session_commits_as_one", "rabbitmq"
         ),
+        "temporaries": _temporaries("rabbitmq"),
+        "no_temporaries": _no_temporaries("rabbitmq"),
         "percent_encoded": _own(False, "test_a_name_may_hold_what_a_url_may_not", "rabbitmq"),
         "any_words": _own(">", "test_topics_have_patterns_and_queues_have_none", "rabbitmq"),
         "virtual_host": _own(None, "test_its_default_virtual_host_is_found_without_an_option", "rabbitmq"),
@@ -209,6 +244,12 @@ STOMP: Final[Facts] = {
     "embedded": {
         **_activemq("embedded"),
         "enlist_at_most": _settled(0, "test_a_batch_beyond_a_page_does_not_stall_whatever_the_window", "embedded"),
+        "shared_headers": _conforms(
+            (), f"{_SHARED}consumers_of_a_shared_durable_subscription_share_what_was_kept", "embedded"
+        ),
+        "volatile_headers": _conforms(
+            (), f"{_SHARED}consumers_of_a_shared_subscription_share_and_it_ends_with_the_last", "embedded"
+        ),
     },
     # There is none: what is safe on all brokers is tried on a scripted one.
     "unknown": {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, with_messages
-from tests.transports.scripted import TIMEOUT
+from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -165,3 +165,29 @@ def test_an_end_that_the_broker_does_not_answer_is_waited_for_briefly_where_it_l
         else:
             assert took > 2.4
             assert isinstance(client.errors[0], RequestTimeoutError)
+
+
+@pytest.mark.parametrize(("product", "detached"), [(ARTEMIS, 2), ("some other", 0)])
+def test_sending_links_are_detached_before_the_end_where_it_would_wait_for_them(product: str, detached: int) -> None:
+    """Artemis answers the end of every second session that has some up to two seconds late."""
+    last: list[str] = []
+
+    def script(end: PeerEnd) -> None:
+        end.log_in(product)
+        for _ in range(2):
+            end.attached()
+            end.settle(end.take("transfer"))
+        frame = end.take("detach", "end")
+        while frame.name == "detach":
+            last.append(frame.name)
+            end.agree_to_end(frame)
+            frame = end.take("detach", "end")
+        end.agree_to_end(frame)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        for queue in ("one", "two"):
+            assert session.send(text(destination=queue)) is None
+        session.do(session.channel.close())
+    assert last == ["detach"] * detached

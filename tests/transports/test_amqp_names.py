@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
+from redelivery.model.destinations import Destination, Queue, SubscriptionName, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.errors import UnsupportedError
 from redelivery.transports.amqp.codec.names import capability, from_address, kind_of, to_address
+from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.dialects import activemq, artemis, qpid, rabbitmq
 from redelivery.transports.dialects.dialect import AmqpDialect
 
@@ -96,3 +97,28 @@ def test_capabilities_are_the_dialects() -> None:
 def test_what_is_neither_queue_nor_topic_has_no_address() -> None:
     with pytest.raises(UnsupportedError, match="only queues and topics"):
         to_address(Destination("x"), CLASSIC)
+
+
+@pytest.mark.parametrize(
+    ("durable", "shared", "client_id", "names"),
+    [
+        (True, False, True, ["sub"]),
+        (True, True, True, ["sub", "sub|2", "sub|3"]),
+        (True, True, False, ["sub|global", "sub|global2"]),
+        (False, True, True, ["sub|volatile1", "sub|volatile2"]),
+        (False, True, False, ["sub|global-volatile1", "sub|global-volatile2"]),
+    ],
+)
+def test_links_to_subscriptions_are_named_as_qpid_jms_names_them(
+    durable: bool, shared: bool, client_id: bool, names: list[str]
+) -> None:
+    named = SubscriptionName("sub", durable=durable, shared=shared)
+    taken: list[str] = []
+    for name in names:
+        assert subscription_name(named, taken, client_id=client_id) == name
+        taken.append(name)
+
+
+def test_a_subscription_s_name_that_brokers_would_cut_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="cannot have"):
+        subscription_name(SubscriptionName("a|b", durable=True, shared=False), (), client_id=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
+from tests.transports.amqp_frames import ACCEPTED, declared, transactional
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, declare_first, entered, transacted, with_messages
 from tests.transports.scripted import TIMEOUT, text
@@ -65,6 +67,24 @@ def test_a_connection_that_goes_while_the_commit_is_declared_rolls_back() -> Non
         session, deliveries = transacted(client, 1)
         with pytest.raises(TransactionRolledBackError, match="undone before the commit"):
             session.do(session.channel.commit(deliveries))
+
+
+@pytest.mark.parametrize("state", [ACCEPTED, declared(b""), transactional(b"t1")])
+def test_a_transaction_that_was_declared_without_an_id_is_declared_again(state: Any) -> None:
+    def then(end: PeerEnd) -> None:
+        for _ in ("the sender", "the coordinator"):
+            end.attached()
+        assert end.settle(end.take("transfer"), state).order == ("declare",)
+        end.declare(b"t2")
+        assert end.take("disposition").outcome == "transactional t2 accepted"
+        end.discharge(b"t2")
+
+    with ScriptedPeer(with_messages(1, then)) as peer, Client(peer.port) as client:
+        session, deliveries = transacted(client, 1)
+        session.post(text(), transacted=True)
+        with pytest.raises(TransactionRolledBackError, match="declared it without an id"):
+            session.do(session.channel.commit(deliveries))
+        session.do(session.channel.commit(deliveries))
 
 
 @pytest.mark.parametrize("gone", ["coordinator", "session"])

@@ -13,7 +13,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, Session, entered, knows_the_transaction, transacted
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.client.connection.wired import Bare
+from redelivery.client.connection.shared import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import InvalidDestinationError, JMSError, TransactionRolledBackError
 from redelivery.transports.seam import Pending
@@ -141,10 +141,13 @@ def test_a_refused_send_takes_back_those_that_wait() -> None:
 
 @pytest.mark.parametrize("way", ["refused", "session ended"])
 def test_a_link_that_ends_while_sends_wait_fails_them_and_the_transaction(way: str) -> None:
+    sent_all = threading.Event()
+
     def script(end: PeerEnd) -> None:
         end.log_in()
         attach = end.take("attach")
         coordinator = end.coordinated(b"t1")
+        assert sent_all.wait(TIMEOUT)
         if way == "refused":
             end.refuse(attach, "amqp:not-found", "no such queue")
             end.gone("detach")
@@ -165,6 +168,7 @@ def test_a_link_that_ends_while_sends_wait_fails_them_and_the_transaction(way: s
         sent = [session.post(text("never"), transacted=True) for _ in range(3)]
         knows_the_transaction(session)
         sent.append(session.post(text("never"), transacted=True))
+        sent_all.set()
         with pytest.raises(TransactionRolledBackError, match="no such queue"):
             session.do(session.channel.commit([]))
         assert all(each.done and each.error is not None for each in sent)
@@ -292,12 +296,13 @@ def test_a_dead_letter_that_waits_for_credit_is_taken_back_when_its_time_is_over
 
 
 def test_a_transaction_whose_coordinator_has_gone_takes_back_what_waits() -> None:
-    ended, rolled_back, undone = threading.Event(), threading.Event(), threading.Event()
+    sent, ended, rolled_back, undone = (threading.Event() for _ in range(4))
 
     def script(end: PeerEnd) -> None:
         end.log_in()
         link = end.attached(credit=0)
         coordinator = end.coordinated(b"t1")
+        assert sent.wait(TIMEOUT)
         end.detach(coordinator, "amqp:transaction:timeout", "too old")
         end.gone("detach")
         ended.set()
@@ -309,6 +314,7 @@ def test_a_transaction_whose_coordinator_has_gone_takes_back_what_waits() -> Non
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session, _ = waiting(client)
+        sent.set()
         session.until(ended.is_set)
         session.do(session.channel.rollback())
         rolled_back.set()

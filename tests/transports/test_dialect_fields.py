@@ -21,6 +21,7 @@ Rows = Mapping[tuple[str, str], str]  # broker and field: a test, below tests/
 _FACTS = "transports/test_amqp_dialect_live.py::"
 _TOPICS = "conformance/test_destinations.py::test_every_subscriber_of_a_topic_gets_each_message"
 _DELAYED = "conformance/test_browser.py::test_a_delayed_message_is_not_shown_before_its_time"
+_EXCLUSIVE = "conformance/test_exclusive.py::test_the_first_exclusive_consumer_gets_all_whoever_else_consumes"
 _BROKERS_OWN = "conformance/test_exhaustion.py::test_the_brokers_own_dead_letter_stands_once_and_keeps_the_message"
 _ANY_WORDS = f"{_FACTS}test_any_words_of_a_topic"
 _TERMINUS = "transports/test_amqp_names.py::test_capabilities_are_the_dialects"
@@ -39,9 +40,13 @@ AMQP: Rows = {
     ("activemq", "rejected_is_poison"): _BROKERS_OWN,
     ("activemq", "session_end_counts"): "conformance/test_counts.py::test_counts_after_a_close",
     ("activemq", "delay_annotation"): _DELAYED,
+    ("activemq", "exclusive_option"): _EXCLUSIVE,
     ("artemis", "any_words"): _ANY_WORDS,
     ("artemis", "rejected_is_poison"): "transports/test_own_dead_letters_live.py::test_artemis_after_it_was_rejected",
     ("artemis", "drain_overlaps"): "conformance/test_browser.py::test_a_queue_of_many_windows_is_shown_whole",
+    ("artemis", "end_waits_for_senders"): (
+        "transports/test_amqp_detach.py::test_sending_links_are_detached_before_the_end_where_it_would_wait_for_them"
+    ),
     ("artemis", "delay_annotation"): _DELAYED,
     ("artemis", "depth"): f"{_DEPTH}artemis_it_falls_with_what_tasks_receive",
     ("artemis", "duplicate_refusal"): (
@@ -49,6 +54,9 @@ AMQP: Rows = {
     ),
     ("qpid", "topic_prefix"): _TOPICS,
     ("qpid", "any_words"): _ANY_WORDS,
+    ("qpid", "durable_no_local"): (
+        "conformance/test_subscriptions.py::test_no_local_keeps_ones_own_messages_away_from_a_durable_subscription"
+    ),
     ("qpid", "queue_capability"): _TERMINUS,
     ("qpid", "topic_capability"): _TERMINUS,
     ("qpid", "temporary_topic_capability"): (
@@ -88,7 +96,11 @@ AMQP: Rows = {
         "topic_prefix",
     ): f"{_FACTS}test_a_topic_of_the_embedded_broker_is_named_as_on_classic",
     ("embedded", "rejected_is_poison"): _BROKERS_OWN,
+    ("embedded", "finds_global"): (
+        "broker/test_subscriptions.py::test_what_is_of_no_client_id_is_found_by_its_name_alone"
+    ),
     ("embedded", "delay_annotation"): _DELAYED,
+    ("embedded", "exclusive_option"): _EXCLUSIVE,
     ("hornetq", "unsupported"): (
         "conformance/test_refused.py::test_hornetq_over_amqp_is_refused_and_distinguished_from_all_others"
     ),

@@ -24,7 +24,7 @@ class Condition:
 def test_a_bad_selector_over_amqp_on_classic(activemq: RealBroker) -> None:
     pytest.importorskip("proton")
     with redelivery.connect(activemq.amqp_url) as connection, connection.session() as session:
-        with pytest.raises(InvalidSelectorError, match=r"of queue://refused\.one: the broker says: .*a = = b"):
+        with pytest.raises(InvalidSelectorError, match="a = = b"):
             session.consumer("refused.one", selector="a = = b")
         session.producer("refused.one").send("the session goes on")
         assert session.consumer("refused.one").receive(timeout=10) is not None

@@ -247,7 +247,7 @@ def test_headers_are_read_as_jms_has_them() -> None:
 
 
 def test_headers_that_are_not_there_or_make_no_sense() -> None:
-    source = delivery(b"x", expires="0", priority="x", timestamp="9" * 5000, reply_to="/remote-temp-queue/ID:1")
+    source = delivery(b"x", expires="0", priority="x", timestamp="9" * 5000, reply_to="/nowhere/x")
     got = Message.received(source, 0, None)
     assert (got.expiration, got.timestamp, got.reply_to, got.priority) == (None, None, None, 0)
     assert (got.correlation_id, got.type, got.persistent, got.delivery_count) == (None, None, False, 1)

@@ -64,6 +64,34 @@ def test_byte_by_byte_gives_the_same_frames(stream: tuple[bytes, list[tuple[dict
     assert [(frame.headers, frame.body) for frame in got] == expected
 
 
+RECEIPTS = (
+    b"RECEIPT\nreceipt-id:1\n\n\0",
+    b"RECEIPT\nreceipt-id:22\n\n\0\n",
+    b"RECEIPT\r\nreceipt-id:3\r\n\r\n\0\r\n",
+    b"RECEIPT\nserver:x\nreceipt-id:4\n\n\0",
+    b"RECEIPT\nreceipt-id:5\n\nwith a body\0",
+    b"MESSAGE\nsubscription:1\n\nRECEIPT\nreceipt-id:6\n\n\0",
+)
+
+
+@given(st.lists(st.sampled_from(RECEIPTS), min_size=1, max_size=8), st.data())
+def test_receipts_of_every_form_are_cut_like_any_frame(wire: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(wire)
+    cut = data.draw(st.integers(0, len(stream)))
+    whole = [
+        frame for each in wire for frame in feed_all(FrameReader(), (each[at : at + 1] for at in range(len(each))))
+    ]
+    assert feed_all(FrameReader(), (stream[:cut], stream[cut:])) == whole
+
+
+def test_a_lone_receipt_is_only_seen_where_nothing_is_under_way() -> None:
+    reader = FrameReader()
+    assert [reader.lone_receipt(each) for each in RECEIPTS] == [b"1", b"22", None, None, None, None]
+    assert reader.lone_receipt(RECEIPTS[0] + RECEIPTS[1]) is None
+    reader.feed(b"MESSAGE\nsubscription:1\n\nnot whole ")
+    assert reader.lone_receipt(RECEIPTS[0]) is None
+
+
 @given(st.binary(max_size=300))
 def test_garbage_raises_protocol_error_or_waits_for_more(data: bytes) -> None:
     with contextlib.suppress(ProtocolError):

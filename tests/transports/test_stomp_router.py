@@ -23,7 +23,7 @@ class Events:
     def __init__(self) -> None:
         self.inbox: deque[Delivery] = deque()
         self.waiter: Waiter = self
-        self.place = None
+        self.place, self.awaits = None, False
         self.then: Callable[[], None] = lambda: None
 
     def wake(self) -> None:
@@ -88,7 +88,7 @@ def test_an_answer_to_somebody_who_gave_up_is_no_error() -> None:
 
 
 def test_an_error_that_names_a_subscription_is_that_ones_end() -> None:
-    """RabbitMQ, when a queue is deleted: its consumer is told, and nobody else; its messages are dropped."""
+    """RabbitMQ, when a queue is deleted: its consumer is notified, and nobody else; its messages are dropped."""
     reported: list[tuple[Link, str]] = []
 
     class Reported(Events):

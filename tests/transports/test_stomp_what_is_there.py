@@ -12,7 +12,7 @@ from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, ScriptedBroke
 import redelivery
 from redelivery import Connection, Consumer, RedeliveryPolicy, Session
 from redelivery.transports.stomp.adapter import StompTransport
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.clock import session_time
 
 DELAY = 60.0
 
@@ -81,5 +81,5 @@ def test_a_redelivery_that_is_due_does_not_come_before_it(scene: Scene, monkeypa
     scene.read_by_another()
     assert scene.received() == "m2"
     scene.put(3)
-    monkeypatch.setattr("redelivery.client.state.monotonic", lambda: monotonic() + DELAY)
+    monkeypatch.setattr("redelivery.client.state.session_time", lambda: session_time() + DELAY)
     assert [scene.received(), scene.received()] == ["m3", "m1"]

@@ -13,7 +13,7 @@ import pytest
 from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker
 
 import redelivery
-from redelivery import ConnectError, Connection, ConnectionLostError, JMSError, SecurityError
+from redelivery import ConnectError, Connection, ConnectionLostError, IllegalStateError, JMSError, SecurityError
 from redelivery.model.errors import ProtocolError
 from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.frames import Frame
@@ -85,13 +85,31 @@ Connect = Callable[..., tuple[Connection, ScriptedBroker]]
 
 def test_each_session_has_a_wire_and_the_first_one_that_of_the_connection(connect: Connect) -> None:
     wires = Wires()
-    connection, _ = connect(wires, client_id="me")
+    connection, _ = connect(wires)
     assert len(wires.logins) == 1
     for number in range(3):
         connection.session().consumer(f"q{number}")
     assert wires.commands == [["SUBSCRIBE"]] * 3
-    assert [login.headers.get("client-id") for login in wires.logins] == ["me", None, None]  # it is taken once
     assert {(login.headers["login"], login.headers["passcode"]) for login in wires.logins} == {("ann", "secret")}
+
+
+def test_the_wire_of_the_client_id_is_for_the_session_with_durable_subscriptions(connect: Connect) -> None:
+    wires = Wires()
+    connection, _ = connect(wires, client_id="me")
+    sessions = [connection.session() for _ in range(2)]
+    sessions[0].consumer("q0")
+    sessions[1].durable_consumer("topic://t", "sub").close()
+    assert [login.headers.get("client-id") for login in wires.logins] == ["me", None, None]  # it is taken once
+    assert wires.commands[:2] == [["SUBSCRIBE", "UNSUBSCRIBE"], ["SUBSCRIBE"]]
+    with pytest.raises(IllegalStateError, match="before its other consumers"):
+        sessions[0].durable_consumer("topic://t", "other")
+    third = connection.session()
+    with pytest.raises(IllegalStateError, match="another one has that place"):
+        third.durable_consumer("topic://t", "other")
+    third.consumer("q2")  # it lives on
+    sessions[1].close()
+    connection.session().durable_consumer("topic://t", "other")
+    assert wires.commands[0][-1] == "SUBSCRIBE"
 
 
 def test_elsewhere_all_share_one(connect: Connect) -> None:

@@ -132,6 +132,17 @@ def test_a_peer_that_takes_nothing_is_lost_once(pipe: Pipe) -> None:
     assert len(pipe.lost) == 1
 
 
+def test_the_error_of_a_loss_has_no_frames_though_a_write_raises_it(pipe: Pipe) -> None:
+    pipe.peer.close()
+    with pytest.raises(ConnectionLostError, match="Broken pipe") as raised:
+        pipe.outbox.write(b"a")
+    error: BaseException | None = pipe.lost[0]
+    assert raised.value.__cause__ is error
+    while error is not None:
+        assert error.__traceback__ is None, "it would keep the connection"
+        error = error.__cause__
+
+
 def test_a_signal_handler_may_write_and_close_while_its_thread_waits(pipe: Pipe) -> None:
     def handle(*_: object) -> None:
         pipe.outbox.write(b"b")

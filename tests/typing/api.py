@@ -37,6 +37,11 @@ def messages(session: redelivery.Session) -> None:
     assert_type(consumer.receive(timeout=1), Message | None)
     assert_type(consumer.receive_many(10, 0.5), list[Message])
     assert_type(iter(consumer), Iterator[Message])
+    assert_type(session.durable_consumer("topic://news", "daily", selector="a = 1", no_local=True), redelivery.Consumer)
+    assert_type(session.shared_consumer(session.topic("news"), "desks", prefetch=1), redelivery.Consumer)
+    assert_type(session.shared_durable_consumer("topic://news", "desks"), redelivery.Consumer)
+    session.durable_consumer("topic://news")  # type: ignore[call-arg]  # a subscription has a name
+    session.unsubscribe("daily")
     producer = session.producer(session.queue("orders"), ttl=timedelta(minutes=1))
     sent = producer.send({"a": 1}, properties={"colour": "red"}, ttl=None)
     assert_type(sent, Message)

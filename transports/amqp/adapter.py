@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, cast
 
 from redelivery.model.destinations import Destination
@@ -11,6 +12,7 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.channel import AmqpChannel
 from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.temporary import make_temporary
+from redelivery.transports.amqp.channel.unsubscribing import unsubscribe
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
 from redelivery.transports.dialects.detect import check_name, detect_amqp
@@ -19,6 +21,7 @@ from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
     Flow,
+    Link,
     Peer,
     Runtime,
     SessionEvents,
@@ -31,6 +34,7 @@ from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"amqp": 5672, "amqps": 5671}
 _RELAY: Final = "ANONYMOUS-RELAY"
+_SHARED: Final = "SHARED-SUBS"
 
 
 class AmqpTransport(Transport):
@@ -64,7 +68,12 @@ class AmqpTransport(Transport):
             offered = engine.connection.remote_offered_capabilities or ()
             product, container = str(properties.get("product", "")), engine.connection.remote_container or ""
             dialect, self._dialect = detect_amqp(options.dialect, product, container)
-            self._relays = _RELAY in {str(each) for each in offered}
+            offers = {str(each) for each in offered}
+            self._relays = _RELAY in offers
+            if _SHARED not in offers:  # some brokers echo what is asked for, and do not share
+                kinds = frozenset(each for each in self._dialect.capabilities.subscriptions if "shared" not in each)
+                can = replace(self._dialect.capabilities, subscriptions=kinds)
+                self._dialect = replace(self._dialect, capabilities=can)
             self.peer = Peer(
                 provider_name=dialect.provider,
                 provider_version=str(properties.get("version", "unknown")),
@@ -78,7 +87,7 @@ class AmqpTransport(Transport):
             raise
         self._connection = connection
 
-    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
+    def channel(self, mode: AckMode, events: SessionEvents, *, client_id: bool = False) -> Flow[Channel]:  # noqa: ARG002 - all have it
         """See `Transport.channel`."""
         yield from ()
         assert self._dialect is not None, "set with the connection"
@@ -91,6 +100,11 @@ class AmqpTransport(Transport):
         """See `Transport.temporary`."""
         assert self._dialect is not None, "set with the connection"
         return make_temporary(self._opened().protocol, self._dialect, kind, waiter)
+
+    def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:
+        """See `Transport.unsubscribe`."""
+        assert self._dialect is not None, "set with the connection"
+        return unsubscribe(self._opened().protocol, self._dialect, name, known, waiter)
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:  # noqa: ARG002 - one place serves all
         """See `Transport.new_waiter`."""

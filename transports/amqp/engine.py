@@ -62,6 +62,9 @@ class Engine:
 
     Args:
         server: whether it is the side that was connected to.
+
+    Attributes:
+        raw: the C library's transport.
     """
 
     def __init__(self, *, server: bool = False) -> None:
@@ -70,10 +73,10 @@ class Engine:
         self._collector: Any = proton.Collector()
         self.connection.collect(self._collector)
         self._events = self._collector._impl
-        self._raw = self.transport._impl
+        self.raw = self.transport._impl
         self._buffer = bytearray(_WRITE)
         self._view = memoryview(self._buffer)
-        self._space = ffi.from_buffer(self._buffer)
+        self._space: Any = ffi.from_buffer(self._buffer)
         self._left = self._view[:0]  # what was taken from proton, and not written yet
 
     def bind(self) -> None:
@@ -89,7 +92,7 @@ class Engine:
         source = ffi.from_buffer(data)
         done, size = 0, len(data)
         while done < size:  # it takes at most pn_transport_capacity() at a time
-            taken = lib.pn_transport_push(self._raw, source + done, size - done)
+            taken = lib.pn_transport_push(self.raw, source + done, size - done)
             if taken <= 0:
                 raise ProtocolError(self.failure or "it takes no more input")
             done += taken
@@ -113,21 +116,21 @@ class Engine:
         """
         if self._left:
             return self._left, True
-        size = lib.pn_transport_pending(self._raw)
+        size = lib.pn_transport_pending(self.raw)
         if size <= 0:
             return self._left, False
         # All that there is, at once: proton moves what is left inside, each time, and a frame may be a whole message.
         if size >= _FULL:
-            while size < (grown := lib.pn_transport_pending(self._raw)):
+            while size < (grown := lib.pn_transport_pending(self.raw)):
                 size = grown
         if size <= _WRITE:
-            lib.pn_transport_peek(self._raw, self._space, size)
+            lib.pn_transport_peek(self.raw, self._space, size)
             self._left = self._view[:size]
         else:
             data = bytearray(size)
-            lib.pn_transport_peek(self._raw, ffi.from_buffer(data), size)
+            lib.pn_transport_peek(self.raw, ffi.from_buffer(data), size)
             self._left = memoryview(data)
-        lib.pn_transport_pop(self._raw, size)
+        lib.pn_transport_pop(self.raw, size)
         return self._left, size >= _LEAST
 
     def written(self, size: int) -> None:
@@ -137,7 +140,7 @@ class Engine:
     @property
     def closed(self) -> bool:
         """Nothing more can be written."""
-        return not self._left and bool(lib.pn_transport_pending(self._raw) < 0)
+        return not self._left and bool(lib.pn_transport_pending(self.raw) < 0)
 
     @property
     def failure(self) -> str | None:
@@ -154,7 +157,12 @@ class Engine:
         return due or None
 
     def dispose(self) -> None:
-        """Give the memory back, now: proton's objects must not be left to the garbage collector of another thread."""
+        """Give the memory back, now: proton's objects must not be left to the garbage collector of another thread.
+
+        Nor should the buffer wait for that collector: in a large program it comes after hundreds of lost connections.
+        """
         self.transport = None
         self._collector = None
         self.connection = None
+        self._buffer, self._space = bytearray(), None
+        self._left = self._view = memoryview(b"")

@@ -12,6 +12,7 @@ from redelivery.transports.dialects.dialect import (
     AmqpDialect,
     Dialect,
     StompDialect,
+    StompTemporaries,
 )
 
 # JMS headers, and what the broker adds. `JMSXGroupID` and `JMSXGroupSeq` do not arrive at all.
@@ -19,6 +20,11 @@ _OWNED: Final = (
     STOMP_HEADERS
     | JMS_HEADERS
     | {"AMQ_SCHEDULED_DELAY", "browser", "scheduledJobId", "transformation", "transformation-error"}
+)
+
+_NO_SHARED: Final = (
+    "consumers share what is sent to a virtual topic: send to topic://VirtualTopic.<topic>, and consume "
+    "queue://Consumer.<name>.VirtualTopic.<topic>"
 )
 
 STOMP: Final = StompDialect(
@@ -30,16 +36,30 @@ STOMP: Final = StompDialect(
         exact_counts=False,  # only `redelivered:true`
         counts_prefetched=True,
         selectors=True,
+        most_wildcards=32,  # it makes a regular expression of the pattern, which backtracks: 2,000 took hours
         browse=True,
         delayed_delivery=True,  # needs schedulerSupport="true" at the broker
         no_local=True,
         queue_patterns=True,
+        composite_destinations=True,
+        exclusive_consumers=True,
         body_kinds=frozenset(("text", "bytes", "map", "none")),
+        subscriptions=frozenset(("durable",)),
+        no_subscription=_NO_SHARED,
+    ),
+    temporaries=StompTemporaries(
+        queue="/remote-temp-queue/",
+        topic="/remote-temp-topic/",
+        made_queue="/temp-queue/",
+        made_topic="/temp-topic/",
+        named_by_session=True,
     ),
     sessions_per_wire=1,  # a COMMIT forgets what the other transactions of the socket have acknowledged
     owned_headers=_OWNED,
     prefetch_header="activemq.prefetchSize",
     no_local_header="activemq.noLocal",
+    exclusive_header="activemq.exclusive",
+    subscription_header="activemq.subscriptionName",
     ack_in_transaction=True,
     enlist_at_most=100,  # a backlog is paged by 200, and then sleeps until an ACK comes
     lone_ack_commits=True,  # and no journal entry for BEGIN and COMMIT
@@ -66,23 +86,30 @@ AMQP: Final = AmqpDialect(
         exact_counts=False,  # the end of a session charges what nobody saw, so that 2 may stand for more
         counts_prefetched=True,
         selectors=True,
+        most_wildcards=32,  # it makes a regular expression of the pattern, which backtracks: 2,000 took hours
         browse=True,
         delayed_delivery=True,
         no_local=True,
         queue_patterns=True,
+        composite_destinations=True,
+        exclusive_consumers=True,
         message_ids=True,
         body_kinds=ALL_KINDS,
+        subscriptions=frozenset(("durable",)),
+        no_subscription=_NO_SHARED,  # it echoes the capability `shared`, and gives each consumer all
     ),
     topic_prefix="topic://",  # it ignores capabilities: an address is a queue's
     topic_waits_for_credit=True,
     most_credit=200,  # a backlog is paged by 200, and then sleeps until credit or an outcome comes
     rejected_is_poison=True,
     session_end_counts=True,
+    exclusive_option="?consumer.exclusive=true",
     delay_annotation="x-opt-delivery-delay",
 )
 
 DIALECT: Final = Dialect(
     name="activemq",
+    system="activemq",
     provider="ActiveMQ",
     server_prefix="ActiveMQ/",
     product="ActiveMQ",

@@ -22,9 +22,13 @@ STOMP: Final = StompDialect(
         exact_counts=False,  # only `redelivered`
         counts_prefetched=True,
         selectors=True,
+        most_wildcards=32,  # as Classic, whose evaluation it has: 9 of them took longer than 6 s
         delayed_delivery=True,
         no_local=True,
         duplicate_id_property="_AMQ_DUPL_ID",
+        subscriptions=frozenset(("durable", "shared durable")),
+        no_subscription="the queue of one may stay, and be filled, when its last consumer has left: "
+        "use shared_durable_consumer(…) and unsubscribe(…), or amqp://",
     ),
     queue_prefix="",
     topic_prefix="",
@@ -34,6 +38,7 @@ STOMP: Final = StompDialect(
     consume_queue=(("subscription-type", "ANYCAST"),),
     consume_topic=(("subscription-type", "MULTICAST"),),
     reply_to_is_uri=True,
+    no_temporaries="it would be an ordinary queue, which every connection can consume and which stays; use amqp://",
     owned_headers=STOMP_HEADERS
     | JMS_HEADERS
     | {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXUserID", "NATIVE_MESSAGE_ID"}
@@ -54,9 +59,11 @@ STOMP: Final = StompDialect(
     default_window=1 << 20,
     needs_extra_subscription=True,
     no_local_header="no-local",
+    subscription_header="durable-subscription-name",
+    shared_needs_client_id=True,  # a queue that its address names may be removed when it is empty
+    subscription_changes=False,
     selector_prefix="convert_string_expressions:",  # or a number in it matches no property of STOMP's, a string
     selector_names=(
-        ("JMSExpiration", "AMQExpiration"),
         ("JMSPriority", "AMQPriority"),
         ("JMSTimestamp", "AMQTimestamp"),
         ("JMSXGroupID", "AMQGroupID"),
@@ -76,16 +83,19 @@ AMQP: Final = AmqpDialect(
         exact_counts=True,
         counts_prefetched=True,  # where the socket was reset
         selectors=True,
+        most_wildcards=32,  # as Classic, whose evaluation it has: 9 of them took longer than 6 s
         browse=True,
         delayed_delivery=True,
         no_local=True,
         message_ids=True,
         duplicate_id_property="_AMQ_DUPL_ID",
         body_kinds=ALL_KINDS,
+        subscriptions=frozenset(("durable", "shared", "shared durable")),
     ),
     any_words="#",
     rejected_is_poison=True,
     drain_overlaps=True,
+    end_waits_for_senders=True,  # up to 2 s, for every second session of a connection
     delay_annotation="x-opt-delivery-delay",
     depth=DepthQuestion(  # needs the permissions `send` and `manage` there
         address="activemq.management",
@@ -99,6 +109,7 @@ AMQP: Final = AmqpDialect(
 
 DIALECT: Final = Dialect(
     name="artemis",
+    system="activemq",
     provider="ActiveMQ Artemis",
     server_prefix="ActiveMQ-Artemis/",
     product="apache-activemq-artemis",

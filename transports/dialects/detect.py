@@ -14,6 +14,9 @@ AUTO: Final = "auto"
 _DIALECTS: Final[Mapping[str, Dialect]] = {
     each.DIALECT.name: each.DIALECT for each in (activemq, artemis, hornetq, qpid, rabbitmq, embedded, unknown)
 }
+_OBEYING: Final[Mapping[str, Dialect]] = {
+    each.DIALECT.name: embedded.as_broker(each.DIALECT) for each in (activemq, artemis, hornetq, qpid, rabbitmq)
+}
 _SYNONYMS: Final = {"classic": "activemq", "amq": "activemq", "broker-j": "qpid", "rabbit": "rabbitmq"}
 
 
@@ -36,7 +39,7 @@ def detect_stomp(name: str, server: str) -> tuple[Dialect, StompDialect]:
     check_name(name)
     found = _DIALECTS[name] if name != AUTO else unknown.DIALECT
     if name == AUTO:
-        for each in _DIALECTS.values():
+        for each in (*_DIALECTS.values(), *_OBEYING.values()):
             if each.server_prefix and server.startswith(each.server_prefix):
                 found = each
     if found.stomp is None:
@@ -71,13 +74,18 @@ def detect_amqp(name: str, product: str, container: str) -> tuple[Dialect, AmqpD
     check_name(name)
     found = _DIALECTS[name] if name != AUTO else unknown.DIALECT
     if name == AUTO:
-        for each in _DIALECTS.values():
+        for each in (*_DIALECTS.values(), *_OBEYING.values()):
             if (product == each.product) if product else (each.anonymous and not container):
                 found = each
     if found.amqp is None or found.amqp.unsupported is not None:
         why = "it has none" if found.amqp is None else found.amqp.unsupported
         raise UnsupportedError(f"{found.provider} cannot be used over AMQP: {why}")
     return found, found.amqp
+
+
+def obeying(name: str | None) -> Dialect:
+    """The dialect of an embedded broker that obeys the file of a broker of that name; None: that of one without."""
+    return embedded.DIALECT if name is None else _OBEYING[name]
 
 
 def depth_question(name: str) -> DepthQuestion | None:
@@ -90,6 +98,11 @@ def duplicate_refusal(name: str) -> str | None:
     """A part of how a broker of that dialect refuses, over AMQP, a transaction that it has committed before."""
     amqp = _DIALECTS[name].amqp
     return None if amqp is None else amqp.duplicate_refusal
+
+
+def messaging_system(name: str) -> str:
+    """What OpenTelemetry calls a broker of that dialect."""
+    return _DIALECTS[name].system
 
 
 def queues_of_topics() -> Mapping[str, str]:

@@ -36,6 +36,26 @@ JMS_HEADERS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class StompTemporaries:
+    """How a broker's STOMP has temporary destinations.
+
+    Attributes:
+        queue, topic: what stands before the name, for every connection; ``topic`` empty: there are no topics.
+        made_queue, made_topic: the same in the SUBSCRIBE that makes one. The maker's own MESSAGEs may have it, too.
+        headers: of that SUBSCRIBE.
+        named_by_session: the broker's name is the header ``session`` of CONNECTED, a colon, and a number for each made
+            by that socket, from 1; otherwise the name is ours.
+    """
+
+    queue: str
+    topic: str = ""
+    made_queue: str = ""
+    made_topic: str = ""
+    headers: Headers = ()
+    named_by_session: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StompDialect:
     """STOMP as one broker means it; the defaults are the safest meaning.
 
@@ -51,6 +71,7 @@ class StompDialect:
         virtual_host: the one to name in CONNECT where the URL says nothing; None: the host of the URL.
         virtual_host_refused: what an ERROR says that answers CONNECT and means that there is no such virtual host.
         sessions_per_wire: how many sessions of a connection may share a socket; 0: any number.
+        temporaries: how it has temporary destinations; None: it has none, and ``no_temporaries`` says why.
 
         owned_headers: headers of MESSAGE that are the broker's or JMS's own, and so no properties.
         owned_prefixes: the same, for all names that begin so: neither shown nor sent again.
@@ -91,9 +112,18 @@ class StompDialect:
         unsubscribe_keeps: UNSUBSCRIBE gives nothing back before the connection ends, but for what is NACKed under a
             subscription of the same id: this is a destination for it on which nothing comes.
         no_local_header: of SUBSCRIBE; None: not supported.
+        exclusive_header: the same, of a consumer that keeps a queue to itself.
+        subscription_header: of SUBSCRIBE, the name of a durable subscription, and of the UNSUBSCRIBE that removes it.
+        shared_headers: of SUBSCRIBE, beside it, where the subscription is shared; volatile_headers: where not durable.
+        shared_needs_client_id: a subscription that belongs to none is no shared durable one.
+        subscription_changes: a consumer of another topic or selector makes it a new one; elsewhere it must be removed
+            before.
         selector_prefix: stands before every selector.
         selector_names: JMS's names in a selector that the broker calls otherwise.
 
+        acks_topics_itself: an ACK names a message and not a consumer, so that of two consumers of a topic on one socket
+            only one can acknowledge it: they subscribe with ``ack:auto``. (What a consumer that is no durable
+            subscription's has not acknowledged is lost with it in any case.)
         ack_key: the header of MESSAGE whose value an ACK names, as ``b"\\nname:"``.
         ack_in_transaction: an ACK in a transaction is undone by ABORT and atomic with the SENDs. Otherwise it is
             held back until the COMMIT is confirmed.
@@ -129,6 +159,8 @@ class StompDialect:
     virtual_host: str | None = None
     virtual_host_refused: str | None = None
     sessions_per_wire: int = 0
+    temporaries: StompTemporaries | None = None
+    no_temporaries: str = "none are known of this broker"
     owned_headers: frozenset[str] = STOMP_HEADERS
     owned_prefixes: tuple[str, ...] = ()
     origin_prefix: str | None = None
@@ -160,8 +192,15 @@ class StompDialect:
     needs_extra_subscription: bool = False
     unsubscribe_keeps: str | None = None
     no_local_header: str | None = None
+    exclusive_header: str | None = None
+    subscription_header: str = ""
+    shared_headers: Headers = ()
+    volatile_headers: Headers = ()
+    shared_needs_client_id: bool = False
+    subscription_changes: bool = True
     selector_prefix: str = ""
     selector_names: Headers = ()
+    acks_topics_itself: bool = False
     ack_key: bytes = b"\nack:"
     ack_in_transaction: bool = False
     enlist_at_most: int = 0
@@ -224,11 +263,16 @@ class AmqpDialect:
         session_end_counts: a delivery is counted as failed only where its whole session ends (then all of the session
             are), so that a consumer's needs one of its own, and the broker's count is an upper bound.
         end_drops_answers: with the end of a session goes what the broker has not written of it, the answer too.
+        end_waits_for_senders: the end of a session that has sending links is answered late, unless they are detached.
+        exclusive_option: stands behind the address of a consumer that keeps a queue to itself; empty: there is none.
         delay_annotation: of a message, when it may be delivered; None: not supported.
         delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
         depth: how the depth of a queue is asked for; None: the broker does not know, or not surely.
         duplicate_refusal: a part of what the broker says when it refuses a transaction for a message of which it has
             the duplicate id, and for nothing else; None: it does not refuse it, or does not say why.
+        durable_no_local: a durable subscription with no_local is the same one when its consumer is there again.
+        finds_global: a shared durable subscription that is of no client id is found by the name of its link alone (the
+            look-up wants a capability of the link's own, which proton cannot write).
         unsupported: why this broker's AMQP cannot be used at all; None: it can.
     """
 
@@ -253,10 +297,14 @@ class AmqpDialect:
     session_per_link: bool = False
     session_end_counts: bool = False
     end_drops_answers: bool = False
+    end_waits_for_senders: bool = False
+    exclusive_option: str = ""
     delay_annotation: str | None = None
     delay_is_time: bool = False
     depth: DepthQuestion | None = None
     duplicate_refusal: str | None = None
+    durable_no_local: bool = True
+    finds_global: bool = False
     unsupported: str | None = None
 
 
@@ -274,6 +322,7 @@ class Dialect:
         amqp: its AMQP 1.0; None: it has none.
         queue_of_topic: a queue that the broker fills from a topic, as its users write it; None: there is no such name.
         counted_properties: of a message, what the broker changes with each delivery; not a part of what was sent.
+        system: what OpenTelemetry's semantic conventions call it (``messaging.system``).
     """
 
     name: str
@@ -285,3 +334,4 @@ class Dialect:
     amqp: AmqpDialect | None = None
     queue_of_topic: str | None = None
     counted_properties: frozenset[str] = frozenset()
+    system: str = "jms"

@@ -17,10 +17,12 @@ STOMP: Final = StompDialect(
         delayed_delivery=True,
         no_local=True,
         duplicate_id_property="_HQ_DUPL_ID",
+        no_subscription="over STOMP nothing can remove a durable subscription, and it would be filled for ever",
     ),
     queue_prefix="jms.queue.",
     topic_prefix="jms.topic.",
     any_words="#",
+    no_temporaries="it makes no queue that is not configured",
     owned_headers=STOMP_HEADERS | JMS_HEADERS,
     owned_prefixes=("_HQ_", "__HQ_"),
     origin_prefix="_HQ_ORIG_",
@@ -35,10 +37,10 @@ STOMP: Final = StompDialect(
     needs_extra_subscription=True,
     no_local_header="no-local",
     selector_names=(
-        ("JMSExpiration", "HQExpiration"),
         ("JMSPriority", "HQPriority"),
         ("JMSTimestamp", "HQTimestamp"),
     ),
+    acks_topics_itself=True,
     ack_key=b"\nmessage-id:",  # a producer's own header `ack` comes before the broker's
     receipt_in_transaction=True,
     releases_as_new=True,
@@ -53,5 +55,11 @@ AMQP: Final = AmqpDialect(
 )
 
 DIALECT: Final = Dialect(
-    name="hornetq", provider="HornetQ", server_prefix="HornetQ/", anonymous=True, stomp=STOMP, amqp=AMQP
+    name="hornetq",
+    system="hornetq",
+    provider="HornetQ",
+    server_prefix="HornetQ/",
+    anonymous=True,
+    stomp=STOMP,
+    amqp=AMQP,
 )

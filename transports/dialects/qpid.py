@@ -14,13 +14,16 @@ AMQP: Final = AmqpDialect(
         exact_counts=True,
         counts_prefetched=True,
         selectors=True,
+        most_wildcards=32,  # as Classic, whose evaluation it has
         browse=True,
         delayed_delivery=False,  # only on a queue with holdOnPublish; elsewhere it refuses the message
         no_local=True,
         message_ids=True,
         body_kinds=ALL_KINDS,
+        subscriptions=frozenset(("durable", "shared", "shared durable")),
     ),
     topic_prefix="amq.topic/",
+    durable_no_local=False,  # it makes a new one each time, and what was kept is gone
     any_words="#",
     queue_capability=None,
     topic_capability=None,
@@ -39,4 +42,6 @@ AMQP: Final = AmqpDialect(
     ),
 )
 
-DIALECT: Final = Dialect(name="qpid", provider="Qpid Broker-J", product="Apache Qpid Broker-J Core", amqp=AMQP)
+DIALECT: Final = Dialect(
+    name="qpid", system="qpid", provider="Qpid Broker-J", product="Apache Qpid Broker-J Core", amqp=AMQP
+)

@@ -12,7 +12,10 @@ from redelivery.transports.dialects.dialect import (
     AmqpDialect,
     Dialect,
     StompDialect,
+    StompTemporaries,
 )
+
+_NO_SUBSCRIPTION: Final = "bind a queue of your own to the exchange amq.topic, and consume that"
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(
@@ -22,11 +25,18 @@ STOMP: Final = StompDialect(
         exact_counts=False,
         counts_prefetched=True,
         message_ids=True,
+        no_subscription=_NO_SUBSCRIPTION,
     ),
     percent_encoded=True,  # one-sided, so that a name with "%2F" in it looks like one with a slash
     any_words="#",
     virtual_host="/",
     virtual_host_refused="virtual host",
+    temporaries=StompTemporaries(
+        queue="/reply-queue/",  # which neither SEND nor SUBSCRIBE makes
+        made_queue="/queue/",
+        headers=(("durable", "false"), ("exclusive", "true"), ("auto-delete", "false")),
+    ),
+    no_temporaries="a topic of it is a routing key, which every connection can bind to",
     owned_headers=STOMP_HEADERS | JMS_HEADERS | {"amqp-message-id", "expiration", "x-death", "x-delivery-count"},
     owned_prefixes=("x-first-death-", "x-last-death-"),
     origin_prefix="x-first-death-",
@@ -53,6 +63,7 @@ AMQP: Final = AmqpDialect(
         counts_prefetched=True,
         message_ids=True,
         body_kinds=ALL_KINDS,
+        no_subscription=_NO_SUBSCRIPTION,  # its AMQP 1.0 echoes all that is asked for, and keeps and shares nothing
     ),
     queue_prefix="/queue/",
     topic_prefix="/topic/",
@@ -73,6 +84,7 @@ AMQP: Final = AmqpDialect(
 
 DIALECT: Final = Dialect(
     name="rabbitmq",
+    system="rabbitmq",
     provider="RabbitMQ",
     server_prefix="RabbitMQ/",
     product="RabbitMQ",

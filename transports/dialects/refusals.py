@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.errors import (
+    IllegalStateError,
     InvalidClientIDError,
     InvalidDestinationError,
     InvalidSelectorError,
@@ -24,6 +25,9 @@ STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("destination doesnt exist", InvalidDestinationError),
     ("does not exist", InvalidDestinationError),
     ("not_found", InvalidDestinationError),
+    ("durable consumer is in use", IllegalStateError),
+    ("illegalstateexception", IllegalStateError),
+    ("error unsubscribing", IllegalStateError),  # Artemis: another connection has a consumer
     ("resourceallocationexception", ResourceAllocationError),
     ("usage manager", ResourceAllocationError),
     ('" is full', ResourceAllocationError),
@@ -54,6 +58,15 @@ AMQP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("not authorized", SecurityError),
     ("usage manager", ResourceAllocationError),
     ("is full", ResourceAllocationError),
+    ("is in use", IllegalStateError),  # Classic: Durable consumer is in use
+    ("maximum consumer limit reached", IllegalStateError),  # Artemis: a durable subscription has a consumer
+    ("consumers already exist", IllegalStateError),  # Artemis: a shared one, of another selector
+    ("already in use", IllegalStateError),  # Broker-J: the same
+    ("active consumers on the shared subscription", IllegalStateError),
+    ("link is being stolen", IllegalStateError),
+    ("unknown subscription link", InvalidDestinationError),
+    ("internal-error: temp-queue://", InvalidDestinationError),  # Classic: its connection is gone
+    ("internal-error: temp-topic://", InvalidDestinationError),
 )
 # What to do where the broker's own words do not say it.
 AMQP_HINTS: Final[tuple[tuple[str, str], ...]] = (

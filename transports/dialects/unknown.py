@@ -16,8 +16,10 @@ from redelivery.transports.dialects.dialect import ALL_KINDS, AmqpDialect, Diale
 # What any of them would obey when it comes in a SEND; it may be one of them under another name.
 _OWNED: Final = activemq.STOMP.owned_headers | artemis.STOMP.owned_headers | rabbitmq.STOMP.owned_headers
 
+_NO_SUBSCRIPTION: Final = "this broker is not known, and some say that they have them and keep nothing"
+
 STOMP: Final = StompDialect(
-    capabilities=Capabilities(transactions=True, native_poison=False),
+    capabilities=Capabilities(transactions=True, native_poison=False, no_subscription=_NO_SUBSCRIPTION),
     owned_headers=_OWNED,
     owned_prefixes=artemis.STOMP.owned_prefixes + hornetq.STOMP.owned_prefixes,
     tells_persistent=False,
@@ -28,7 +30,13 @@ DIALECT: Final = Dialect(
     provider="unknown",
     stomp=STOMP,
     amqp=AmqpDialect(
-        capabilities=Capabilities(transactions=True, exact_counts=True, message_ids=True, body_kinds=ALL_KINDS),
+        capabilities=Capabilities(
+            transactions=True,
+            exact_counts=True,
+            message_ids=True,
+            body_kinds=ALL_KINDS,
+            no_subscription=_NO_SUBSCRIPTION,
+        ),
         drain=False,
         modified=False,
         session_per_link=True,

@@ -1,5 +1,5 @@
 """STOMP 1.2 and 1.1 (floor 2).
 
 `codec` turns frames into bytes and back; `connection` speaks to one socket and routes what comes; `channel` is one
-session's conversation over it. `wires` says which session has which socket, and `adapter` is the transport.
+session's side of it. `wires` says which session has which socket, and `adapter` is the transport.
 """

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias, cast
-from uuid import uuid4
+from uuid import UUID, uuid4, uuid5
 
-from redelivery.model.errors import ConfigError, IllegalStateError, JMSError, SecurityError
+from redelivery.model.destinations import Destination, Topic
+from redelivery.model.errors import (
+    ConfigError,
+    IllegalStateError,
+    InvalidDestinationError,
+    JMSError,
+    SecurityError,
+    UnsupportedError,
+)
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
 from redelivery.transports.dialects.detect import check_name, detect_stomp, stomp_host
@@ -16,7 +24,9 @@ from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
     Flow,
+    Link,
     Peer,
+    Pending,
     Runtime,
     SessionEvents,
     Transport,
@@ -25,6 +35,8 @@ from redelivery.transports.seam import (
 )
 from redelivery.transports.stomp.channel.channel import StompChannel
 from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.channel.subscribing import remove_frame
+from redelivery.transports.stomp.channel.temporary import TemporaryMaker
 from redelivery.transports.stomp.codec.reader import MAX_BODY, RawFrame
 from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.connection.engine import Engine
@@ -36,6 +48,7 @@ from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # ActiveMQ's
+_CLIENT_IDS: Final = UUID("5b0f6a1e-6a0f-4c41-9d0c-1f5f0f6d8f1b")
 _MAX_BODY: Final = "wireFormat.maxDataLength"
 _HOST: Final = "wireFormat.host"
 
@@ -60,10 +73,12 @@ class StompTransport(Transport):
         check_name(options.dialect)
         self._given_host, self._max_body = _params(options)
         self._virtual_host = self._given_host or stomp_host(options.dialect) or options.host
-        self._token = uuid4().hex
+        # names the connection to its own no_local; with a client id, every one that has it (JMS 3.1 §8.3.3)
+        self._token = uuid4().hex if options.client_id is None else uuid5(_CLIENT_IDS, options.client_id).hex
         self._wires = Wires(self._dial_further, events)
         self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
+        self._makers: dict[StompWire, TemporaryMaker] = {}  # one, with the first temporary destination
 
     def open(self) -> Flow[None]:
         """See `Transport.open`."""
@@ -82,7 +97,8 @@ class StompTransport(Transport):
         )
         self._dialect = stomp
         self._first = self._start(stream, engine, frames)
-        self._wires.begin(self._first, stomp.sessions_per_wire)
+        reserved = self.options.client_id is not None and bool(stomp.capabilities.subscriptions)
+        self._wires.begin(self._first, stomp.sessions_per_wire, reserved=reserved)
 
     def _log_in(self) -> Flow[Login]:
         """Connect; once more where the broker has no virtual host of the URL's host's name, and the URL names none."""
@@ -124,14 +140,14 @@ class StompTransport(Transport):
                 f"connection's, and this one could not be opened: {error}"
             ) from error
 
-    def channel(self, mode: AckMode, events: SessionEvents) -> Flow[Channel]:
+    def channel(self, mode: AckMode, events: SessionEvents, *, client_id: bool = False) -> Flow[Channel]:
         """See `Transport.channel`."""
         dialect = self._dialect
         self._opened()
         assert dialect is not None, "set with the first connection"
         waiter = cast(ParkedWaiter, events.waiter)
         known: StompWire | None = waiter.place
-        wire = waiter.place = known or (yield from self._wires.take())
+        wire = waiter.place = known or (yield from self._wires.take(client_id=client_id))
         protocol = wire.protocol
         context = ChannelContext(
             dialect=dialect,
@@ -142,9 +158,46 @@ class StompTransport(Transport):
             control=protocol.control(),
             encoder=SendEncoder(protocol.version, dialect, self._token),
             token=self._token,
-            whole=self._runtime.whole,
+            client_id=self.options.client_id,
         )
-        return StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
+        channel = StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
+        channel.has_client_id = wire is self._first
+        return channel
+
+    def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:  # noqa: ARG002 - found by its name
+        """See `Transport.unsubscribe`: by the connection's own wire, which has the client id."""
+        wire, dialect, parked = self._opened(), self._dialect, cast(ParkedWaiter, waiter)
+        assert dialect is not None, "set with the first connection"
+        if dialect.shared_needs_client_id and self.options.client_id is None:  # it would end the connection
+            raise InvalidDestinationError(f"there is no durable subscription {name!r} without a client id")
+        protocol, pending = wire.protocol, Pending(parked)
+        receipt = protocol.router.expect(pending)
+        place, parked.place = parked.place, wire
+        try:
+            protocol.outbox.write(remove_frame(name, protocol.control(), dialect, receipt))
+            if not pending.done:
+                yield pending
+        finally:
+            parked.place = place
+            protocol.router.forget(receipt)
+        if pending.error is not None:
+            raise pending.error
+
+    def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:
+        """See `Transport.temporary`."""
+        dialect = self._dialect
+        self._opened()
+        assert dialect is not None, "set with the first connection"
+        how = dialect.temporaries
+        if how is None or (issubclass(kind, Topic) and not how.topic):
+            raise UnsupportedError(
+                f"{self.peer.provider_name} makes no {kind.__name__} over STOMP: {dialect.no_temporaries}"
+            )
+        maker = next(iter(self._makers.values()), None)
+        if maker is None:
+            wire = yield from self._wires.own()
+            maker = self._makers.setdefault(wire, TemporaryMaker(wire, how))
+        return (yield from maker.make(kind, waiter))
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:
         """See `Transport.new_waiter`."""

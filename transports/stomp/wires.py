@@ -1,6 +1,7 @@
 """The wires of one connection: one socket for all sessions, or one for each where the broker mixes sessions up.
 
-1. The first wire is the connection's own: it alone carries the client id, which a broker takes once.
+1. The first wire is the connection's own: it alone carries the client id, which a broker takes once. Where a session
+   has a wire to itself, and there is a client id, the first is for one with durable subscriptions, which need that.
 2. Where `StompDialect.sessions_per_wire` is 1, a session has a wire to itself, from when it is made until it is closed.
    The wire is used again only after a clean end; of the further wires one is kept for the next session.
 3. The loss of any wire is the loss of the connection: all the others are closed, and it is reported once.
@@ -12,7 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from redelivery.model.errors import ConnectionLostError, JMSError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
@@ -37,26 +38,49 @@ class Wires:
         self._most = 0  # sessions of a wire; 0: any number
         self._sessions: dict[StompWire, int] = {}  # of each wire that is open
         self._unclean = False  # the first wire is for no further session
+        self._reserved = False  # it is for one that needs the client id
         self._ended: JMSError | None = None
 
-    def begin(self, first: StompWire, sessions_per_wire: int) -> None:
-        """The connection's own wire is open."""
+    def begin(self, first: StompWire, sessions_per_wire: int, *, reserved: bool = False) -> None:
+        """The connection's own wire is open; ``reserved``: for sessions that need its client id."""
+        self._reserved = reserved
         self._first = first
         self._most = sessions_per_wire
         self._sessions[first] = 0
 
-    def take(self) -> Flow[StompWire]:
-        """The wire for one more session. Raises ConnectionLostError, ConnectError, SecurityError, ProtocolError."""
+    def take(self, *, client_id: bool = False) -> Flow[StompWire]:
+        """The wire for one more session; ``client_id``: the first.
+
+        Raises:
+            IllegalStateError: another session has the first.
+            ConnectionLostError, ConnectError, SecurityError, ProtocolError: there is no wire.
+        """
         with self._lock:
             self._check()
-            for wire, sessions in self._sessions.items():
-                if not self._most or (sessions < self._most and not (self._unclean and wire is self._first)):
+            for wire in self._sessions:
+                if self._serves(wire, client_id):
                     self._sessions[wire] += 1
                     return wire
+        if client_id:
+            raise IllegalStateError(
+                "with this broker over STOMP one session of a connection at a time can have durable subscriptions, "
+                "and another one has that place: use that one, or a connection with another client id, or amqp://"
+            )
+        return (yield from self._further(1))
+
+    def own(self) -> Flow[StompWire]:
+        """A wire for what lives as long as the connection: the first, or one for no session. Raises as `take`."""
+        with self._lock:
+            self._check()
+            if not self._most and self._first is not None:
+                return self._first
+        return (yield from self._further(self._most))
+
+    def _further(self, sessions: int) -> Flow[StompWire]:
         wire = yield from self._dial()
         with self._lock:
             if self._ended is None:
-                self._sessions[wire] = 1
+                self._sessions[wire] = sessions
                 return wire
         _close(wire, self._ended)
         raise ConnectionLostError(str(self._ended)) from self._ended
@@ -126,6 +150,15 @@ class Wires:
     def on_error(self, error: JMSError) -> None:
         """See ConnectionEvents."""
         self._events.on_error(error)
+
+    def _serves(self, wire: StompWire, client_id: bool) -> bool:
+        if not self._most:
+            return True
+        if self._sessions[wire] >= self._most:
+            return False
+        if wire is self._first:
+            return not self._unclean and self._reserved == client_id
+        return not client_id
 
     def _check(self) -> None:
         if self._ended is not None:

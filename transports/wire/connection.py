@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from redelivery.model.errors import ConnectionLostError, JMSError
+from redelivery.model.parts.errors import forget_frames
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import ConnectionEvents, Pending
 from redelivery.transports.wire.clock import monotonic
@@ -60,7 +61,7 @@ class WireConnection(Generic[P]):
         self.closing = False  # by our own will: then nobody is notified
         self.lost: JMSError | None = None
         self.protocol = protocol = make(self)
-        self._flush_now = protocol.flush_now
+        self._flush_now, self._acknowledge = protocol.flush_now, stream.acknowledge_owed
         self.leader = Leader(stream, protocol, self, runtime)
 
     @property
@@ -96,6 +97,7 @@ class WireConnection(Generic[P]):
                 return
             self.lost = error
         self.lost = error = self.protocol.fail(error)
+        forget_frames(error)
         self._runtime.unwatch(self._stream.fileno())
         self.leader.stop(error)
         tasks = self._flush, self._tick, self._read_on_behalf, self._stalled, self._look_again
@@ -112,7 +114,11 @@ class WireConnection(Generic[P]):
         """See `WireOwner.read_on_behalf`: the housekeeping thread does; an event loop reads anyway."""
         if not self._reads_on_behalf and self._runtime.blocks:
             self._reads_on_behalf = True
-            self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._read_on_behalf)
+            try:
+                self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._read_on_behalf)
+            except BaseException:  # an interrupt
+                self._reads_on_behalf = False
+                raise
 
     def drain(self) -> bool:
         """See `WireOwner.drain`."""
@@ -135,7 +141,8 @@ class WireConnection(Generic[P]):
 
     def _read(self) -> bool:
         """Read what is there; whether to go on."""
-        self.leader.read_now()
+        self.leader.read_now(acknowledges=False)
+        self._runtime.soon(self._acknowledge)  # when the tasks that it wakes have written, which may do for that
         return self.lost is None
 
     def _push(self) -> bool:

@@ -10,6 +10,7 @@ step in which it leaves.
 from __future__ import annotations
 
 import threading
+from itertools import repeat
 from typing import Final
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
@@ -34,6 +35,7 @@ class Outbox:
         self._stream = stream
         self._owner = owner
         self._lock = threading.Lock()
+        self._turns = map(self._lock.acquire, repeat(False))  # each step tries to take it, without waiting
         self._waiting: list[bytes] = []
         self._leaving: bytes | memoryview | None = None  # what is being sent, after which come those that wait
         self._sent: list[int] = []  # bytes of it that have left and are not taken off yet
@@ -75,7 +77,7 @@ class Outbox:
                 self.congested = not self._owner.drain()
         except ConnectionLostError as error:
             self._owner.lose(error)  # a frame may be torn: nothing can follow it
-            raise
+            raise ConnectionLostError(str(error)) from error  # which forgets its frames: see `lose`
         except BaseException:
             self._owner.flush_soon()  # an interrupt: what is left leaves soon
             raise
@@ -83,21 +85,18 @@ class Outbox:
 
     def later(self, data: bytes, done: list[None] | None = None) -> None:
         """Send whole frames soon; ``done`` as for `write`. Raises ConnectionLostError."""
-        taken: list[bool] = []
+        if self.refusal is not None:
+            raise ConnectionLostError(str(self.refusal)) from self.refusal
         try:
-            try:
-                self._enter(taken)
-                # no call until it is noted, as in `write`
-                self._waiting += (data,)
-                if done is not None:
-                    done += (None,)
-                self._size += len(data)
-            finally:
-                if taken and taken[0]:
-                    self._lock.release()
+            # no lock: only its holder takes something out of the list, and to add to it is one step. No call until it
+            # is noted, as in `write`
+            self._waiting += (data,)
+            if done is not None:
+                done += (None,)
+            self._size += len(data)
             if self._size > TOGETHER:
                 self.write()
-            elif not self._expected:
+            elif not self._expected:  # read after: see `flush_quietly`
                 self._expected = True
                 self._owner.flush_soon()
         except JMSError:
@@ -127,9 +126,10 @@ class Outbox:
                 return True
             if more:
                 self._waiting.append(more)
+            self._expected = False  # before the look: what is added after it asks for the next flush
             if not self._waiting and self._leaving is None:
-                self._expected = False
                 return False
+            self._expected = True
             self._push()
             self.wrote = True
             return True
@@ -151,14 +151,17 @@ class Outbox:
         """In a child after fork(): the threads that may have held the lock are not here to release it."""
         self.refusal = error
         self._lock = threading.Lock()
+        self._turns = map(self._lock.acquire, repeat(False))
         self._waiting, self._leaving = [], None
 
     def _enter(self, taken: list[bool]) -> None:
         """Take the lock and note it in one step, so that no interrupt comes between; the caller gives it back."""
-        taken.extend(map(self._lock.acquire, _AT_ONCE))
+        for got in self._turns:  # no look for signals until it is noted
+            taken += (got,)
+            break
         if not taken[0]:
             del taken[:]
-            taken.extend(map(self._lock.acquire, _PATIENT, _LONGEST_WRITE))
+            taken += map(self._lock.acquire, _PATIENT, _LONGEST_WRITE)
             if not taken[0]:
                 raise IllegalStateError("a signal handler cannot write while it interrupts a write of its own thread")
         if self.refusal is not None:
@@ -210,16 +213,15 @@ class Outbox:
 
     def _next(self) -> bytes:
         """What leaves next: all that waits together where that is small, for the sake of fewer system calls."""
-        waiting = self._waiting
-        data, count = waiting[0], 1
-        if len(waiting) > 1:
-            size = len(data)
-            while count < len(waiting) and size + len(waiting[count]) <= _JOINED:
+        waiting = self._waiting[:]  # others may add to it
+        count = len(waiting)
+        if count > 1 and sum(map(len, waiting)) > _JOINED:
+            size, count = len(waiting[0]), 1
+            while size + len(waiting[count]) <= _JOINED:
                 size += len(waiting[count])
                 count += 1
-            if count > 1:
-                data = b"".join(waiting[:count])
+        data = waiting[0] if count == 1 else b"".join(waiting[:count])
         # no call between the two
         self._leaving = data
-        del waiting[:count]
+        del self._waiting[:count]
         return data

@@ -18,8 +18,10 @@ from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.tls import tls_problem
 
-READ_SIZE: Final = 256 << 10
-_READ_SIZES: Final = (READ_SIZE,)  # for `map`
+# One read at most. The system gives and takes back the memory of a large one each time, which costs more than a small
+# message: it is used while there is much to read. TLS brings no more than its record at once.
+_LITTLE: Final = 64 << 10
+_MUCH: Final = 256 << 10
 _LONGEST: Final = 86_400.0  # seconds of one poll, whose count of milliseconds is 32 bits; the caller polls again
 _TLS_WRITE: Final = 64 << 10  # at once, so that a reader need not wait long for the lock
 _WANTS: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -36,12 +38,18 @@ class Stream:
         self.name = name
         self.whole: Callable[[Callable[[], None]], None] = sheltered  # its runtime's
         self.drained = False  # the last `receive_noting` brought all that was there
+        self._read_sizes = (_LITTLE,)  # for `map`
         sock.setblocking(False)
         self._sock = sock
         self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
         self._tls_lock = threading.Lock()
+        self.plain = self._tls is None  # whether `receive_noting` works
         self._quick_ack: int | None = getattr(socket, "TCP_QUICKACK", None)
+        self.owes_ack = False  # something was received, and nothing sent since
+        # the system's own, which raises OSError where it takes nothing; None on TLS
+        self.send_directly: Callable[[bytes], int] | None = sock.send if self._tls is None else None
         self._wake_in, self._wake_out = socket.socketpair()
+        self._wake = self._wake_in.fileno()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
         self._readable = select.poll()
@@ -64,9 +72,13 @@ class Stream:
         """Whether there is input, or `poke` was called, within ``timeout`` seconds. One thread at a time."""
         if self._tls is not None and self._tls.pending():
             return True
-        events = self._readable.poll(None if timeout is None else min(timeout, _LONGEST) * 1000)
+        if self.owes_ack:
+            self.acknowledge_quickly()
+        if timeout is not None:
+            timeout = (timeout if timeout < _LONGEST else _LONGEST) * 1000
+        events = self._readable.poll(timeout)
         for descriptor, _ in events:
-            if descriptor == self._wake_in.fileno():
+            if descriptor == self._wake:
                 self._drain_pokes()
         return bool(events)
 
@@ -75,36 +87,36 @@ class Stream:
         with suppress(OSError):  # full: it is poked already; closed: nobody waits
             self._wake_out.send(b"!")
 
-    @property
-    def plain(self) -> bool:
-        """Whether `receive_noting` works: without TLS."""
-        return self._tls is None
-
     def receive_noting(self, received: list[bytes]) -> None:
-        """`receive`, which notes what it was, if anything, in the same step; no bytes are the end of the stream."""
+        """`receive`, which notes what it was, if anything, in the same step; no bytes are the end of the stream.
+
+        It leaves `acknowledge_quickly` to the next `wait_readable`, or to the caller.
+        """
         self.drained = True
         try:
-            received.extend(map(self._sock.recv, _READ_SIZES))
+            received += map(self._sock.recv, self._read_sizes)
         except _WANTS:
             return
         except OSError as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
-        self.drained = len(received[-1]) < READ_SIZE
-        self._acknowledge_quickly()
+        self.owes_ack = True
+        size = len(received[-1])
+        self.drained = size < self._read_sizes[0]
+        self._read_sizes = (_MUCH if size >= _LITTLE else _LITTLE,)
 
     def receive(self) -> bytes | None:
         """What is there, None for nothing. Raises ConnectionLostError at the end of the stream."""
         try:
             if self._tls is None:
-                data = self._sock.recv(READ_SIZE)
+                data = self._sock.recv(_MUCH)
             else:
                 with self._tls_lock:
-                    data = self._tls.recv(READ_SIZE)
+                    data = self._tls.recv(_LITTLE)
         except _WANTS:
             return None
         except OSError as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
-        self._acknowledge_quickly()
+        self.acknowledge_quickly()
         return self.not_ended(data)
 
     def not_ended(self, data: bytes) -> bytes:
@@ -113,8 +125,17 @@ class Stream:
             raise ConnectionLostError(f"{self.name} closed the connection")
         return data
 
-    def _acknowledge_quickly(self) -> None:
-        """Brokers leave Nagle's algorithm on: a delayed ACK of TCP's would cost 40 ms per commit. Not sticky."""
+    def acknowledge_owed(self) -> None:
+        """`acknowledge_quickly`, unless what was sent since has done so."""
+        if self.owes_ack:
+            self.acknowledge_quickly()
+
+    def acknowledge_quickly(self) -> None:
+        """TCP's ACK at once: brokers leave Nagle's algorithm on, and a delayed ACK would cost 40 ms per commit.
+
+        Not sticky. What is sent carries the ACK too, so that one who asks and has the answer needs none of its own.
+        """
+        self.owes_ack = False
         if self._quick_ack is not None:
             try:
                 self._sock.setsockopt(socket.IPPROTO_TCP, self._quick_ack, 1)
@@ -127,7 +148,8 @@ class Stream:
             self.whole(lambda: self._note(data, sent))
             return
         try:
-            sent.extend(map(self._sock.send, (data,)))
+            sent += map(self._sock.send, (data,))
+            self.owes_ack = False
         except _WANTS:
             return
         except OSError as error:

@@ -48,7 +48,7 @@ class SaslServer:
         """Take bytes; returns those that belong to the connection itself, its protocol header first.
 
         Raises:
-            ProtocolError: this is not AMQP, or the login is refused; the peer has been told.
+            ProtocolError: this is not AMQP, or the login is refused; the peer has its answer.
         """
         self._buffer += data
         while not self.done:

@@ -13,6 +13,7 @@ from cproton_ffi import lib
 
 from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.engine import Engine as Rules
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.servers.amqp.codec.conditions import RefusedError, condition
 from redelivery.broker.servers.amqp.codec.data import symbols, text
@@ -33,13 +34,14 @@ from redelivery.broker.servers.amqp.links.consumer import ConsumerLink
 from redelivery.broker.servers.amqp.links.coordinator import CoordinatorLink
 from redelivery.broker.servers.amqp.links.incoming import IncomingLink
 from redelivery.broker.servers.amqp.links.link import BrokerLink
+from redelivery.broker.servers.amqp.links.subscription import SubscriptionLink
 from redelivery.broker.servers.amqp.transactions import OpenTransactions
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import InvalidClientIDError, InvalidDestinationError, JMSError
 from redelivery.model.version import version as version_of
 from redelivery.transports.amqp.engine import Engine, Event, Handlers, unowned
 
-_CAPABILITIES: Final = ("ANONYMOUS-RELAY", "DELAYED_DELIVERY")
+_CAPABILITIES: Final = ("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS")
 MOST_LINKS: Final = 2_000  # of a connection
 _SOLE: Final = "sole-connection-for-container"
 
@@ -48,7 +50,9 @@ class ServerSession:
     """One client; everything but `mark_ready` runs on the listener's thread.
 
     Attributes:
-        name: the origin of its messages.
+        name: of the session.
+        client_id: its container's id.
+        origin: what no_local knows its messages by.
         commands: what the client asks for and is still to be executed, in order.
         buffered: bytes of messages that have not come whole.
     """
@@ -56,15 +60,18 @@ class ServerSession:
     def __init__(self, core: Core, name: str, engine: Engine, wake: Callable[[], None]) -> None:
         self.core = core
         self.name = name
+        self.client_id: str | None = None
+        self.origin = name
         self.connected = False
         self.ended = False
+        self.lost = False
         self.commands: deque[Command] = deque()
         self.transactions = OpenTransactions(core)
         self.buffered = 0
         self._engine = engine
         self._wake = wake
         self._acknowledged: list[Dispatch] = []  # these two are settled together
-        self._released: list[Dispatch] = []
+        self._released: dict[Manner | None, list[Dispatch]] = {}
         self._links: dict[int, BrokerLink] = {}
         self._by_handle: dict[Any, BrokerLink] = {}  # the same, by the C library's links
         self._sessions: dict[int, Any] = {}
@@ -113,13 +120,14 @@ class ServerSession:
         if not self._acknowledged and not self._released:
             return
         acknowledged = [each for each in self._acknowledged if not each.subscription.closed]
-        released = [each for each in self._released if not each.subscription.closed]
+        released = dict(self._released)
         self._acknowledged.clear()
         self._released.clear()
 
         def settle(engine: Rules, now: int) -> None:
             engine.acknowledge(acknowledged, now)
-            engine.release(released, now)
+            for manner, dispatches in released.items():
+                engine.release([each for each in dispatches if not each.subscription.closed], now, manner)
 
         self.core.call(settle)
 
@@ -129,11 +137,11 @@ class ServerSession:
         self._ready.extend([link for link in dict.fromkeys(ready) if link.flush()])
         self.settle_gathered()
 
-    def end(self) -> None:
+    def end(self, *, lost: bool = True) -> None:
         """The client is gone: its transactions are rolled back, what it held is released. Idempotent."""
         if self.ended:
             return
-        self.ended = True
+        self.ended, self.lost = True, lost
         self.settle_gathered()
         self.core.disconnect(self)
         self.transactions.end()
@@ -163,9 +171,9 @@ class ServerSession:
         """Acknowledge it, together with others."""
         self._acknowledged.append(dispatch)
 
-    def release(self, dispatch: Dispatch) -> None:
-        """Let it wait again, together with others."""
-        self._released.append(dispatch)
+    def release(self, dispatch: Dispatch, manner: Manner | None) -> None:
+        """Let it wait again, together with others; ``manner`` as in `Engine.release`."""
+        self._released.setdefault(manner, []).append(dispatch)
 
     def mark_ready(self, link: BrokerLink) -> None:
         """The link may have something to send. From any thread."""
@@ -220,7 +228,10 @@ class ServerSession:
         number = next(self._numbers)
         link: BrokerLink
         if handle.is_sender:
-            link = (BrowserLink if is_browser(handle.remote_source) else ConsumerLink)(self, number, handle)
+            if handle.remote_source.type == proton.Terminus.UNSPECIFIED:
+                link = SubscriptionLink(self, number, handle)
+            else:
+                link = (BrowserLink if is_browser(handle.remote_source) else ConsumerLink)(self, number, handle)
         elif handle.remote_target.type == proton.Terminus.COORDINATOR:
             link = CoordinatorLink(self, number, handle)
         else:
@@ -268,14 +279,19 @@ class ServerSession:
     def _open(self) -> None:
         raw = self._engine.connection._impl
         sole = _SOLE in symbols(lib.pn_connection_remote_desired_capabilities(raw))
-        self.core.connect(self, text(lib.pn_connection_remote_container(raw)) if sole else None)
+        container = text(lib.pn_connection_remote_container(raw))
+        self.core.connect(self, container if sole else None)
+        if container:
+            self.client_id, self.origin = container, f"client-id:{container}"
         self._answer_open([*_CAPABILITIES, _SOLE] if sole else [*_CAPABILITIES], {})
         self.connected = True
 
     def _answer_open(self, capabilities: list[str], properties: dict[str, Any]) -> None:
         connection = self._engine.connection
         connection.container = f"redelivery-{self.core.name}"
-        connection.properties = proton.PropertyDict({"product": "redelivery", "version": version_of(), **properties})
+        connection.properties = proton.PropertyDict(
+            {"product": self.core.dialect.product, "version": version_of(), **properties}
+        )
         connection.offered_capabilities = proton.SymbolList(capabilities)
         connection.open()
 
@@ -288,7 +304,7 @@ class ServerSession:
         self._close_with(error, info)
 
     def _close(self) -> None:
-        self.end()
+        self.end(lost=False)
         self._engine.connection.close()
 
     def _close_with(self, error: JMSError, info: dict[Any, Any] | None = None) -> None:

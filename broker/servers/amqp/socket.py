@@ -187,9 +187,11 @@ class AmqpSocket(ClientSocket):
             return self._login
         if not self._sasl.done:
             return b""
-        if not self._session.ended:
+        output = self._engine.output()[0]
+        if not output and not self._session.ended:  # answers leave first: their client waits for them
             self._session.flush()
-        return self._engine.output()[0]
+            output = self._engine.output()[0]
+        return output
 
     def _mark_written(self, size: int) -> None:
         if self._login:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from redelivery.broker.core import Core
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.servers.amqp.codec.conditions import UNKNOWN_TRANSACTION, RefusedError
@@ -46,11 +47,13 @@ class Unsettled:
         dispatch = self.dispatch
         if outcome.kind == REJECTED:
             engine.poison(dispatch, outcome.cause, now)
-        elif outcome.kind == MODIFIED and outcome.undeliverable:  # ActiveMQ's way
-            engine.poison(dispatch, outcome.cause or "the consumer said: undeliverable here", now)
+        elif outcome.kind == MODIFIED and outcome.undeliverable:
+            dispatch.seen = outcome.failed
+            cause = outcome.cause or "the consumer said: undeliverable here"
+            engine.poison(dispatch, cause, now, Manner.UNDELIVERABLE)
         else:
             dispatch.seen = outcome.counts
-            engine.release([dispatch], now)
+            engine.release([dispatch], now, outcome.manner)
 
 
 @dataclass(slots=True, eq=False)

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.stored import StoredBody, StoredMessage, detached, size_of
+from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.views import TRANSFORMATION_ERROR
-from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.values import Body, Value
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
@@ -17,7 +17,6 @@ from redelivery.transports.stomp.codec.messages import KIND
 
 MAP_JSON: Final = "jms-map-json"
 TRANSFORMATION: Final = "transformation"
-_QUEUE, _TOPIC = "/queue/", "/topic/"
 _DELAY: Final = "AMQ_SCHEDULED_DELAY"
 # Headers of a SEND that do not become properties: read here, part of the frame, or set by the broker.
 _READ: Final = frozenset(
@@ -31,39 +30,16 @@ _READ: Final = frozenset(
 _SCHEDULES: Final = ("AMQ_SCHEDULED_CRON", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_REPEAT")
 
 
-def read_destination(text: str) -> Destination:
-    """``/queue/a`` or ``/topic/a``; a str without a leading slash is a queue, as Classic takes it.
-
-    Raises:
-        UnsupportedError: a temporary destination.
-        InvalidDestinationError: it begins with something else.
-    """
-    if text.startswith(_QUEUE):
-        return Queue(text[len(_QUEUE) :])
-    if text.startswith(_TOPIC):
-        return Topic(text[len(_TOPIC) :])
-    if text.startswith(("/temp-queue/", "/temp-topic/")):
-        raise UnsupportedError(f"{text}: the embedded broker has no temporary destinations")
-    if text.startswith("/"):
-        raise InvalidDestinationError(f"Illegal destination name: [{text}] -- it must begin with {_QUEUE} or {_TOPIC}")
-    return Queue(text)
-
-
-def write_destination(destination: Destination) -> str:
-    """The inverse of `read_destination`."""
-    return f"{_TOPIC if isinstance(destination, Topic) else _QUEUE}{destination.name}"
-
-
-def read_send(frame: Frame, message_id: str, *, now: int, origin: str) -> StoredMessage:
+def read_send(frame: Frame, message_id: str, addresses: Addresses, *, now: int, origin: str) -> StoredMessage:
     """The message of a SEND: bytes where it has a content-length, else text, or the map that its JSON is.
 
     Raises:
-        InvalidDestinationError: the destination is a pattern.
+        InvalidDestinationError: the destination is a pattern, or none.
         MessageFormatError: a header must be a number and is not, or a text body is not UTF-8.
-        UnsupportedError: a temporary destination or a repeated schedule.
+        UnsupportedError: a repeated schedule.
     """
     headers = frame.headers
-    destination = read_destination(headers["destination"])
+    destination = addresses.read(headers["destination"])
     if destination.is_pattern:
         raise InvalidDestinationError(f"a message cannot be sent to {destination}: it is a pattern")
     for name in _SCHEDULES:
@@ -86,24 +62,29 @@ def read_send(frame: Frame, message_id: str, *, now: int, origin: str) -> Stored
         priority=min(9, _number(headers, "priority", 4)),
         persistent=headers.get("persistent") == "true",
         correlation_id=headers.get("correlation-id"),
-        reply_to=read_destination(reply_to) if reply_to else None,
+        reply_to=addresses.read(reply_to) if reply_to else None,
         type=headers.get("type"),
         group_id=headers.get("JMSXGroupID"),
         group_sequence=_group_sequence(headers.get("JMSXGroupSeq")),
-        original_destination=read_destination(original) if original else None,
+        original_destination=addresses.read(original) if original else None,
         origin=origin,
         size=size_of(body, properties),
     )
 
 
 def write_message(
-    stored: StoredMessage, frame_headers: Mapping[str, str], *, version: str, transformation: str | None
+    stored: StoredMessage,
+    frame_headers: Mapping[str, str],
+    addresses: Addresses,
+    *,
+    version: str,
+    transformation: str | None,
 ) -> bytes:
     """The MESSAGE frame; ``frame_headers`` are those of this delivery (subscription, ack, redelivered).
 
     What this version or the transformation cannot carry is left out; the header ``transformation-error`` says so.
     """
-    headers = dict(_headers(stored))
+    headers = dict(_headers(stored, addresses))
     headers.update(frame_headers)
     body, extra = _write_body(stored.body, transformation)
     headers.update(extra)
@@ -116,11 +97,11 @@ def write_message(
     return b"%b\n%b\0" % (head, body)
 
 
-def _headers(stored: StoredMessage) -> Iterator[tuple[str, str]]:
+def _headers(stored: StoredMessage, addresses: Addresses) -> Iterator[tuple[str, str]]:
     for name, value in stored.properties.items():
         if value is not None:
             yield name, _text(value)
-    yield "destination", write_destination(stored.destination)
+    yield "destination", addresses.write(stored.destination)
     yield "message-id", stored.message_id
     yield "expires", str(stored.expiration)
     yield "priority", str(stored.priority)
@@ -128,12 +109,12 @@ def _headers(stored: StoredMessage) -> Iterator[tuple[str, str]]:
     if stored.persistent:
         yield "persistent", "true"
     if stored.original_destination is not None:
-        yield "original-destination", write_destination(stored.original_destination)
+        yield "original-destination", addresses.write(stored.original_destination)
     if stored.correlation_id is not None:
         identity = stored.correlation_id
         yield "correlation-id", identity if isinstance(identity, str) else identity.decode("utf-8", "replace")
     if stored.reply_to is not None:
-        yield "reply-to", write_destination(stored.reply_to)
+        yield "reply-to", addresses.write(stored.reply_to)
     if stored.type is not None:
         yield "type", stored.type
 

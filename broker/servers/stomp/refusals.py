@@ -12,7 +12,7 @@ MAX_HEADER: Final = 10 << 10  # bytes of a line
 
 
 class HangUpError(ProtocolError):
-    """The client is told, then the connection ends."""
+    """The client gets an ERROR, then the connection ends."""
 
 
 def error_frame(error: JMSError, receipt: bytes | None, version: str) -> bytes:

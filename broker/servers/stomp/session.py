@@ -11,11 +11,13 @@ from typing import Final
 
 from redelivery.broker.core import Core
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.engine.transactions import Transaction
+from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.messages import read_send
 from redelivery.broker.servers.stomp.refusals import HangUpError, check_limits, error_frame
-from redelivery.broker.servers.stomp.subscriptions import ClientOutput, StompSubscription
+from redelivery.broker.servers.stomp.subscriptions import ClientOutput, StompSubscription, origin, removed
 from redelivery.model.errors import InvalidClientIDError, JMSError, ProtocolError, SecurityError
 from redelivery.model.version import version as version_of
 from redelivery.transports.stomp.codec.frames import VERSIONS, Frame, encode
@@ -40,7 +42,9 @@ class ServerSession:
         self.wanted_ms = 0  # between ours
         self.ended = False
         self._core = core
+        self._client_id: str | None = None
         self._output = output
+        self._addresses = Addresses(core, name)
         self._subscriptions: dict[str, StompSubscription] = {}
         self._subscribed = 0
         self._transactions: dict[str, Transaction] = {}
@@ -62,7 +66,7 @@ class ServerSession:
         """Do what a frame says, and answer it.
 
         Raises:
-            HangUpError: the frame breaks the protocol; the client has been told.
+            HangUpError: the frame breaks the protocol; the client has its ERROR.
         """
         receipt = frame.raw(_RECEIPT)  # echoed as it stands: whatever it is, the client could write it
         try:
@@ -96,8 +100,10 @@ class ServerSession:
         def leave(engine: Engine, now: int) -> None:
             for transaction in self._transactions.values():
                 engine.rollback(transaction, now)
-            for subscription in self._subscriptions.values():
-                engine.unsubscribe(subscription.subscription, now, all_seen=False)
+            for each in self._subscriptions.values():
+                engine.unsubscribe(each.subscription, now, all_seen=False, manner=Manner.DISCONNECTED)
+            for temporary in self._addresses.end():
+                engine.drop_temporary(temporary)
 
         self._core.disconnect(self)
         self._core.call(leave)
@@ -130,6 +136,7 @@ class ServerSession:
             self._core.connect(self, headers.get("client-id"))
         except InvalidClientIDError as error:
             raise HangUpError(str(error)) from error
+        self._client_id = headers.get("client-id")
         self.connected = True
         self.version = version
         self.promised_ms, self.wanted_ms = (
@@ -137,7 +144,7 @@ class ServerSession:
         )
         answer = {
             "version": version,
-            "server": f"redelivery/{version_of()}",
+            "server": f"{self._core.dialect.server_prefix}{version_of()}",
             "heart-beat": f"{self.wanted_ms},{self.promised_ms}",
             "session": self.name,
         }
@@ -148,7 +155,8 @@ class ServerSession:
         if not frame.headers.get("destination"):
             raise ProtocolError("SEND received without a Destination specified!")
         transaction = self._transaction(frame)
-        stored = read_send(frame, self._core.new_id(), now=epoch_ms(), origin=self.name)
+        sender = origin(self.name, self._client_id)
+        stored = read_send(frame, self._core.new_id(), self._addresses, now=epoch_ms(), origin=sender)
         if transaction is None:
             self._core.call(lambda engine, now: engine.send(stored, now))
         else:
@@ -165,15 +173,17 @@ class ServerSession:
         if identifier in self._subscriptions:
             raise ProtocolError(f"There already is a subscription for: {identifier}")
         self._subscribed += 1
-        subscription = StompSubscription(identifier, self._subscribed, headers, self.name, self._output)
+        subscription = StompSubscription(
+            identifier, self._subscribed, headers, self.name, self._client_id, self._addresses, self._output
+        )
         if subscription.browses and self.version == "1.0":
             raise ProtocolError("Queue Browser feature only valid for Stomp v1.1+ clients!")
 
         def start(engine: Engine, now: int) -> None:
             if subscription.browses:
-                engine.browse(subscription.subscription)
+                engine.browse(subscription.subscription, selector=subscription.selector)
             else:
-                engine.subscribe(subscription.subscription)
+                engine.subscribe(subscription.subscription, selector=subscription.selector)
             self._receipt(frame.raw(_RECEIPT))  # before its first message
             engine.start(subscription.subscription, now)
 
@@ -183,6 +193,10 @@ class ServerSession:
 
     def _unsubscribe(self, frame: Frame) -> bool:
         headers = frame.headers
+        name = removed(headers)
+        if name is not None:
+            self._core.call(lambda engine, _now: engine.remove_subscription(name, self._client_id))
+            return False
         subscription = self._subscriptions.pop(headers.get("id") or headers.get("destination", ""), None)
         if subscription is None:
             raise ProtocolError("No subscription matched.")
@@ -196,7 +210,7 @@ class ServerSession:
             return False
         subscription, dispatch = found
         dispatches = subscription.covered(dispatch)
-        if transaction is None:
+        if transaction is None or not self._core.enlists_acks:
             self._core.call(lambda engine, now: engine.acknowledge(dispatches, now))
         else:
             self._core.call(lambda engine, now: engine.enlist(transaction, dispatches, now))
@@ -211,7 +225,7 @@ class ServerSession:
             return False
         if transaction is not None:
             raise ProtocolError("Poison ack cannot be transacted")
-        self._core.call(lambda engine, now: engine.poison(found[1], None, now))
+        self._core.call(lambda engine, now: engine.poison(found[1], None, now, Manner.NACKED))
         return False
 
     def _begin(self, frame: Frame) -> bool:

@@ -195,12 +195,17 @@ class StompSocket(ClientSocket):
     def _encode(self) -> None:
         """Make the next bytes to write, if there are any."""
         parts: list[bytes] = []
+        answers = False  # whether it begins with some
         size = 0
         while self._output and size < _WRITE:
             item = self._output.popleft()
             if isinstance(item, bytes):
                 self._answers -= 1
+                answers = not parts or answers
                 part = item
+            elif answers:  # they leave first: their client waits for them, and not for the messages behind
+                self._output.appendleft(item)
+                break
             else:
                 subscription, dispatch = item
                 if subscription.subscription.closed:

@@ -7,9 +7,11 @@ from typing import Final, Protocol
 
 from redelivery.broker.engine.stored import END_OF_QUEUE
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
-from redelivery.broker.servers.stomp.messages import TRANSFORMATION, read_destination, write_destination, write_message
-from redelivery.model.destinations import Topic
+from redelivery.broker.servers.stomp.addresses import Addresses
+from redelivery.broker.servers.stomp.messages import TRANSFORMATION, write_message
+from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
+from redelivery.model.selectors.selector import Selector
 from redelivery.transports.stomp.codec.frames import encode
 
 AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
@@ -17,10 +19,10 @@ AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
 QUEUE_PREFETCH: Final = 1000
 TOPIC_PREFETCH: Final = 32767
 BROWSER_PREFETCH: Final = 500
+_NAME: Final = "activemq.subscriptionName"
 _UNSUPPORTED: Final = {
-    "activemq.subscriptionName": "durable subscriptions",
-    "durable-subscription-name": "durable subscriptions",
-    "selector": "selectors",
+    "durable-subscriber-name": f"it: a durable subscription is named by {_NAME}",
+    "durable-subscription-name": f"it: a durable subscription is named by {_NAME}",
 }
 
 
@@ -38,7 +40,10 @@ class ClientOutput(Protocol):
 
 
 class StompSubscription:
-    """One SUBSCRIBE. Raises UnsupportedError, InvalidDestinationError or ProtocolError for what it cannot do."""
+    """One SUBSCRIBE.
+
+    Raises UnsupportedError, InvalidDestinationError, InvalidSelectorError or ProtocolError for what it cannot do.
+    """
 
     def __init__(
         self,
@@ -46,25 +51,39 @@ class StompSubscription:
         number: int,
         headers: Mapping[str, str],
         session: str,
+        client_id: str | None,
+        addresses: Addresses,
         output: ClientOutput,
     ) -> None:
         for name, what in _UNSUPPORTED.items():
             if headers.get(name, "") not in ("", "false"):
                 raise UnsupportedError(f"header {name}: the embedded broker has no {what}")
-        destination = read_destination(headers["destination"])
+        destination = addresses.read_consumed(headers["destination"])
         self.identifier = identifier
         self.number = number
         self.ack = headers.get("ack", AUTO) if headers.get("ack") in (CLIENT, INDIVIDUAL) else AUTO
         self._transformation = headers.get(TRANSFORMATION)
         self._prefix = f"{session}:{number}:"
         self._output = output
+        self._addresses = addresses
         self.browses = headers.get("browser") == "true"
         default = BROWSER_PREFETCH if self.browses else QUEUE_PREFETCH
         if isinstance(destination, Topic):
             default = TOPIC_PREFETCH
         window = default if self.ack == AUTO else _window(headers.get("activemq.prefetchSize"), default)
         no_local = "true" in (headers.get("no-local"), headers.get("activemq.noLocal"))
-        self.subscription = Subscription(destination, self, prefetch=window, no_local=no_local, origin=session)
+        condition = headers.get("selector", "")
+        self.selector = Selector(condition, lenient=True) if condition.strip() else None  # properties are strings here
+        self.subscription = Subscription(
+            destination,
+            self,
+            prefetch=window,
+            no_local=no_local,
+            origin=origin(session, client_id),
+            named=_named(headers, destination),
+            client_id=client_id,
+            exclusive=headers.get("activemq.exclusive") == "true" and not isinstance(destination, Topic),
+        )
 
     def append(self, dispatch: Dispatch, /) -> None:
         """Add it behind what the client is to read already."""
@@ -85,7 +104,7 @@ class StompSubscription:
             headers["ack"] = f"{self._prefix}{dispatch.number}"
         if dispatch.count > 1:
             headers["redelivered"] = "true"
-        return write_message(message, headers, version=version, transformation=self._transformation)
+        return write_message(message, headers, self._addresses, version=version, transformation=self._transformation)
 
     def named(self, ack: str) -> Dispatch | None:
         """The dispatch of a 1.2 ack id; None where it is not held (any more)."""
@@ -115,7 +134,7 @@ class StompSubscription:
         return {
             "subscription": self.identifier,
             "browser": "end",
-            "destination": write_destination(self.subscription.destination),
+            "destination": self._addresses.write(self.subscription.destination),
             "message-id": END_OF_QUEUE.message_id,
         }
 
@@ -123,6 +142,29 @@ class StompSubscription:
         if dispatch is None or dispatch.enlisted or self.ack == AUTO or not dispatch.seen:
             return None
         return dispatch
+
+
+def origin(session: str, client_id: str | None) -> str:
+    """What no_local knows a client by: its client id, which other connections of it have too (JMS 3.1 §8.3.3)."""
+    return session if client_id is None else f"client-id:{client_id}"
+
+
+def removed(headers: Mapping[str, str]) -> str | None:
+    """The name of the durable subscription that an UNSUBSCRIBE removes; None: it ends a consumer."""
+    return headers.get(_NAME) or None
+
+
+def _named(headers: Mapping[str, str], destination: Destination) -> SubscriptionName | None:
+    """The named subscription that a SUBSCRIBE is for; beside Classic's header there are ``shared`` and ``durable``."""
+    name = headers.get(_NAME)
+    if not name:
+        return None
+    if not isinstance(destination, Topic):
+        raise ProtocolError("Invalid Subscription: cannot durably subscribe to a Queue destination!")
+    shared, durable = headers.get("shared") == "true", headers.get("durable") != "false"
+    if not (shared or durable):
+        raise ProtocolError(f"{_NAME}:{name} with durable:false is for a shared subscription: add shared:true")
+    return SubscriptionName(name, durable=durable, shared=shared)
 
 
 def _window(text: str | None, default: int) -> int:

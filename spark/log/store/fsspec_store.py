@@ -121,7 +121,9 @@ def _file_system(url: str, options: dict[str, Any]) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise redelivery.ConfigError(f"walLocation {url!r} needs fsspec: pip install 'redelivery[spark]'") from error
+        raise redelivery.ConfigError(
+            f"walLocation {url!r} needs fsspec; from the clone: pip install '.[spark]'"
+        ) from error
     package = PACKAGES.get(url.partition(":")[0])
     if package is not None and find_spec(package) is None:
         raise redelivery.ConfigError(

@@ -6,23 +6,21 @@ import json
 import logging
 import threading
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import Any, Final
-from uuid import uuid4
 
 import redelivery
 from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
 from redelivery.policies.connection_url import parse_connection_url
+from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.options.reconnect import LOST, factory
+from redelivery.spark.options.reconnect import LOST, connect
 from redelivery.transports.dialects.detect import depth_question
 from redelivery.transports.dialects.dialect import DepthQuestion
-from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 
-_LONGEST_PAUSE: Final = 30.0  # seconds between two connections
+_LONGEST_PAUSE: Final = 30.0  # seconds between two questions, and between two attempts to connect
 _STOP_SECONDS: Final = 2.0
 _ENOUGH: Final = 5  # answers without a number, or none, that are no accident: a queue may be made a moment later
 
@@ -33,7 +31,7 @@ class QueueDepth:
     Args:
         options: whose queue. Of a topic, a pattern, and where the broker cannot report it, nothing is asked.
         every: seconds between an answer and the next question.
-        patience: seconds that an answer may take; then the connection is made anew.
+        patience: seconds that an answer may take.
     """
 
     def __init__(self, options: SourceOptions, *, every: float = 1.0, patience: float = 5.0) -> None:
@@ -45,7 +43,7 @@ class QueueDepth:
         self._reports = False  # a number has arrived
         self._wrong = 0
         self._unanswered = 0
-        self._answers: SimpleQueue[Message | None] = SimpleQueue()  # None: it is closed
+        self._connection: redelivery.Connection | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="redelivery-depth", daemon=True)
         place = options.destination
@@ -61,71 +59,62 @@ class QueueDepth:
     def close(self) -> None:
         """End the connection. Twice is harmless; a broker that does not answer is not waited for."""
         self._closed.set()
-        self._answers.put(None)
+        connection = self._connection
+        if connection is not None:
+            connection.close()  # which ends the waiting for an answer
         if self._thread.is_alive():
             self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                with factory(self._options, patience=self._patience).create_connection() as connection:
-                    connection.exception_listener = _log_quietly
-                    question = depth_question(connection.dialect)
-                    if question is None:
-                        return
-                    self._keep_asking(connection, question)
-            except JMSError as error:
-                if not self._curable(error):
-                    log.warning(
-                        "no queueDepth: the broker does not report it for %s: %s", self._options.destination, error
-                    )
-                    return
-                _log_quietly(error)
-            finally:
-                self._number = None
-            self._closed.wait(self._pause)
+        policy = ReconnectPolicy(
+            maximum_delay=_LONGEST_PAUSE, timeout=min(_STOP_SECONDS, self._patience), warn_after_attempts=0
+        )
+        try:
+            with connect(self._options, stopped=self._closed, reconnect=policy, patience=self._patience) as connection:
+                connection.exception_listener = _log_quietly
+                self._connection = connection
+                while not self._closed.is_set() and self._ask(connection):
+                    self._closed.wait(self._pause)
+        except JMSError as error:
+            if not self._closed.is_set():
+                log.warning("no queueDepth: the broker does not report it for %s: %s", self._options.destination, error)
+        finally:
+            self._number = None
+
+    def _ask(self, connection: redelivery.Connection) -> bool:
+        """Once; False: this broker cannot be asked. Raises JMSError: asking again would not bring a number."""
+        question = depth_question(connection.dialect)
+        if question is None:
+            return False
+        name = self._options.destination.name
+        if question.path_separator:
+            name = name.rpartition(question.path_separator)[2]
+        properties = {key: value.replace("{queue}", name) for key, value in question.properties}
+        try:
+            answer = connection.request(question.address, question.body, self._patience, properties=properties)
+        except JMSError as error:
+            self._number = None
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            connection.check_open("queueDepth")  # lost for good
+            if not self._curable(error):
+                raise
+            _log_quietly(error)
+            return True
+        self._number = read_depth(question, answer)
+        if self._number is None:
+            self._note(answer)
+        else:
+            self._reports, self._pause = True, self._every
+        return True
 
     def _curable(self, error: JMSError) -> bool:
-        """Whether another connection may bring a number."""
+        """Whether another question may bring a number."""
         if self._reports:
             return True  # a refusal now is that of a broker that is just starting again
         if isinstance(error, RequestTimeoutError):
-            self._unanswered += 1  # perhaps nobody reads there, and each question stays in a queue
+            self._unanswered += 1  # perhaps nobody reads there
             return self._unanswered < _ENOUGH
         return isinstance(error, (*LOST, InDoubtError))
-
-    def _keep_asking(self, connection: redelivery.Connection, question: DepthQuestion) -> None:
-        with connection.session() as listening, connection.session() as asking:  # a listener has its session alone
-            inbox = listening.temporary_queue()
-            listening.consumer(inbox).listen(self._answers.put)
-            producer = asking.producer(question.address)
-            name = self._options.destination.name
-            if question.path_separator:
-                name = name.rpartition(question.path_separator)[2]
-            properties = {key: value.replace("{queue}", name) for key, value in question.properties}
-            while not self._closed.is_set():
-                wanted = uuid4().hex
-                producer.send(question.body, properties=properties, correlation_id=wanted, reply_to=inbox)
-                answer = self._answer(wanted)
-                if answer is None:
-                    return
-                self._number = read_depth(question, answer)
-                if self._number is None:
-                    self._note(answer)
-                else:
-                    self._reports, self._pause = True, self._every
-                self._closed.wait(self._every)
-
-    def _answer(self, wanted: str) -> Message | None:
-        until = monotonic() + self._patience
-        while True:
-            try:
-                message = self._answers.get(timeout=max(0.0, until - monotonic()))
-            except Empty:
-                raise RequestTimeoutError(f"the broker did not answer within {self._patience:g} s") from None
-            if message is None or message.correlation_id == wanted:
-                return message
 
     def _note(self, answer: Message) -> None:
         self._wrong += 1

@@ -7,8 +7,9 @@ import threading
 from typing import Final
 
 import redelivery
+from redelivery.model.errors import RequestTimeoutError
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.options.reconnect import LOST, connect
+from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.inspect.depth import QueueDepth
 from redelivery.transports.wire.clock import monotonic
 
@@ -18,13 +19,13 @@ _PAUSE: Final = 0.1  # seconds between two looks
 
 
 class Probe:
-    """A connection that browses, made when it is first needed and again when it is lost."""
+    """A connection that browses, made when it is first needed; it comes back when it is lost."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._connection: redelivery.Connection | None = None
         self._closed = threading.Event()
-        self._connections = 0
+        self._connections = 0  # before this one
         self._depth = QueueDepth(options)
 
     def ready(self, seconds: float, *, quiet: bool) -> bool:
@@ -38,23 +39,30 @@ class Probe:
         until = monotonic() + seconds
         while True:
             try:
-                if not self._open().metadata.capabilities.browse:
+                connection = self._open()
+                if not connection.connected:  # it is being made again; `maxReconnectTime` bounds that
+                    connection.check_open("browse")
+                elif not connection.metadata.capabilities.browse:
                     if quiet:
                         self._closed.wait(max(0.0, until - monotonic()))
                     return not self._closed.is_set()
-                if self._something():
+                elif self._something():
                     return True
             except LOST as error:
                 if self._connection is None:
                     raise
+                check_reachable(self._connection, self._options, error)
                 log.warning("the connection was lost: %s", error)
-                self._forget()
+                if isinstance(error, RequestTimeoutError):
+                    self._forget()
             if monotonic() + _PAUSE > until or self._closed.wait(_PAUSE):
                 return False
 
     def report(self) -> dict[str, int]:
         """How many connections it took so far, and `queueDepth` where it is known."""
-        return {"connections": self._connections, **self._depth.report()}
+        connection = self._connection
+        now = 0 if connection is None else connection.epoch
+        return {"connections": self._connections + now, **self._depth.report()}
 
     def close(self) -> None:
         """End every wait, and the connections."""
@@ -64,8 +72,7 @@ class Probe:
 
     def _open(self) -> redelivery.Connection:
         if self._connection is None:
-            self._connection = connect(self._options, stopped=self._closed)
-            self._connections += 1
+            self._connection = connect(self._options, stopped=self._closed, comes_back=True)
         return self._connection
 
     def _something(self) -> bool:
@@ -80,4 +87,5 @@ class Probe:
     def _forget(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
+            self._connections += connection.epoch
             connection.close()

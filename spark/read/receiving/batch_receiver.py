@@ -1,8 +1,8 @@
-"""One transacted session of the source, that batches a segment at a time; it is made anew when its connection is lost.
+"""One transacted session of the source, that batches a segment at a time, on a connection that comes back.
 
 A batch is received, encoded and stays unacknowledged; the caller makes it durable and then calls `confirm`.
-A connection that is lost before that discards it: the broker redelivers it. Where the broker has no transactions
-(RabbitMQ over AMQP) the session is one of CLIENT mode, and `confirm` acknowledges.
+A connection that is lost before that discards it, and the session: the broker redelivers it. Where the broker has no
+transactions (RabbitMQ over AMQP) the session is one of CLIENT mode, and `confirm` acknowledges.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from types import TracebackType
 from typing import Final, Self
 
 import redelivery
-from redelivery.model.errors import ConfigError, InDoubtError, TransactionRolledBackError
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectionLostError,
+    InDoubtError,
+    JMSError,
+    RequestTimeoutError,
+    TransactionRolledBackError,
+)
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.policies.dead_letters import (
@@ -25,7 +32,7 @@ from redelivery.policies.dead_letters import (
 )
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.spark.options.query import SourceOptions
-from redelivery.spark.options.reconnect import LOST, factory, persist
+from redelivery.spark.options.reconnect import LOST, check_reachable, connect
 from redelivery.spark.read.receiving.bad_messages import BadMessageError, CountedStrategy, dead_letter
 from redelivery.spark.read.receiving.duplicates import Duplicates, SegmentsInDoubt
 from redelivery.spark.read.receiving.received_batch import BatchBuilder, Pace, ReceivedBatch
@@ -34,7 +41,7 @@ from redelivery.transports.wire.clock import monotonic
 
 log = logging.getLogger(__name__)
 
-_WAIT: Final = 0.25  # seconds for a first message, after which `receive` returns None
+_WAIT: Final = 0.1  # seconds for a first message, after which `receive` returns None
 _LOOK: Final = 0.05  # seconds after which `pace` is asked again
 _PORTION: Final = 64  # a message that has not arrived yet may take this part of a segment
 _MAYBE_DONE: Final = (InDoubtError, TransactionRolledBackError, *LOST)
@@ -63,7 +70,11 @@ class BatchReceiver:
         self._duplicates = Duplicates(in_doubt, self._stopped) if options.dedupe == "inDoubt" else None
         self._builder = BatchBuilder(options, load_converter(options.converter), self._duplicates)
         self._connection: redelivery.Connection | None = None
+        self._connections = 0  # before this one
+        self._session: redelivery.Session | None = None
+        self._epoch = 0  # of the connection, when the session was made
         self._limits: deque[int] = deque()  # of the next batches, so that a message that fails stands alone
+        self.empty = False  # what the last `receive` found: no message, though there was a connection all the time
         self.counts: Counter[str] = Counter()  # deadLetters, dropped, duplicates, reconnects
 
     def receive(self, rows: int, size: int, pace: Pace, *, first: float = _WAIT) -> ReceivedBatch | None:
@@ -76,20 +87,27 @@ class BatchReceiver:
             first: seconds to wait for the first one.
 
         Returns:
-            None when nothing came, or the connection was lost and made anew.
+            None when nothing came (`empty`), what came was rolled back, or the connection was lost.
 
         Raises:
-            ConnectError: the connection was lost and could not be made anew within `maxReconnectTime`.
+            ConnectError: the connection was lost and did not come back within `maxReconnectTime`.
             BadMessageError: see `badMessages`.
             JMSError: the broker refuses the consumer.
         """
-        self._open()
+        self.empty = False
+        connection = self._open()
         try:
-            received = self._receive(self._limits[0] if self._limits else rows, size, pace, first)
+            if not self._begun(connection, first):
+                return None
+            message = self._consumer.receive(timeout=first)
+            received = self._receive(message, self._limits[0] if self._limits else rows, size, pace)
+            self._check_epoch(connection)
         except LOST as error:
             log.warning("the connection was lost, what was not committed is redelivered: %s", error)
-            self.close()
+            self._discard(error)
+            check_reachable(connection, self._options, error)
             return None
+        self.empty = message is None
         if received == 0:
             return None
         self.counts["received"] += received
@@ -105,17 +123,21 @@ class BatchReceiver:
         """
         if self._limits:
             self._limits.popleft()
+        connection, session = self._connection, self._session
+        assert connection is not None, "what is confirmed was received"
+        assert session is not None, "what is confirmed was received"
         try:
-            if self._session.transacted:
-                self._session.commit()
+            if session.transacted:
+                session.commit()
             else:
-                self._session.acknowledge()
+                session.acknowledge()
+                self._check_epoch(connection)
         except _MAYBE_DONE as error:
             log.warning(
                 "the commit of a segment is in doubt, its messages are dropped if they are redelivered: %s", error
             )
             self.counts["inDoubt"] += 1
-            self.close()
+            self._discard(error)
             return False
         if self._duplicates is not None:
             self._duplicates.committed()
@@ -123,7 +145,9 @@ class BatchReceiver:
 
     def close(self) -> None:
         """Release what is not confirmed."""
-        connection, self._connection = self._connection, None
+        self._count_connections()
+        connection, self._connection, self._session = self._connection, None, None
+        self._connections = self.counts["connections"]
         self._builder.clear()
         self._limits.clear()
         if connection is not None:
@@ -137,42 +161,74 @@ class BatchReceiver:
     ) -> None:
         self.close()
 
-    def _open(self) -> None:
-        if self._connection is not None:
+    def _discard(self, error: JMSError) -> None:
+        """The session, whose transaction cannot be committed."""
+        connection, session = self._connection, self._session
+        self._builder.clear()
+        self._limits.clear()
+        self._session = None
+        if connection is None:
             return
+        if isinstance(error, RequestTimeoutError):  # a broker that does not answer: perhaps another connection helps
+            self.close()
+        elif session is not None:
+            session.close()
+
+    def _check_epoch(self, connection: redelivery.Connection) -> None:
+        """Raise where what was received since the session was made came by a connection that is lost by now."""
+        self._count_connections()
+        if connection.epoch != self._epoch or not connection.connected:
+            raise ConnectionLostError("it was lost meanwhile")
+
+    def _count_connections(self) -> None:
+        if self._connection is not None:
+            self.counts["connections"] = self._connections + self._connection.epoch
+
+    def _open(self) -> redelivery.Connection:
+        if self._connection is not None:
+            return self._connection
         options = self._options
         strategy = (
             BrokerDeadLetterStrategy()
             if options.dead_letter_queue is None
             else SharedDeadLetterStrategy(dead_letter_queue=options.dead_letter_queue)
         )
-        made = factory(
+        self._connection = connect(
             options,
+            stopped=self._stopped,
+            comes_back=True,
             redelivery_policy=policy(options),
             dead_letter_strategy=CountedStrategy(strategy, self._count_dead_letter),
             prefetch=self._prefetch,
         )
-        persist(lambda: self._begin(made), made, options.max_reconnect_time, self._stopped)
+        return self._connection
 
-    def _begin(self, made: redelivery.ConnectionFactory) -> None:
-        options = self._options
-        connection = made.create_connection()
+    def _begun(self, connection: redelivery.Connection, seconds: float) -> bool:
+        """A session, where there is none. False: the connection is away, and was not there again within ``seconds``."""
+        if self._session is not None:
+            return True
+        until = monotonic() + seconds
+        while not connection.connected:
+            connection.check_open("receive")
+            if self._stopped.wait(_LOOK) or monotonic() >= until:
+                return False
+        options, self._epoch = self._options, connection.epoch
+        transactions = connection.metadata.capabilities.transactions
+        session = connection.session(AckMode.TRANSACTED if transactions else AckMode.CLIENT)
         try:
-            transactions = connection.metadata.capabilities.transactions
-            self._session = connection.session(AckMode.TRANSACTED if transactions else AckMode.CLIENT)
-            self._consumer = self._session.consumer(options.destination, selector=options.selector)
-            self._producer = self._session.producer()
+            self._consumer = session.consumer(options.destination, selector=options.selector)
+            self._producer = session.producer()
         except BaseException:
-            connection.close()
+            session.close()
             raise
-        self._connection = connection
-        self.counts["connections"] += 1
+        self._session = session
+        self._count_connections()
+        return True
 
-    def _receive(self, rows: int, size: int, pace: Pace, first: float) -> int:
-        """How many messages came; those that can be rows are in the builder."""
+    def _receive(self, first: Message | None, rows: int, size: int, pace: Pace) -> int:
+        """How many messages came, the first included; those that can be rows are in the builder."""
         self._builder.clear()
-        message = self._consumer.receive(timeout=first)
-        messages = [] if message is None else [message]
+        messages = [] if first is None else [first]
         received, largest, began = 0, 0, monotonic()
         while messages:
             for message in messages:
@@ -239,10 +295,12 @@ class BatchReceiver:
         Next time what came before it is one transaction, and it is another: only its own redelivery is counted.
         """
         self._limits = deque([before, 1] if before else [1])
-        if self._session.transacted:
-            self._session.rollback(error)
+        session = self._session
+        assert session is not None, "what cannot be a row was received"
+        if session.transacted:
+            session.rollback(error)
         else:
-            self._session.recover(error)
+            session.recover(error)
         self._builder.clear()
 
     def _count_dead_letter(self) -> None:

@@ -9,6 +9,7 @@ import org.hornetq.api.core.SimpleString;
 import org.hornetq.api.core.TransportConfiguration;
 import org.hornetq.core.config.Configuration;
 import org.hornetq.core.config.impl.ConfigurationImpl;
+import org.hornetq.core.config.impl.FileConfiguration;
 import org.hornetq.core.remoting.impl.netty.NettyAcceptorFactory;
 import org.hornetq.core.security.Role;
 import org.hornetq.core.server.HornetQServer;
@@ -19,7 +20,10 @@ import org.hornetq.core.settings.impl.AddressSettings;
 import org.hornetq.spi.core.protocol.ProtocolManager;
 import org.hornetq.spi.core.security.HornetQSecurityManagerImpl;
 
-/** A HornetQ broker that makes a queue when a STOMP client first names it. Arguments: HOST STOMP AMQP FOLDER. */
+/**
+ * A HornetQ broker that makes a queue when a STOMP client first names it. Arguments: HOST STOMP AMQP FOLDER, and a
+ * hornetq-configuration.xml whose address settings, queues and a few values it has instead of its own.
+ */
 public class HornetQ {
     static final SimpleString DEAD_LETTERS = new SimpleString("jms.queue.DLQ");
 
@@ -41,6 +45,14 @@ public class HornetQ {
         full.setAddressFullMessagePolicy(AddressFullMessagePolicy.FAIL);
         configuration.getAddressesSettings().put("#", all);
         configuration.getAddressesSettings().put("jms.queue.full.#", full);
+        if (arguments.length > 4) {
+            FileConfiguration file = new FileConfiguration("file:" + arguments[4]);
+            file.start();
+            configuration.setAddressesSettings(file.getAddressesSettings());
+            configuration.setQueueConfigurations(file.getQueueConfigurations());
+            configuration.setMessageExpiryScanPeriod(file.getMessageExpiryScanPeriod());
+            configuration.setPersistDeliveryCountBeforeDelivery(file.isPersistDeliveryCountBeforeDelivery());
+        }
 
         Role everything = new Role("everything", true, true, true, true, true, true, false);
         Role reader = new Role("restricted", false, true, true, true, true, true, false);

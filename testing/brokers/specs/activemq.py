@@ -96,4 +96,5 @@ SPEC = BrokerSpec(
     ports={"stomp": 61613, "amqp": 5672, "openwire": 61616},
     configure=configure,
     command=command,
+    ready=") started",  # after its name and id
 )

@@ -92,6 +92,8 @@ activemq {
 _LOGGING = """\
 rootLogger.level = WARN
 rootLogger.appenderRef.console.ref = console
+logger.server.name = org.apache.activemq.artemis.core.server
+logger.server.level = INFO
 appender.console.type = Console
 appender.console.name = console
 appender.console.layout.type = PatternLayout
@@ -163,4 +165,5 @@ SPEC = BrokerSpec(
     ports={"stomp": 61613, "amqp": 5672, "openwire": 61616},
     configure=configure,
     command=command,
+    ready="AMQ221007",
 )

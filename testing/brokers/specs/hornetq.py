@@ -59,4 +59,5 @@ SPEC = BrokerSpec(
     ports={"stomp": 61613, "amqp": 5672},
     configure=configure,
     command=command,
+    ready="HQ221007",
 )

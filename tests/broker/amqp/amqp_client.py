@@ -191,9 +191,10 @@ class Peer:
         settled: bool = False,
         browse: bool = False,
         filters: dict[str, Any] | None = None,
+        name: str | None = None,
         set_up: Callable[[Any], None] | None = None,
     ) -> Any:
-        link: Any = self.session.receiver(f"receiver-{next(_names)}")
+        link: Any = self.session.receiver(name or f"receiver-{next(_names)}")
         link.source.address = address
         link.source.dynamic = dynamic
         if browse:
@@ -212,6 +213,13 @@ class Peer:
     def end(self, link: Any) -> None:
         link.close()
         self.until(lambda: bool(link.state & proton.Endpoint.REMOTE_CLOSED))
+
+    def detach(self, link: Any) -> None:
+        """End the link, and not what it stands for."""
+        self.detached.discard(link.name)
+        link.detach()
+        self.until(lambda: link.name in self.detached)
+        link.free()
 
     # messages
 

@@ -157,10 +157,27 @@ def test_browsing_takes_nothing_and_ends(client: Peer, broker: EmbeddedBroker) -
     assert left(broker) == ["a", "b", "c"]
 
 
-def test_a_selector_is_refused_and_names_itself(client: Peer) -> None:
-    selector = Described(ulong(0x0000468C00000004), "colour = 'red'")
-    with pytest.raises(Refused, match=r"amqp:not-implemented: .*colour = 'red'.*selectors"):
-        client.receiver("q", filters={"jms-selector": selector})
+NUMBER, NAME = ulong(0x0000468C00000004), symbol("apache.org:selector-filter:string")
+
+
+@pytest.mark.parametrize(("key", "descriptor"), [("jms-selector", NUMBER), ("mine", NAME), (str(NAME), NAME)])
+@pytest.mark.parametrize("browse", [False, True])
+def test_a_selector_chooses_whatever_names_it(
+    client: Peer, broker: EmbeddedBroker, key: str, descriptor: Any, browse: bool
+) -> None:
+    for number in range(4):
+        broker.send("q", f"m{number}", properties={"n": number, "colour": "red" if number % 2 else "blue"})
+    selector = "colour = 'red' AND n > 1"
+    receiver = client.receiver("q", browse=browse, filters={key: Described(descriptor, selector)})
+    assert receiver.remote_source.filter.next() is not None, "it is met, and so echoed"
+    assert bodies(client, 1) == ["m3"]
+    assert client.quiet()
+
+
+@pytest.mark.parametrize("value", ["a == 1", 5, None])
+def test_a_bad_selector_is_an_invalid_field(client: Peer, value: object) -> None:
+    with pytest.raises(Refused, match=r"amqp:invalid-field: .*selector"):
+        client.receiver("q", filters={"jms-selector": Described(NUMBER, value)})
 
 
 def test_no_local_keeps_ones_own_messages_of_a_topic_away(client: Peer, broker: EmbeddedBroker) -> None:
@@ -180,24 +197,49 @@ def test_a_filter_that_is_not_known_is_not_echoed(client: Peer) -> None:
     assert receiver.remote_source.filter.next() is None
 
 
-@pytest.mark.parametrize("how", ["durable", "never expires", "shared", "looked up"])
-def test_subscriptions_that_outlive_their_link_are_refused(client: Peer, how: str) -> None:
-    def durable(link: Any) -> None:
-        link.source.durability = Terminus.DELIVERIES
+def durable(link: Any) -> None:
+    link.source.durability = Terminus.DELIVERIES
+    link.source.expiry_policy = Terminus.EXPIRE_NEVER
 
-    def never(link: Any) -> None:
-        link.source.expiry_policy = Terminus.EXPIRE_NEVER
 
-    def nothing(link: Any) -> None:
-        link.source.type = Terminus.UNSPECIFIED
+def looked_up(link: Any) -> None:
+    link.source.type = Terminus.UNSPECIFIED
 
-    capabilities = ["topic", "shared"] if how == "shared" else ["topic"]
-    set_up = {"durable": durable, "never expires": never, "looked up": nothing}.get(how)
-    with pytest.raises(Refused) as refused:
-        client.receiver("topic://t", *capabilities, set_up=set_up)
-    expected = "amqp:not-found" if how == "looked up" else "amqp:not-implemented"
-    assert refused.value.condition == expected
-    assert "durable" in refused.value.description or "shared" in refused.value.description
+
+def test_a_durable_subscription_outlives_its_detach_and_ends_with_its_close(client: Peer) -> None:
+    def attach() -> Any:
+        return client.receiver("topic://t", "topic", name="sub", set_up=durable)
+
+    receiver = attach()
+    assert receiver.remote_source.durability == Terminus.DELIVERIES
+    client.detach(receiver)
+    sender = client.sender("topic://t")
+    client.send(sender, "kept")
+    receiver = attach()
+    assert bodies(client, 1) == ["kept"]
+    client.end(receiver)
+    client.send(sender, "lost")
+    attach()
+    client.send(sender, "new")
+    assert bodies(client, 1) == ["new"]
+
+
+def test_a_durable_subscription_is_found_by_its_name_and_closed_away(client: Peer) -> None:
+    receiver = client.receiver("topic://t", "topic", name="sub", set_up=durable)
+    client.detach(receiver)
+    found = client.receiver(None, name="sub", set_up=looked_up, credit=0)
+    assert found.remote_source.address == "topic://t"
+    client.end(found)
+    with pytest.raises(Refused, match=r"amqp:not-found: .*no durable subscription 'sub'"):
+        client.receiver(None, name="sub", set_up=looked_up, credit=0)
+
+
+def test_a_durable_subscription_in_use_is_refused_to_others(client: Peer, broker: EmbeddedBroker) -> None:
+    client.receiver("topic://t", "topic", name="sub", set_up=durable)
+    for address, set_up in (("topic://t", durable), (None, looked_up)):
+        other = Peer(broker.amqp_url, container=client.connection.container)
+        with other, pytest.raises(Refused, match=r"amqp:illegal-state: .*in use"):
+            other.receiver(address, "topic", name="sub", set_up=set_up)
 
 
 @pytest.mark.parametrize("capability", ["temporary-queue", "temporary-topic"])

@@ -61,9 +61,13 @@ def run(command: list[str], timeout: float) -> str:
         ("temporary", "pong, then InvalidDestinationException"),
         ("topic", "m and not local nothing"),
         ("listener", "true"),
+        ("selector", "[m1, m3] of [m3] then nothing, m0 left"),
         ("receiveNoWait", "nothing"),
         ("exhausted", "[poison1, poison2r, nothing] poison of queue://bad"),
         ("delay", "late true"),
+        ("durable", "kept then nothing"),
+        ("shared", "[a, b] then nothing"),
+        ("shared durable", "kept then nothing"),
     ],
 )
 def test_a_scene_goes_as_jms_says(seen: Mapping[str, str], scene: str, what: str) -> None:
@@ -73,10 +77,8 @@ def test_a_scene_goes_as_jms_says(seen: Mapping[str, str], scene: str, what: str
 @pytest.mark.parametrize(
     ("scene", "text"),
     [
-        ("durable", "durable subscriptions"),
-        ("selector", "does not evaluate selectors"),
-        ("shared", "shared subscriptions"),
-        ("unsubscribe", "subscription"),
+        ("bad selector", "InvalidSelectorException"),
+        ("unsubscribe", "InvalidDestinationException: there is no durable subscription 'name'"),
         ("client id", "InvalidClientIDException"),
     ],
 )

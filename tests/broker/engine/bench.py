@@ -10,6 +10,7 @@ from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.model.destinations import destination
+from redelivery.model.selectors.selector import Selector
 
 
 class Box(list[Dispatch]):
@@ -43,11 +44,18 @@ class Bench:
             self.engine.send(self.message(body, to, **fields), now)
 
     def consumer(
-        self, name: str = "q", prefetch: int = 100, now: int = 0, *, no_local: bool = False, origin: str = ""
+        self,
+        name: str = "q",
+        prefetch: int = 100,
+        now: int = 0,
+        *,
+        no_local: bool = False,
+        origin: str = "",
+        selector: str | None = None,
     ) -> tuple[Subscription, Box]:
         box = Box()
         subscription = Subscription(destination(name), box, prefetch=prefetch, no_local=no_local, origin=origin)
-        self.engine.subscribe(subscription)
+        self.engine.subscribe(subscription, selector=None if selector is None else Selector(selector))
         self.engine.start(subscription, now)
         return subscription, box
 

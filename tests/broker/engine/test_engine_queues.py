@@ -199,6 +199,22 @@ def test_a_group_sequence_of_minus_one_ends_the_group(bench: Bench) -> None:
     assert (one.bodies(), two.bodies()) == (["g1", "g2"], ["g3", "g4"])
 
 
+def test_a_new_group_goes_to_who_has_the_fewest_as_on_classic(bench: Bench) -> None:
+    _, one = bench.consumer()
+    _, two = bench.consumer()
+    for group in "abab":
+        bench.send(group, group_id=group)
+    bench.send("a, closed", group_id="a", group_sequence=-1)
+    bench.send("a again", group_id="a")  # `one` has none now, though it is not its turn
+    assert (one.bodies(), two.bodies()) == (["a", "a", "a, closed", "a again"], ["b", "b"])
+    third, three = bench.consumer()
+    bench.send("c", group_id="c")
+    assert three.bodies() == ["c"]
+    bench.engine.unsubscribe(third, 0, all_seen=False)
+    bench.send("d", group_id="d")
+    assert {*one.bodies()[4:], *two.bodies()[2:]} == {"c", "d"}
+
+
 def test_a_delayed_message_comes_when_it_is_due(bench: Bench) -> None:
     _, box = bench.consumer()
     bench.send("later", delivery_time=2000)
@@ -224,9 +240,7 @@ def test_a_full_broker_refuses_and_takes_again_when_there_is_room() -> None:
     assert bench.held("q") == ["b", "c"]
 
 
-def test_selectors_and_no_local_on_a_queue_are_refused_clearly(bench: Bench) -> None:
-    with pytest.raises(UnsupportedError, match="selector 'a = 1'"):
-        bench.engine.subscribe(Subscription(Queue("q"), Box(), prefetch=1), selector="a = 1")
+def test_no_local_on_a_queue_is_refused_clearly(bench: Bench) -> None:
     with pytest.raises(UnsupportedError, match="no_local"):
         bench.engine.subscribe(Subscription(Queue("q"), Box(), prefetch=1, no_local=True))
 
@@ -287,3 +301,24 @@ def test_a_temporary_queue_goes_with_what_it_holds(bench: Bench) -> None:
 
 def _to(bench: Bench, destination: TemporaryQueue) -> StoredMessage:
     return replace(bench.message("m"), destination=destination)
+
+
+def test_what_an_exclusive_consumer_has_no_room_for_waits_until_it_leaves(bench: Bench) -> None:
+    subscription = Subscription(Queue("q"), Box(), prefetch=1, exclusive=True)
+    bench.engine.subscribe(subscription)
+    bench.engine.start(subscription, 0)
+    _, plain = bench.consumer()
+    bench.send("a", "b", "c", group_id="g")
+    assert plain.bodies() == []
+    (held,) = subscription.in_flight.values()
+    bench.engine.acknowledge([held], 0)
+    (held,) = subscription.in_flight.values()
+    bench.engine.acknowledge([held], 0)
+    bench.engine.acknowledge(list(subscription.in_flight.values()), 0)
+    bench.send("d")
+    bench.engine.stop(subscription)  # its window is shut, and it holds only what it has
+    bench.engine.acknowledge(list(subscription.in_flight.values()), 0)
+    bench.send("e")
+    assert plain.bodies() == []
+    bench.engine.unsubscribe(subscription, 0, all_seen=False)
+    assert plain.bodies() == ["e"]

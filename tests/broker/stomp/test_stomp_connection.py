@@ -74,7 +74,7 @@ def test_disconnect_is_answered_then_the_connection_ends(client: Raw) -> None:
         ("SUBSCRIBE", {"destination": "/queue/q"}, "without a subscription id"),
         ("SUBSCRIBE", {"id": "x"}, "without a Destination"),
         ("SUBSCRIBE", {"id": "s", "destination": "/queue/q"}, "already is a subscription"),
-        ("SUBSCRIBE", {"id": "x", "destination": "/queue/q", "selector": "a = 1"}, "selector"),
+        ("SUBSCRIBE", {"id": "x", "destination": "/queue/q", "selector": "a == 1"}, "write = once     a == 1"),
         ("SUBSCRIBE", {"id": "x", "destination": "/topic/t", "browser": "true"}, "browse a queue"),
         ("SUBSCRIBE", {"id": "x", "destination": "/queue/>", "browser": "true"}, "one queue at a time"),
         ("SUBSCRIBE", {"id": "x", "destination": "/topic/t", "activemq.subscriptionName": "d"}, "durable"),

@@ -69,7 +69,7 @@ def test_what_a_producer_may_not_forge(client: Raw) -> None:
         ({}, "without a Destination"),
         ({"destination": "/queue/a.>"}, "pattern"),
         ({"destination": "/nowhere/a"}, "Illegal destination name"),
-        ({"destination": "/temp-queue/a"}, "temporary"),
+        ({"destination": "/remote-temp-queue/a"}, "does not exist"),
         ({"destination": "/queue/q", "transaction": "unknown"}, "Invalid transaction id: unknown"),
         ({"destination": "/queue/q", "expires": "soon"}, "expires:soon"),
         ({"destination": "/queue/q", "AMQ_SCHEDULED_REPEAT": "3"}, "AMQ_SCHEDULED_REPEAT"),

@@ -72,6 +72,7 @@ class Scene:
         self.session: aio.Session
         self.consumer: aio.Consumer
         self.producer: aio.Producer
+        self.publisher: aio.Publisher
         self.received: list[aio.Message] = []
 
     async def begin(self, mode: AckMode) -> None:
@@ -94,8 +95,8 @@ class Scene:
 Act = Callable[[Scene], Coroutine[Any, Any, Any]]
 
 
-async def soon(consumer: aio.Consumer) -> aio.Message:
-    message = await consumer.receive(SOON)
+async def soon(consumer: aio.Consumer, seconds: float = SOON) -> aio.Message:
+    message = await consumer.receive(seconds)
     assert message is not None
     return message
 

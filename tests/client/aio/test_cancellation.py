@@ -197,6 +197,21 @@ def test_a_cancelled_close_still_closes(url: str, mode: AckMode, act: Act) -> No
     enumerated(url, mode, act, check)
 
 
+def test_a_cancelled_close_of_a_publisher_still_closes_all_its_sessions(url: str) -> None:
+    async def publishes(made: Scene) -> None:
+        made.publisher = await made.connection.publisher()
+        async with asyncio.TaskGroup() as group:
+            for body in "xyz":  # at the same time, so that each is sent by a session of its own
+                group.create_task(made.publisher.send(body, made.target))
+
+    async def check(made: Scene, _: BaseException | None) -> None:
+        assert made.publisher.closed
+        while made.connection._cores():
+            await asyncio.sleep(0.001)
+
+    enumerated(url, AckMode.AUTO, lambda made: made.publisher.close(), check, publishes)
+
+
 async def makes_a_consumer(made: Scene) -> None:
     await made.session.consumer(made.queue)
 

@@ -17,26 +17,25 @@ from tests.client.aio.looped import run
 from redelivery import ConfigError, IllegalStateError, aio
 from redelivery.broker import EmbeddedBroker
 
-SESSIONS = 1000
 
-
+@pytest.mark.parametrize("sessions", [200, pytest.param(1000, marks=pytest.mark.long_form)])
 @pytest.mark.parametrize("url", ["vm", "amqp"], indirect=True)  # over STOMP each has a socket: see the next test
-def test_a_thousand_sessions_wait_on_one_loop_without_a_thread(url: str) -> None:
+def test_many_sessions_wait_on_one_loop_without_a_thread(url: str, sessions: int) -> None:
     async def work() -> None:
         before = set(threading.enumerate())
         async with aio.connect(url) as connection:
             consumers = []
-            for number in range(SESSIONS):
+            for number in range(sessions):
                 session = await connection.session()
                 consumers.append(await session.consumer(f"of.{number}"))
             async with asyncio.TaskGroup() as group:
-                waiting = [group.create_task(soon(consumer)) for consumer in consumers]
+                waiting = [group.create_task(soon(consumer, 50)) for consumer in consumers]  # all are sent meanwhile
                 await asyncio.sleep(0)
                 assert set(threading.enumerate()) <= before
                 async with connection.session() as session, session.producer() as producer:
-                    for number in range(SESSIONS):
+                    for number in range(sessions):
                         await producer.send(str(number), f"of.{number}")
-            assert [each.result().body for each in waiting] == [str(number) for number in range(SESSIONS)]
+            assert [each.result().body for each in waiting] == [str(number) for number in range(sessions)]
             assert set(threading.enumerate()) <= before
 
     run(work())
@@ -112,6 +111,8 @@ def test_calls_from_another_thread_are_refused(broker: EmbeddedBroker) -> None:
         async with aio.connect(broker.stomp_url) as connection, connection.session() as session:
             consumer = await session.consumer("in")
             producer = await session.producer("in")
+            browser = await session.browser("in")
+            assert [message async for message in browser] == []
 
             def elsewhere(make: Any) -> None:
                 with pytest.raises(IllegalStateError, match="event loop of another thread"):
@@ -120,6 +121,8 @@ def test_calls_from_another_thread_are_refused(broker: EmbeddedBroker) -> None:
             for make in (
                 lambda: consumer.receive(0),
                 lambda: producer.send("a"),
+                lambda: consumer.close(),
+                lambda: browser.close(),
                 lambda: session.close(),
                 lambda: connection.session(),
                 lambda: connection.close(),
@@ -127,6 +130,8 @@ def test_calls_from_another_thread_are_refused(broker: EmbeddedBroker) -> None:
             ):
                 await asyncio.to_thread(elsewhere, make)
             assert connection.connected
+            assert not consumer.closed
+            assert not browser.closed
 
     run(work())
 

@@ -236,3 +236,54 @@ def test_a_connection_that_is_lost_while_its_session_comes_back_comes_back_again
 
     with ExitStack() as opened:
         run(work(Site(protocol, opened)))
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_receive_that_waits_while_the_connection_is_away_ends_with_its_consumer(protocol: str) -> None:
+    if protocol == "amqp":
+        pytest.importorskip("proton")
+
+    async def work(site: Site) -> None:
+        async with await aio.connect(site.url, reconnect=ReconnectPolicy(maximum_delay=0.05)) as connection:
+            session = await connection.session()
+            consumer = await session.consumer("orders")
+            site.gate.shut()
+            async with asyncio.timeout(SOON):
+                while connection.connected:
+                    await asyncio.sleep(0.001)
+            waiting = asyncio.create_task(consumer.receive())
+            await asyncio.sleep(0)
+            await consumer.close()
+            assert await asyncio.wait_for(waiting, SOON) is None
+            site.gate.open()
+
+    with ExitStack() as opened:
+        run(work(Site(protocol, opened)))
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_to_close_a_connection_that_is_away_is_no_loss(protocol: str) -> None:
+    if protocol == "amqp":
+        pytest.importorskip("proton")
+    errors: list[JMSError] = []
+
+    async def listener(error: JMSError) -> None:
+        errors.append(error)
+
+    async def work(site: Site) -> None:
+        quick = ReconnectPolicy(maximum_delay=0.05)
+        connection = await aio.connect(site.url, reconnect=quick, exception_listener=listener)
+        consumer = await (await connection.session()).consumer("orders")
+        site.gate.shut()
+        async with asyncio.timeout(SOON):
+            while not errors:
+                await asyncio.sleep(0.001)
+        waiting = asyncio.create_task(consumer.receive())
+        await asyncio.sleep(0)
+        await connection.close()
+        assert await asyncio.wait_for(waiting, SOON) is None
+        assert len(asyncio.all_tasks()) == 1  # nobody dials
+
+    with ExitStack() as opened:
+        run(work(Site(protocol, opened)))
+    assert [type(each) for each in errors] == [ConnectionLostError]

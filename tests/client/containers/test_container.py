@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from redelivery import (
     Drop,
     IllegalStateError,
     Message,
+    MessageFormatError,
     RedeliveryPolicy,
     Retry,
     Session,
@@ -132,6 +134,13 @@ def test_a_handler_decides(bench: Bench) -> None:
     assert (container.counters.given_up, container.counters.dropped, container.counters.failed) == (2, 1, 1)
 
 
+def test_what_was_given_up_is_an_error_too(bench: Bench) -> None:
+    bench.send("{")
+    container = bench.start(print, body_type="json")
+    eventually(lambda: container.counters.given_up == 1)
+    assert isinstance(container.last_error, MessageFormatError)
+
+
 def test_a_retry_is_limited_by_the_policy(bench: Bench) -> None:
     seen: list[int] = []
 
@@ -188,6 +197,26 @@ def test_workers_are_added_for_a_backlog(bench: Bench) -> None:
     bench.done()
     eventually(lambda: len(passed) == 6)
     assert container.counters.workers == 3
+
+
+def test_one_that_has_work_before_the_others_are_there_is_no_backlog(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    bench.opened.callback(goes_on.set)
+    container = bench.connection.listener_container("orders", lambda _: goes_on.wait(SOON), concurrency=2)
+    employ = container._employ
+
+    def slowly(lane: Any) -> None:
+        employ(lane)
+        eventually(lambda: container.counters.in_flight)
+
+    monkeypatch.setattr(container, "_employ", slowly)
+    bench.send("one")
+    bench.opened.enter_context(container)
+    assert container.counters.workers == 2
+    goes_on.set()
+    bench.done()
 
 
 def test_a_worker_takes_a_new_session_after_so_many(bench: Bench) -> None:
@@ -294,6 +323,8 @@ def test_a_coroutine_function_is_refused(bench: Bench) -> None:
 
 
 def test_what_the_broker_refuses_is_raised_by_start(bench: Bench) -> None:
+    peer = bench.connection._transport.peer
+    bench.connection._transport.peer = replace(peer, capabilities=replace(peer.capabilities, selectors=False))
     container = bench.connection.listener_container("orders", print, selector="color = 'red'")
     with pytest.raises(UnsupportedError, match="selectors"):
         container.start()

@@ -58,6 +58,7 @@ class TestAnOutcome:
             (None, None, Fate.SUCCEEDED),
             ("a reply", None, Fate.SUCCEEDED),
             (ValueError("returned, not raised"), None, Fate.SUCCEEDED),
+            (KeyError("returned, not raised"), None, Fate.SUCCEEDED),
             (None, ValueError(), Fate.FAILED),
             (None, KeyError(), Fate.GIVEN_UP),
             (None, MessageFormatError("x"), Fate.GIVEN_UP),
@@ -65,6 +66,10 @@ class TestAnOutcome:
             (None, Retry(after=3), Fate.FAILED),
             (None, DeadLetter("no use"), Fate.GIVEN_UP),
             (Drop(), None, Fate.DROPPED),
+            (Retry, None, Fate.FAILED),
+            (DeadLetter, None, Fate.GIVEN_UP),
+            (Drop, None, Fate.DROPPED),
+            (ValueError, None, Fate.SUCCEEDED),
         ],
     )
     def test_says_what_becomes_of_the_message(self, result: object, error: Exception | None, fate: Fate) -> None:
@@ -77,7 +82,12 @@ class TestAnOutcome:
 
     def test_is_given_up_when_its_time_is_over(self) -> None:
         assert judge(None, Retry(), fatal=(), overdue="too late").ruling.give_up == "too late"
+        assert judge(None, ValueError(), fatal=(), overdue="too late").ruling.give_up == "too late"
         assert judge("fine", None, fatal=(), overdue="too late").fate is Fate.SUCCEEDED
+        assert judge(ValueError("returned"), None, fatal=(), overdue="too late").fate is Fate.SUCCEEDED
+
+    def test_to_retry_is_not_fatal(self) -> None:
+        assert judge(None, Retry(after=3), fatal=(Exception,), overdue=None).ruling.after == 3
 
     def test_a_retry_checks_its_duration(self) -> None:
         with pytest.raises(ConfigError, match="after"):
@@ -170,7 +180,7 @@ class TestThePlan:
 
     def test_adds_a_worker_where_messages_wait_for_one(self) -> None:
         plan, message, done = self.make(concurrency=(1, 3)), Message("m"), Verdict(Fate.SUCCEEDED)
-        plan.joins()
+        plan.joins(1)
         assert not plan.takes(message, 0.0, AT_ONCE)  # it has not waited
         plan.ends(message, done, 0.0, replied=False)
         assert plan.takes(message, 0.0, 0.0)
@@ -182,9 +192,9 @@ class TestThePlan:
 
     def test_lets_a_worker_go_that_is_not_needed(self) -> None:
         plan = self.make(concurrency=(1, 2))
-        plan.joins()
+        plan.joins(1)
         assert not plan.may_leave(IDLE)
-        plan.joins()
+        plan.joins(1)
         assert not plan.may_leave(IDLE - 1)
         assert plan.may_leave(IDLE)
         assert not plan.may_leave(IDLE)

@@ -184,10 +184,12 @@ class ClosingConsumersAckLost(Ledger):
 
 
 class ClosedConsumerStillServed(Ledger):
-    def take(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+    def take(
+        self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None, *, hold: bool = False
+    ) -> Delivery | None:
         stage, consumer.stage = consumer.stage, ConsumerStage.OPEN
         try:
-            return super().take(consumer, now, hand)
+            return super().take(consumer, now, hand, hold=hold)
         finally:
             consumer.stage = stage
 

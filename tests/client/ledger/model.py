@@ -108,7 +108,7 @@ class Wait:
 
 @dataclass
 class Effects:
-    """What the broker must be told, by kind."""
+    """What must be said to the broker, by kind."""
 
     poisoned: list[tuple[str, str, bool]] = field(default_factory=list)
     released: list[str] = field(default_factory=list)

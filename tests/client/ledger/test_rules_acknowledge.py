@@ -182,7 +182,7 @@ def test_first_delivery_is_counted_one_and_a_redelivery_two(mode: AckMode) -> No
 
 
 def test_a_commit_covers_each_message_in_the_order_in_which_it_was_dispatched() -> None:
-    """Classic refuses ranges out of dispatch order; the seam is told the true order."""
+    """Classic refuses ranges out of dispatch order; the seam gets the true order."""
     rig = Rig()
     qa, qb = rig.consumer(AT_ONCE, queue="qa"), rig.consumer(AT_ONCE, queue="qb")
     rig.deliver(qa, "a1", "a2")

@@ -130,7 +130,6 @@ _OPENWIRE_STOMP: Final = _all_of(
     _each("got body map of every type", Lack("JSON has one kind of whole number", _plain_longs)),
     _each("got header correlation bytes", Lack(_STRINGS, _replaced)),
     _each("got header group, got header group sequence", Lack("Classic writes neither on a STOMP message", None)),
-    _each("got temporary", Lack("Classic names it /remote-temp-queue/, which is not a destination of ours", None)),
 )
 _OPAQUE: Final = "Artemis hands the bytes of its own form on to STOMP"
 _ARTEMIS_STOMP: Final = _all_of(

@@ -1,35 +1,29 @@
-"""One session's conversation over AMQP: which link, which outcome, and when it is written."""
+"""One session at the broker over AMQP: which link, which outcome, and when it is written."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import count
-from typing import Final, cast
+from typing import cast
+
+from cproton_ffi import lib
 
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.transports.amqp.channel.acknowledging import accept_all, write_rest
 from redelivery.transports.amqp.channel.browsing import BrowsingReceiver, browse_more
+from redelivery.transports.amqp.channel.checking import check_link
 from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.detaching import detach, drain, echo
+from redelivery.transports.amqp.channel.sending import TOGETHER, Sending
 from redelivery.transports.amqp.channel.transactions import Transactions
-from redelivery.transports.amqp.codec.names import to_address
-from redelivery.transports.amqp.codec.sends import encode
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
-from redelivery.transports.amqp.links.senders import Sender, relay, sender_to
-from redelivery.transports.seam import NO_ANSWER, Arrival, Channel, Delivery, Flow, Link, Pending
-from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
 
-_MOST_BLOCKED: Final = 1000  # messages that may wait for the broker's credit before a sender waits too
-_LOOK: Final = 0.25  # seconds after which a sender that waits for credit looks again
-_TOGETHER: Final = 16 << 10  # bytes of asynchronous sends that leave in one write
-_OWN_LINKS: Final = 16  # destinations that get a link of their own; more go by the relay, where there is one
-_identifiers: Final = f"ID:{uuid.uuid4()}"
-_numbers: Final = count(1)
+_update, _settle = lib.pn_delivery_update, lib.pn_delivery_settle
 
 
 class AmqpChannel(Channel):
@@ -57,18 +51,14 @@ class AmqpChannel(Channel):
         self._dialect = context.dialect
         self._mode = mode
         self._report = report
-        self._relays = relays
-        self._timeout = request_timeout
         self._receivers: dict[Link, Receiver] = {}
-        self._senders: dict[Destination | None, Sender] = {}
-        self._last: tuple[Destination | None, str] = (None, "")  # that a message was encoded for, and its address
-        self._full: Sender | None = None  # has more than that waiting
         self._transactions = Transactions(context)
+        self._sending = Sending(context, self._transactions, report, relays=relays, timeout=request_timeout)
 
     def attach(self, link: Link) -> Flow[None]:
         """Attach a receiving link; the first credit follows the broker's answer."""
         asked = self._context.ask()
-        self._check(link)
+        check_link(link, self._dialect)
         with self._context.writing():
             kind = BrowsingReceiver if link.browse else Receiver
             receiver = kind(self._context.session(consumers=True), link, self._context.events, self._dialect)
@@ -106,44 +96,64 @@ class AmqpChannel(Channel):
     def dispatched(self, delivery: Delivery) -> None:
         """Give credit for another one, the first time."""
         ours: AmqpDelivery = delivery  # type: ignore[assignment]  # cast() costs a call per message
-        if ours.credited:
-            return
-        ours.credited = True
-        receiver = ours.receiver
-        receiver.seen += 1
-        if receiver.seen >= receiver.ack_threshold:
-            with self._context.writing():
-                receiver.give_credit()
+        if not ours.credited:
+            receiver = ours.receiver
+            if receiver.seen + 1 >= receiver.ack_threshold:
+                self._protocol.whole(lambda: self._make_room(ours))
+            else:
+                # no call between the two
+                ours.credited = True
+                receiver.seen += 1
+
+    def _make_room(self, delivery: AmqpDelivery) -> None:
+        with self._context.writing():
+            delivery.receiver.make_room(delivery)
 
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """`accepted`, settled."""
         ours: Sequence[AmqpDelivery] = deliveries  # type: ignore[assignment]  # as above
+        protocol, delivery = self._protocol, ours[0]
+        receiver, rows = delivery.receiver, protocol.rows
+        done = [] if done is None else done
+        new = not delivery.credited
+        try:
+            if len(ours) > 1 or not rows.usable or (new and receiver.seen + 1 >= receiver.ack_threshold):
+                protocol.whole(lambda: accept_all(protocol, ours, batched=batched, done=done))
+                return
+            alone = not batched or receiver.batched + 1 >= receiver.step
+            take, handle = receiver.unsettled.pop, delivery.handle
+            left = rows.run(
+                ((take, delivery), (_update, handle, ACCEPTED), (_settle, handle), (done.append, None)), write=alone
+            )
+            if not done:
+                protocol.whole(lambda: accept_all(protocol, ours, batched=batched, done=done))
+                return
+            # no call until it is noted
+            if new:
+                delivery.credited = True
+                receiver.seen += 1
+            receiver.batched = 0 if alone else receiver.batched + 1
+            if not alone:
+                protocol.flush_soon()
+            elif left != 0:
+                protocol.whole(lambda: self._write_rest(done, refused=left is None))
+        except JMSError:
+            raise
+        except BaseException:  # an interrupt
+            protocol.whole(lambda: self._go_on(delivery, done))
+            raise
+
+    def _write_rest(self, done: list[None], *, refused: bool) -> None:
+        if not write_rest(self._protocol, done, refused=refused):
+            self._sending.congested = True
+
+    def _go_on(self, delivery: AmqpDelivery, done: list[None]) -> None:
+        """After an interrupt."""
         protocol = self._protocol
-        with protocol.lock:
-            protocol.check()
-            written = protocol.written
-            try:
-                for delivery in ours:
-                    receiver = delivery.receiver
-                    receiver.settle(delivery, ACCEPTED)
-                    if not delivery.credited:
-                        receiver.make_room(delivery)
-                    receiver.batched += 1
-            except JMSError:
-                protocol.write()  # those before it are acknowledged
-                raise
-            if not batched or receiver.batched >= receiver.step:
-                receiver.batched = 0
-                protocol.write()
-                batched = False
-        if protocol.blocked and not batched:
-            protocol.raise_refused(written)
-        if done is not None:
-            done.append(None)
-        if batched:
-            protocol.flush_soon()
-        elif protocol.blocked:
-            protocol.drain()
+        if done:
+            with protocol.lock:
+                delivery.receiver.make_room(delivery)
+        protocol.go_on_soon()
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """At the detach, which follows: while the link has credit, the broker may send them to it again."""
@@ -165,9 +175,9 @@ class AmqpChannel(Channel):
                 ours.receiver.reject(ours, cause)
                 ours.receiver.make_room(ours)
             return
-        parts = self._encode(copy)
+        parts = self._sending.encode(copy)
         with self._context.writing():
-            sender = self._sender(cast(Destination, copy.destination))
+            sender = self._sending.sender(cast(Destination, copy.destination))
         if self._dialect.capabilities.transactions:
             yield from self._transactions.dead_letter(sender, parts, ours)
             return
@@ -179,35 +189,39 @@ class AmqpChannel(Channel):
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
         """A transfer, which leaves as soon as the broker gives credit."""
-        parts = self._encode(message)
-        awaited = pending is not None and pending.waiter is not None
-        if transacted:  # the commit waits for it
-            answer = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
-        else:
-            answer = Pending(None, self._report_refusal) if pending is None else pending
+        parts = self._sending.encode(message)
+        destination = cast(Destination, message.destination)
         protocol = self._protocol
-        with protocol.lock:
-            protocol.check()
-            sender = self._sender(cast(Destination, message.destination))
-            if transacted:
-                self._transactions.send(sender, parts, answer)
-            else:
-                sender.send(parts, None, answer)
-            protocol.waiting += sum(map(len, parts))
-            # one that is neither awaited nor reported is written when send() returns
-            at_once = awaited or (pending is None and not transacted) or protocol.waiting > _TOGETHER
+        rows = protocol.rows
+        sender = None if transacted or not rows.usable else self._sending.links.get(destination)
+        if sender is None or sender.queued:
+            protocol.whole(lambda: self._sending.send(destination, parts, transacted=transacted, pending=pending))
+            return
+        awaited = pending is not None and pending.waiter is not None
+        answer = Pending(None, self._sending.report_refusal) if pending is None else pending
+        # as many as are known here: it is no matter where another thread counts at the same time
+        protocol.waiting += sum(map(len, parts))
+        # one that is neither awaited nor reported is written when send() returns
+        at_once = awaited or pending is None or protocol.waiting > TOGETHER
+        done: list[None] = []
+        try:
+            left = rows.run((*sender.steps(parts, answer), (done.append, None)), write=at_once)
+            if not done:
+                protocol.whole(lambda: self._sending.send(destination, parts, transacted=False, pending=answer))
+                return
             if at_once:
-                protocol.write()
-            if len(sender.queued) > _MOST_BLOCKED:
-                self._full, self.congested = sender, True
-        if protocol.blocked and not protocol.drain():
-            self.congested = True
-        if protocol.table.notifications:
-            protocol.notify()
-        if not awaited:
-            protocol.read_on_behalf()
-            if not at_once:
-                protocol.flush_soon()
+                protocol.waiting = 0
+                if left != 0:
+                    protocol.whole(lambda: self._write_rest(done, refused=False))
+            if not awaited:
+                protocol.read_on_behalf()
+                if not at_once:
+                    protocol.flush_soon()
+        except JMSError:
+            raise
+        except BaseException:  # an interrupt
+            protocol.whole(protocol.go_on_soon)
+            raise
 
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """Discharge; in CLIENT mode, where there are no sends to go with it, `accepted`.
@@ -246,7 +260,8 @@ class AmqpChannel(Channel):
             self._receivers.clear()
             yield from detach(self._context, receivers)
             with suppress(RequestTimeoutError):  # then their end reports it
-                yield from self._answers()
+                yield from self._sending.answers()
+                yield from self._sending.detach()
             ended = []
             with self._context.writing():
                 for session in self._context.sessions:
@@ -259,70 +274,11 @@ class AmqpChannel(Channel):
         except JMSError as error:
             self._report(error)
 
-    def _answers(self) -> Flow[None]:
-        """All that was sent is answered, also what nobody waited for: the end of its session leaves it unanswered."""
-        waiter = self._context.events.waiter
-        with self._protocol.lock:
-            asked = [each for sender in self._senders.values() for each in sender.unanswered.values()]
-            asked += [each for sender in self._senders.values() for _, _, each in sender.queued]
-        for each in asked:
-            each.also = waiter  # a thread that asked for the result keeps its own
-            if not each.done:
-                yield each
-
-    def _sender(self, destination: Destination) -> Sender:
-        """The link to a destination; inside `writing`."""
-        sender = self._senders.get(destination)
-        if sender is None and self._relays and len(self._senders) >= _OWN_LINKS:
-            destination, sender = None, self._senders.get(None)  # type: ignore[assignment]  # None is the relay's key
-        if sender is None or sender.ended is not None:
-            session = self._context.session()
-            sender = relay(session) if destination is None else sender_to(session, destination, self._dialect)
-            sender.open(None)
-            self._senders[destination] = sender
-        return sender
-
-    def _encode(self, message: Message) -> tuple[bytes, ...]:
-        message_id = f"{_identifiers}:{next(_numbers)}"
-        message.stamp(message_id=message_id)
-        destination = cast(Destination, message.destination)
-        last, address = self._last
-        if destination is not last:
-            address = to_address(destination, self._dialect)
-            self._last = (destination, address)
-        return encode(message, message_id, address, self._dialect)
-
-    def _check(self, link: Link) -> None:
-        can = self._dialect.capabilities
-        if link.selector is not None and not can.selectors:
-            raise UnsupportedError("this broker has no selectors over AMQP")
-        if link.browse and not can.browse:
-            raise UnsupportedError("this broker has no browsing over AMQP: it would consume what it shows")
-        if link.no_local and not can.no_local:
-            raise UnsupportedError("this broker has no no_local over AMQP")
+    @property
+    def congested(self) -> bool:  # type: ignore[override]  # which is the sending links'
+        """See `Channel`."""
+        return self._sending.congested
 
     def room(self) -> Flow[None]:
         """Until the broker has given credit for half of what may wait, and the system has taken what is written."""
-        sender = self._full
-        self._full, self.congested = None, False
-        if self._protocol.blocked:
-            yield from self._context.drained()
-        if sender is None:
-            return
-        deadline = monotonic() + self._timeout
-        sender.blocked_senders = self._context.events
-        try:
-            while (waiting := len(sender.queued)) > _MOST_BLOCKED // 2:
-                remaining = deadline - monotonic()
-                if remaining <= 0:
-                    raise RequestTimeoutError(
-                        f"{sender.what}: the broker gave no credit within {self._timeout:g} s; "
-                        f"about {waiting} messages wait"
-                    )
-                yield Arrival(min(deadline, monotonic() + _LOOK))
-        finally:
-            sender.blocked_senders = None
-
-    def _report_refusal(self, pending: Pending) -> None:
-        if pending.error is not None and not isinstance(pending.error, NO_ANSWER):
-            self._report(pending.error)
+        return self._sending.room()

@@ -46,6 +46,10 @@ class ChannelContext:
         """A pending for the end of a session."""
         return End(self.events.waiter) if self.dialect.end_drops_answers else self.ask()
 
+    def ask_for_detach(self) -> Pending:
+        """A pending for the detach of a sending link, before the end of its session, which ends it all the same."""
+        return End(self.events.waiter)
+
     def drained(self) -> Flow[None]:
         """Wait until all that is written has left. Raises RequestTimeoutError, ConnectionLostError."""
         pending = self.ask()

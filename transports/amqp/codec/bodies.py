@@ -30,6 +30,7 @@ _CHARSETS: Final = re.compile(
 )
 
 
+_SMALL: Final = 16 << 10  # bytes whose copy takes no longer than a view
 # How the two most common bodies begin, and the bytes that say their length.
 _USUAL: Final[Mapping[tuple[int | None, bytes], int]] = {
     (TEXT, b"\x00\x53\x77\xa1"): 1,
@@ -41,10 +42,12 @@ _USUAL: Final[Mapping[tuple[int | None, bytes], int]] = {
 
 def read_usual(raw: bytes | bytearray, at: int, kind: int | None) -> str | bytes | None:
     """As `read_body` for a str, or bytes, in one section that ends the message; None for any other body."""
-    start = at + 4 + _USUAL.get((kind, bytes(raw[at : at + 4])), 0)
-    if start == at + 4 or start + int.from_bytes(raw[at + 4 : start], "big") != len(raw):
+    size = at + 4
+    start = size + _USUAL.get((kind, bytes(raw[at:size])), 0)
+    length = len(raw) - start
+    if start == size or int.from_bytes(raw[size:start], "big") != length:
         return None
-    data = memoryview(raw)[start:]
+    data = raw[start:] if length < _SMALL else memoryview(raw)[start:]
     try:
         return bytes(data) if kind == BYTES else str(data, "utf-8")
     except UnicodeDecodeError:

@@ -29,16 +29,20 @@ from redelivery.transports.amqp.codec.sections import (
     USER_ID,
     Found,
     Header,
+    Known,
     field_place,
     field_places,
     find,
+    know,
     read_annotations,
     read_header,
 )
 from redelivery.transports.amqp.codec.values import read
+from redelivery.transports.dialects.composites import consumed
 from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.wire.clock import epoch_ms
 
+_CLOSES_GROUP: Final = 0xFFFF_FFFF  # JMS's -1, as Qpid JMS writes it
 # Words of the annotations that older clients write, and their bytes of today.
 _OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,topic": 3}
 
@@ -46,11 +50,12 @@ _OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,to
 class AmqpFormat:
     """How the messages of one link are read; ``destination`` is where they are consumed from."""
 
-    __slots__ = ("destination", "dialect")
+    __slots__ = ("destination", "dialect", "known")
 
     def __init__(self, dialect: AmqpDialect, destination: Destination) -> None:
         self.dialect = dialect
         self.destination = destination
+        self.known: Known | None = None  # how the last one began: the next is likely to
 
 
 class AmqpFields:
@@ -149,7 +154,12 @@ class AmqpFields:
         return epoch_ms() + ttl if ttl else 0
 
     def _find(self) -> Found:
-        self._found = found = find(self.raw)
+        raw, known = self.raw, self.format.known
+        if known is not None and raw.startswith(known[0]):
+            self._found = found = find(raw, known)
+        else:
+            self._found = found = find(raw)
+            self.format.known = know(raw, found)
         return found
 
     def _header(self) -> Header:
@@ -238,6 +248,18 @@ _reply_to: Final = _address(REPLY_TO, "x-opt-jms-reply-to", "x-opt-reply-type")
 _sent: Final = _typed(CREATION_TIME, int)
 
 
+def _sent_to(message: AmqpFields) -> Destination:
+    here, found = message.format.destination, _to(message)
+    return here if found is None else consumed(found, here, message.format.dialect.capabilities)
+
+
+def _group_sequence(message: AmqpFields) -> int | None:
+    value = message._field(GROUP_SEQUENCE)
+    if not isinstance(value, int):
+        return None
+    return -1 if value == _CLOSES_GROUP else value
+
+
 def _delivery_time(message: AmqpFields) -> datetime | None:
     at = message._annotation("x-opt-delivery-time")
     if not isinstance(at, int):
@@ -253,7 +275,7 @@ def _priority(message: AmqpFields) -> int:
 
 _HEADERS: Final[Mapping[str, Callable[[AmqpFields], object]]] = {
     "message_id": _message_id,
-    "destination": lambda message: _to(message) or message.format.destination,
+    "destination": _sent_to,
     "reply_to": _reply_to,
     "correlation_id": _correlation_id,
     "type": _typed(SUBJECT, str),
@@ -263,5 +285,5 @@ _HEADERS: Final[Mapping[str, Callable[[AmqpFields], object]]] = {
     "priority": _priority,
     "persistent": lambda message: message._header()[0] is True,
     "group_id": _typed(GROUP_ID, str),
-    "group_sequence": _typed(GROUP_SEQUENCE, int),
+    "group_sequence": _group_sequence,
 }

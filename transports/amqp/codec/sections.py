@@ -51,6 +51,8 @@ _CODES: Final = frozenset(_NAMES.values())
 # The encoded header and message annotations (empty: there are none), where the value of the properties and of the
 # application properties begins (0: there are none), and where the first section of the body does (-1: there is none).
 Found: TypeAlias = tuple[bytes, bytes, int, int, int]
+Known: TypeAlias = tuple[bytes, bytes, bytes]  # the first bytes of messages, and the header and annotations in them
+_UNKNOWN: Final[Known] = (b"", b"", b"")
 # durable, priority, ttl, first-acquirer, delivery-count; None where it is not set
 Header: TypeAlias = tuple[bool | None, int | None, int | None, bool | None, int | None]
 NO_HEADER: Final[Header] = (None, None, None, None, None)
@@ -58,14 +60,14 @@ _NULL: Final = 0x40
 _KEPT: Final = 256  # bytes: a header or annotations up to this length are decoded once for all messages that have them
 
 
-def find(raw: bytes | bytearray) -> Found:
-    """The sections before the body.
+def find(raw: bytes | bytearray, known: Known = _UNKNOWN) -> Found:
+    """The sections before the body; ``known``: how the message begins.
 
     Raises:
         MessageFormatError: this is no AMQP message, or cut off before its body.
     """
     try:
-        found, at = _find(raw)
+        found, at = _find(raw, known)
     except IndexError as error:
         raise MessageFormatError(f"the message is cut off after {len(raw)} bytes") from error
     if at > len(raw):
@@ -73,10 +75,22 @@ def find(raw: bytes | bytearray) -> Found:
     return found
 
 
-def _find(raw: bytes | bytearray) -> tuple[Found, int]:
-    header = annotations = b""
+def know(raw: bytes | bytearray, found: Found) -> Known | None:
+    """How this message begins, for those that begin in the same way: all before its properties; None for unusual ones.
+
+    ``found``: what `find` has said of it.
+    """
+    header, annotations, properties, application, _ = found
+    start = properties - 3
+    if not 0 < start <= _KEPT or raw[start:properties] != b"\x00\x53\x73" or 0 < application < properties:
+        return None
+    return bytes(raw[:start]), header, annotations
+
+
+def _find(raw: bytes | bytearray, known: Known) -> tuple[Found, int]:
+    begin, header, annotations = known
     properties = application = 0
-    at, end = 0, len(raw)
+    at, end = len(begin), len(raw)
     while at < end:
         code, start = raw[at + 2], at + 3
         if raw[at] or raw[at + 1] != 0x53:

@@ -143,7 +143,7 @@ def _properties(
     own = message.fields
     reply_to, correlation, sequence = own.get("reply_to"), own.get("correlation_id"), own.get("group_sequence")
     expires = _milliseconds(own, "expiration")
-    if sequence is not None and sequence > _UINT_MAX:
+    if sequence is not None and sequence >= _UINT_MAX:  # which stands for -1
         raise MessageFormatError(f"group_sequence={sequence} does not fit 32 bits, as AMQP has it")
     fields = [
         message_id,
@@ -157,7 +157,7 @@ def _properties(
         write_timestamp(expires) if expires else _NULL,
         created,
         write(own.get("group_id"), "group_id"),
-        _NULL if sequence is None else write_uint(sequence),
+        _NULL if sequence is None else write_uint(sequence & _UINT_MAX),
     ]
     while fields[-1] == _NULL:
         fields.pop()

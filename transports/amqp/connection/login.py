@@ -35,6 +35,8 @@ MAX_FRAME: Final = "amqp.maxFrameSize"
 IDLE: Final = "amqp.idleTimeout"
 MECHANISMS: Final = "amqp.saslMechanisms"
 _KNOWN: Final = (VHOST, MAX_FRAME, IDLE, MECHANISMS)
+_SOLE: Final = "sole-connection-for-container"
+_TAKEN: Final = "amqp:invalid-field"
 _MOST: Final = 2**32 - 1
 _OLD: Final = (b"\x00\x00\x09\x01", b"\x01\x01\x00\x09", b"\x01\x01\x00\x0a")  # AMQP 0-9-1, 0-9, 0-10
 _DEFAULT_FRAME: Final = 1 << 20  # Qpid JMS's
@@ -76,6 +78,7 @@ def _try_to_log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, E
         yield from _shake_hands(stream, engine, sasl, deadline, options.host if tls is None else None)
     except BaseException as error:
         stream.close()
+        engine.dispose()
         if isinstance(error, ConnectionLostError):
             raise ConnectError(
                 f"{error} instead of answering: is it an AMQP 1.0 port, and does it want TLS (amqps://) or not?"
@@ -106,6 +109,8 @@ def _engine(options: TransportOptions) -> Engine:
     engine = Engine()
     transport, connection = engine.transport, engine.connection
     connection.container = options.client_id or f"redelivery-{uuid.uuid4()}"
+    if options.client_id is not None:  # JMS: it is one connection's; brokers that are not asked take a second one
+        connection.desired_capabilities = proton.SymbolList([_SOLE])
     connection.hostname = options.params.get(VHOST, options.host)
     transport.max_frame_size = _number(options, MAX_FRAME, _DEFAULT_FRAME, least=512)
     # of what the peer is asked for: it must send something twice as often
@@ -146,7 +151,11 @@ class _Answer:
         self.opened = True
 
     def _on_close(self, _: Any) -> None:
-        error = broker_error(self._engine.connection.remote_condition, "connecting")
+        condition, connection = self._engine.connection.remote_condition, self._engine.connection
+        error = broker_error(condition, "connecting")
+        if condition is not None and condition.name == _TAKEN and connection.desired_capabilities:
+            # what we have asked for beside, as Qpid JMS reads it; Artemis says no more
+            error = InvalidClientIDError(f"client id {connection.container!r} is another connection's: {error}")
         known = isinstance(error, (SecurityError, InvalidClientIDError))
         self.error = error if known else ConnectError(str(error))
 

@@ -18,6 +18,7 @@ from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event
 from redelivery.transports.amqp.links.endpoints import LinkTable
+from redelivery.transports.amqp.rows import Rows
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending, TransportOptions, Waiter
 from redelivery.transports.wire.clock import monotonic
@@ -37,7 +38,8 @@ class AmqpProtocol:
     ) -> None:
         self.engine = engine
         self.lock = threading.Lock()
-        self.table = LinkTable(engine, stream.name)
+        self.rows = Rows(self.lock, engine.raw, stream)
+        self.table = LinkTable(engine, stream.name, client_id=options.client_id is not None)
         self.lost: JMSError | None = None
         self.blocked = False  # the system did not take all
         self.unwritten = False  # something waits for company
@@ -45,6 +47,7 @@ class AmqpProtocol:
         self.written = 0  # bytes that the system took
         self.read_on_behalf = owner.read_on_behalf
         self.drain = owner.drain
+        self.whole = stream.whole
         self.when_drained = owner.when_drained
         self._stream = stream
         self._events = events
@@ -103,14 +106,20 @@ class AmqpProtocol:
                 sent = stream.send(view)
             except ConnectionLostError as error:
                 self._failure = error
-                self.blocked = True  # `drain` says so
+                self._block()  # `drain` says so
                 return
             engine.written(sent)
             self.written += sent
             if sent < len(view):
-                self.blocked = True
+                self._block()
                 return
-        self.blocked = False
+        if self.blocked:
+            self.blocked = False
+            self.rows.allow()
+
+    def _block(self) -> None:
+        self.blocked = True
+        self.rows.forbid()
 
     def flush_soon(self) -> None:
         """Something waits for company; within milliseconds it leaves anyway."""
@@ -121,7 +130,10 @@ class AmqpProtocol:
     def flush_now(self) -> None:
         """See `WireProtocol.flush_now`."""
         if self.unwritten:
-            self._stream.whole(self._flush_all)
+            if self.rows.usable and self.rows.run((), write=True) == 0:
+                self.unwritten = False
+            else:
+                self.whole(self._flush_all)
 
     def _flush_all(self) -> None:
         with self.lock:
@@ -129,6 +141,11 @@ class AmqpProtocol:
             self.write()
         if self.blocked:
             self.drain()
+
+    def go_on_soon(self) -> None:
+        """After an interrupt: what was begun leaves, and is answered."""
+        self._owner.flush_soon()
+        self.read_on_behalf()
 
     def flush(self) -> bool:
         """See `WireProtocol.flush`."""
@@ -159,6 +176,7 @@ class AmqpProtocol:
         """See `WireProtocol.fail`."""
         with self.lock:
             self.lost = error
+            self.rows.forbid()
             lost = ConnectionLostError(str(error))
             lost.__cause__ = error
             self.table.lose(lost)
@@ -171,6 +189,7 @@ class AmqpProtocol:
     def orphan(self, error: JMSError) -> None:
         """See `WireProtocol.orphan`."""
         self.lock = threading.Lock()
+        self.rows.forbid()
         self.lost = error
         for endpoint in self.table.endpoints.values():
             endpoint.ended = error

@@ -22,13 +22,15 @@ class LinkTable:
 
     Attributes:
         broker: its address, as far as counts of deliveries go.
+        client_id: whether the application has named the connection: named subscriptions are its own then.
         endpoints: links and sessions by the C library's pointer.
-        unanswered: requests and sends.
+        unanswered: an entry for each send; a list, since a row can add to it (`rows`).
         view: where a message is read to, which is the C library's ``space``.
     """
 
     __slots__ = (
         "broker",
+        "client_id",
         "endpoints",
         "engine",
         "most_sessions",
@@ -39,17 +41,18 @@ class LinkTable:
         "view",
     )
 
-    def __init__(self, engine: Engine, broker: str) -> None:
+    def __init__(self, engine: Engine, broker: str, *, client_id: bool = False) -> None:
+        self.client_id = client_id
         self.engine = engine
         self.broker = broker
         self.endpoints: dict[Any, Endpoint] = {}
         self.notifications = Notifications()
-        self.unanswered = 0
+        self.unanswered: list[None] = []
         self.sessions = 0
         self.most_sessions: int = engine.transport.channel_max + 1
         space = bytearray(_SPACE)
         self.view = memoryview(space)
-        self.space = ffi.from_buffer(space)
+        self.space: Any = ffi.from_buffer(space)
 
     def take_notifications(self) -> Notifications | None:
         """What has come up; None where that is nothing."""
@@ -75,6 +78,7 @@ class LinkTable:
         for endpoint in list(self.endpoints.values()):
             endpoint.lose(error)
         self.endpoints.clear()
+        self.view, self.space = memoryview(b""), None  # whatever still holds this table
 
     def _on_delivery(self, event: Event) -> None:
         handle = lib.pn_event_delivery(event)
@@ -151,6 +155,10 @@ class Endpoint:
             return
         self._closing = pending
         self.end(IllegalStateError(f"{self.what} is closed"), ours=True)
+        self.say_end()
+
+    def say_end(self) -> None:
+        """Tell the peer."""
         self.handle.close()
 
     @property

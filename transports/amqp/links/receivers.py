@@ -14,6 +14,7 @@ from redelivery.transports.amqp.links.dispositions import ACCEPTED, MODIFIED, RE
 from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.seen import SEEN
 from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
 from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.seam import Delivery, Link, Pending, SessionEvents
@@ -92,6 +93,7 @@ class Receiver(Endpoint):
         "events",
         "format",
         "granted",
+        "keeps",
         "link",
         "name",
         "seen",
@@ -104,7 +106,13 @@ class Receiver(Endpoint):
     )
 
     def __init__(self, session: AmqpSession, link: Link, events: SessionEvents, dialect: AmqpDialect) -> None:
-        self.name = link_name("receiver")
+        named, table = link.subscription, session.table
+        if named is None:
+            self.name = link_name("receiver")
+        else:
+            taken = {each.name for each in table.endpoints.values() if isinstance(each, Receiver)}
+            self.name = subscription_name(named, taken, client_id=table.client_id)
+        self.keeps = named is not None and named.durable
         super().__init__(session.table, session.handle.receiver(self.name), f"the consumer of {link.destination}")
         self.session = session
         self.link = link
@@ -123,7 +131,7 @@ class Receiver(Endpoint):
         self.drained: Pending | None = None
         self.wanted = True  # more is wanted; not while the link is being closed
         self.stopped = False  # detached; what came is released by the end of the session
-        describe_source(self.handle.source, link, dialect)
+        describe_source(self.handle.source, link, dialect, client_id=table.client_id)
         self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
         self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
         session.links.add(self)
@@ -153,6 +161,13 @@ class Receiver(Endpoint):
                 if delivery.credited:
                     delivery.went_back()
         self.unsettled.clear()
+
+    def say_end(self) -> None:
+        """See `Endpoint.say_end`: a durable subscription stays at the broker."""
+        if self.keeps:
+            self.handle.detach()
+        else:
+            super().say_end()
 
     def stop(self, pending: Pending) -> None:
         """Detach it, and leave what came to the end of its session, which gives it back at once and in order."""

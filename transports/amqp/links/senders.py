@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from itertools import count
+from functools import partial
+from itertools import count, repeat
 from typing import Any, Final, TypeAlias
 
 import proton
@@ -26,6 +27,7 @@ from redelivery.transports.amqp.links.dispositions import (
 from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
+from redelivery.transports.amqp.rows import Step
 from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.seam import Pending, SessionEvents
 
@@ -33,6 +35,7 @@ Parts: TypeAlias = tuple[bytes, ...]  # of a message, to be sent one behind the 
 
 _DECLARE: Final = b"\x00\x53\x77\x00\x53\x31\xc0\x02\x01\x40"  # amqp-value: declare, a list of a null
 _DELETE_ON_CLOSE: Final = 0x2B
+_SOME: Final = range(1, 1 << 31)  # of credit: its `index` raises for any other number
 _LOCAL_TRANSACTIONS: Final = proton.symbol("amqp:local-transactions")
 
 
@@ -43,7 +46,7 @@ class Sender(Endpoint):
     when its transaction is over.
     """
 
-    __slots__ = ("_numbers", "blocked_senders", "queued", "session", "unanswered")
+    __slots__ = ("_alive", "_credit", "_numbers", "blocked_senders", "queued", "session", "unanswered")
 
     def __init__(self, session: AmqpSession, what: str) -> None:
         super().__init__(session.table, session.handle.sender(link_name("sender")), what)
@@ -52,6 +55,8 @@ class Sender(Endpoint):
         self.unanswered: dict[Any, Pending] = {}  # by the C library's delivery
         self.blocked_senders: SessionEvents | None = None  # waits for credit
         self._numbers = count(1)
+        self._alive = [True]  # until it is ended
+        self._credit = map(_SOME.index, map(lib.pn_link_credit, repeat(self.raw)))  # a step of it raises without any
         self.handle.source.outcomes.put_object(outcomes())
         self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
         self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
@@ -62,11 +67,30 @@ class Sender(Endpoint):
         if self.ended is not None:
             self.table.notifications.answer(pending, self.ended)
             return
-        self.table.unanswered += 1
+        self.table.unanswered.append(None)
         if self.queued or lib.pn_link_credit(self.raw) <= 0:
             self.queued.append((parts, transaction, pending))
         else:
             self._transfer(parts, transaction, pending)
+
+    def steps(self, parts: Parts, pending: Pending) -> tuple[Step, ...]:
+        """`send` outside a transaction as steps of a row. The first two raise where it has ended or has no credit.
+
+        Nothing may be `queued`.
+        """
+        raw, tag = self.raw, b"%x" % next(self._numbers)
+        delivery = map(lib.pn_delivery, (raw,), ((len(tag), ffi.from_buffer(tag)),))
+        note = map(self.unanswered.__setitem__, delivery, (pending,))
+        send = [(lib.pn_link_send, raw, ffi.from_buffer(part), len(part)) for part in parts]
+        count_it = (self.table.unanswered.append, None)
+        return (
+            (self._alive.index, True),
+            (next, self._credit),
+            (next, note),
+            *send,
+            (lib.pn_link_advance, raw),
+            count_it,
+        )
 
     @property
     def awaits(self) -> bool:
@@ -81,7 +105,7 @@ class Sender(Endpoint):
         kept: deque[tuple[Parts, bytes | None, Pending]] = deque()
         for each in self.queued:
             if each[2] in sends:
-                self.table.unanswered -= 1
+                self.table.unanswered.pop()
                 self.table.notifications.answer(each[2], error)
             else:
                 kept.append(each)
@@ -114,7 +138,7 @@ class Sender(Endpoint):
         pending = self.unanswered.pop(handle, None)
         if pending is None:
             return
-        self.table.unanswered -= 1
+        self.table.unanswered.pop()
         if state == ACCEPTED:
             self.table.notifications.answer(pending)
         else:
@@ -133,21 +157,17 @@ class Sender(Endpoint):
             return JMSError(
                 f"{self.what}: the broker did not take the message into the transaction (outcome {said})"
             ), None
-        if state == DECLARED:
-            identifier = declared_id(handle)
-            if not identifier:
-                return ProtocolError(f"{self.what}: a transaction was declared without an id"), None
-            return None, identifier
         if state == REJECTED:
             return broker_error(refusal(handle), self.what), None
         return JMSError(f"{self.what}: the broker did not take the message (outcome {state:#x})"), None
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`: what is not answered fails."""
+        self._alive.clear()
         unanswered = [*self.unanswered.values(), *(pending for _, _, pending in self.queued)]
         self.unanswered.clear()
         self.queued.clear()
-        self.table.unanswered -= len(unanswered)
+        del self.table.unanswered[: len(unanswered)]
         for pending in unanswered:
             self.table.notifications.answer(pending, error)
         self.on_flow()
@@ -208,9 +228,19 @@ class Coordinator(Sender):
 
     def declare(self, pending: Pending) -> None:
         """Begin a transaction: the pending's value is its id."""
-        self.send((_DECLARE,), None, pending)
+        self.send((_DECLARE,), None, Pending(None, partial(_declared, pending)))
 
     def discharge(self, transaction: bytes, pending: Pending, *, fail: bool) -> None:
         """End one; ``fail`` undoes it."""
         fields = b"\xa0%c%b%c" % (len(transaction), transaction, 0x41 if fail else 0x42)
         self.send((b"\x00\x53\x77\x00\x53\x32\xc0%c\x02%b" % (len(fields) + 1, fields),), None, pending)
+
+    def _read(self, handle: Any, state: int) -> tuple[JMSError | None, object]:
+        return (None, declared_id(handle)) if state == DECLARED else super()._read(handle, state)
+
+
+def _declared(asked: Pending, answered: Pending) -> None:
+    if answered.error is None and not answered.value:
+        asked.fail(ProtocolError("the transaction: the broker has declared it without an id"))
+    else:
+        asked.pass_on(answered)

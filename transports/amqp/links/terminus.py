@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, Final
 
@@ -28,19 +29,28 @@ def link_name(prefix: str) -> str:
     return f"{prefix}-{next(_names)}"
 
 
-def describe(terminus: Any, destination: Destination, dialect: AmqpDialect) -> None:
-    """Say which node it is, and what is wanted of that."""
+def describe(terminus: Any, destination: Destination, dialect: AmqpDialect, more: Iterable[str] = ()) -> None:
+    """Say which node it is, and what is wanted of that; ``more`` capabilities beside its own."""
     terminus.address = to_address(destination, dialect)
     if dialect.durable_nodes and isinstance(destination, Queue):
         terminus.durability = proton.Terminus.CONFIGURATION
     named = capability(destination, dialect)
-    if named is not None:
-        terminus.capabilities.put_object(proton.symbol(named))
+    wanted = [proton.symbol(each) for each in (named, *more) if each is not None]
+    if wanted:
+        several = proton.Array(proton.UNDESCRIBED, proton.Data.SYMBOL, *wanted)
+        terminus.capabilities.put_object(wanted[0] if len(wanted) == 1 else several)
 
 
-def describe_source(source: Any, link: Link, dialect: AmqpDialect) -> None:
+def describe_source(source: Any, link: Link, dialect: AmqpDialect, *, client_id: bool) -> None:
     """The source of a consumer's link: its node, what it selects, and the outcomes that it may have."""
-    describe(source, link.destination, dialect)
+    named = link.subscription
+    shared = named is not None and named.shared
+    describe(source, link.destination, dialect, (("shared",) if client_id else ("shared", "global")) if shared else ())
+    if named is not None:
+        source.durability = proton.Terminus.DELIVERIES if named.durable else proton.Terminus.NONDURABLE
+        source.expiry_policy = proton.Terminus.EXPIRE_NEVER if named.durable else proton.Terminus.EXPIRE_WITH_LINK
+    if link.exclusive:
+        source.address += dialect.exclusive_option
     filters = {}
     if link.selector is not None:
         filters[proton.symbol("jms-selector")] = proton.Described(proton.ulong(_SELECTOR), link.selector)

@@ -1,9 +1,8 @@
-"""One session's conversation over STOMP: what is written when."""
+"""One session at the broker over STOMP: what is written when."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import count
 from typing import Final, cast
 
 from redelivery.model.destinations import Topic
@@ -12,15 +11,13 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
 from redelivery.transports.stomp.channel import commits, subscribing
-from redelivery.transports.stomp.channel.browsing import BrowseSubscription, browse_headers
+from redelivery.transports.stomp.channel.browsing import BrowseSubscription
 from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
 from redelivery.transports.stomp.channel.windows import Window, retired, window_size
-from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
 
-_identifiers: Final = count(1)  # never the same twice in a process: a subscription belongs to one connection
 _LARGE: Final = 64 << 10  # bytes from which a body is not copied into its frame
 
 
@@ -33,14 +30,10 @@ class StompChannel(Channel):
         owner: is notified of errors that no call waits for, and of the end.
     """
 
-    whole = True
-
     def __init__(self, context: ChannelContext, mode: AckMode, owner: ChannelOwner) -> None:
-        self._context = context
-        self._dialect = context.dialect
-        self._outbox = context.outbox
-        self._owner = owner
-        self._report = owner.on_error
+        self._context, self._dialect, self._outbox = context, context.dialect, context.outbox
+        self._encode, self._expect = context.encoder.encode, context.router.expect  # of every send
+        self._owner, self._report, self._read_on_behalf = owner, owner.on_error, owner.read_on_behalf
         self._subscriptions: dict[Link, list[Subscription]] = {}
         verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
         self._work = UnitOfWork(context.router, verb)  # the session's transaction, in CLIENT mode a hidden one
@@ -53,22 +46,16 @@ class StompChannel(Channel):
 
     def attach(self, link: Link) -> Flow[None]:
         """SUBSCRIBE, answered."""
-        dialect = self._dialect
-        # what is withheld from a topic's consumer would stop it, and a second one would get everything twice
-        unlimited = self._acks_deferred and isinstance(link.destination, Topic) and not dialect.fixed_window
-        size = None if unlimited else window_size(link, dialect)
-        if link.prefetch is None:
-            link.prefetch = dialect.default_prefetch
-        headers = subscribing.subscribe_headers(link, self._context, size) | (
-            browse_headers(dialect) if link.browse else {}
-        )
-        link.id = str(next(_identifiers))
+        dialect, router = self._dialect, self._context.router
+        size = window_size(link, dialect, deferred=self._acks_deferred)
+        link.prefetch = dialect.default_prefetch if link.prefetch is None else link.prefetch
+        headers = subscribing.subscribe_headers(link, self._context, size)
+        yield from subscribing.remove_changed(self._context, link)
+        link.id = subscribing.new_identifier()
         events = BrowseSubscription(self._context.events) if link.browse else self._context.events
         subscription = Subscription(link, events, dialect, self._context.version)
         pending, receipt = self._context.ask()
-        router = self._context.router
-        errors = router.errors
-        silent = link.destination.is_pattern and dialect.receipt_starves_patterns
+        errors, silent = router.errors, link.destination.is_pattern and dialect.receipt_starves_patterns
         frame = subscribing.subscribe_frame(self._context, link, headers, receipt, silent=silent)
         self._add(subscription, [])
         if dialect.needs_extra_subscription:
@@ -106,7 +93,7 @@ class StompChannel(Channel):
             held = subscription.held
             held.append(ours)
             if len(held) >= subscription.ack_threshold:
-                self._context.whole(lambda: self._enlist(subscription))
+                self._enlist(subscription)
         elif self._acks_deferred:
             self._take((delivery,))
         if self._shown is not None:
@@ -117,12 +104,14 @@ class StompChannel(Channel):
         ours: Sequence[StompDelivery] = deliveries  # type: ignore[assignment]  # as above
         if self._work.enlisted:
             self._take_out(ours)
-        subscription = ours[0].subscription
-        data = subscription.ack(ours[0], PLAIN) if len(ours) == 1 else acks(ours)
+        subscription, number = ours[0].subscription, len(ours)
+        data = subscription.ack(ours[0], PLAIN) if number == 1 else acks(ours)
         done = [] if done is None else done
-        subscription.batched += len(ours)
+        subscription.batched += number
         try:
-            if batched and subscription.batched < subscription.batch_limit:
+            if not data:
+                done += (None,)
+            elif batched and subscription.batched < subscription.batch_limit:
                 self._outbox.later(data, done)
             else:  # or the broker would wait for us, and we for it
                 subscription.batched = 0
@@ -157,7 +146,7 @@ class StompChannel(Channel):
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
         """SEND. One in a transaction is answered too, so that a refused one is known before the COMMIT."""
-        head, body = self._context.encoder.encode(message)
+        head, body = self._encode(message)
         alone = pending is not None and pending.waiter is None
         work, receipt = self._work, b""
         sends: tuple[Pending, ...] = ()
@@ -166,24 +155,29 @@ class StompChannel(Channel):
                 pending = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
                 sends = (pending,)
             head = b"%b%btransaction:%b\n" % (work.beginning(), head, work.name.encode())
+        parts: tuple[bytes, ...]
         done: list[None] = []
         try:
-            if pending is not None:
-                receipt = self._context.router.expect(pending)
-                head = b"%breceipt:%b\n" % (head, receipt)
-            if len(body) > _LARGE:
-                self._outbox.write(head + b"\n", body, b"\0", done=done)
+            if pending is None:
+                parts = (head, b"\n", body, b"\0")
             else:
-                write = self._outbox.later if transacted or alone else self._outbox.write
-                write(b"%b\n%b\0" % (head, body), done=done)
+                receipt = self._expect(pending)
+                parts = (head, b"receipt:", receipt, b"\n\n", body, b"\0")
+            if len(body) > _LARGE:
+                self._outbox.write(*parts, done=done)
+            elif transacted or alone:
+                self._outbox.later(b"".join(parts), done)
+            else:
+                self._outbox.write(b"".join(parts), done=done)
         finally:  # also behind an interrupt: no call until it is noted
-            if done and transacted:
+            if not done:
+                if receipt:
+                    self._context.router.forget(receipt)
+            elif transacted:
                 work.begun = True
                 work.sends += sends
-            elif receipt and not done:
-                self._context.router.forget(receipt)
         if alone:
-            self._owner.read_on_behalf()
+            self._read_on_behalf()
 
     @property
     def congested(self) -> bool:  # type: ignore[override]  # which is the outbox's
@@ -197,7 +191,7 @@ class StompChannel(Channel):
     @property
     def commits_whole(self) -> bool:  # type: ignore[override]  # which is a constant of the others
         """See `Channel`: where all of it leaves in one write."""
-        return self._dialect.ack_in_transaction and not (self._work.begun or self._windows or self._parking.parked())
+        return self._dialect.ack_in_transaction and not (self._work.begun or self._windows or self._parking.busy)
 
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """COMMIT, with the ACKs that are still missing."""
@@ -205,9 +199,13 @@ class StompChannel(Channel):
         self._hold_nothing()
         if self._work.enlisted and not self._work.enlisted.issubset(ours):
             self._take_out(self._work.enlisted.difference(ours))
+        flow = commits.commit(self._context, self._work, self._parking, ours)
+        return self._settled(flow, ours) if self._windows or self._shown is not None else flow
+
+    def _settled(self, flow: Flow[None], ours: Sequence[StompDelivery]) -> Flow[None]:
         idle = [each for each in self._windows.values() if each.idle(ours)]
         try:
-            yield from commits.commit(self._context, self._work, self._parking, ours)
+            yield from flow
         except InDoubtError:  # they may be acknowledged: released at the end, RabbitMQ would hang up on us
             self._settle(ours)
             raise
@@ -290,8 +288,7 @@ class StompChannel(Channel):
         """The application holds them, unacknowledged, for long."""
         for each in deliveries:
             window = self._windows.get(each.link)
-            size = 0 if window is None else window.take(cast(StompDelivery, each))
-            if window is not None and size:
+            if window is not None and (size := window.take(cast(StompDelivery, each))):
                 self._go_on(each.link, window, size)
 
     def _go_on(self, link: Link, window: Window, size: int) -> None:
@@ -301,10 +298,7 @@ class StompChannel(Channel):
             stuck = "the broker sends no more until some of what this consumer holds is acknowledged"
             self._report(UnsupportedError(f"{link.destination}: {stuck}; commit smaller batches"))
             return
-        identifier = str(next(_identifiers))
-        subscription = Subscription(link, self._context.events, self._dialect, self._context.version, identifier)
-        headers = subscribing.subscribe_headers(link, self._context, size)
-        frame = self._context.control.subscribe(to_wire(link.destination, self._dialect), identifier, headers)
+        subscription, frame = subscribing.further(self._context, link, size)
         if self._dialect.unsubscribe_keeps is not None:  # the one that is full ends
             frame = subscribing.supersede(self._context, window.newest) + frame
             window.replace(subscription, size)
@@ -322,14 +316,12 @@ class StompChannel(Channel):
         if self._shown is not None:
             self._shown.settle(deliveries)
         for each in deliveries:
-            window = self._windows.get(each.link)
-            if window is not None:
+            if (window := self._windows.get(each.link)) is not None:
                 window.settle(each)
 
     def _shrink(self, idle: Collection[Window]) -> Flow[None]:
         """End the further subscriptions that are not needed any more; a refusal is reported."""
-        ended = retired(self._windows.values(), idle, self._context.router.retire)
-        if ended:
+        if ended := retired(self._windows.values(), idle, self._context.router.retire):
             self._forget(ended)
             try:
                 yield from subscribing.end(self._context, ended)
@@ -337,12 +329,20 @@ class StompChannel(Channel):
                 self._report(error)
 
     def _enlist(self, subscription: Subscription) -> None:
-        held, subscription.held = dict.fromkeys(subscription.held), []  # one that was released may be there twice
-        self._outbox.write(self._work.enlist(list(held)))
+        held = list(dict.fromkeys(subscription.held))  # one that was released may be there twice
+        missing, written = self._work.enlisting(held)
+        done: list[None] = []
+        try:
+            self._outbox.write(written, done=done)
+        finally:  # also behind an interrupt: no call until it is noted
+            if done:
+                self._work.begun, subscription.held = True, []
+                self._work.enlisted |= missing
 
     def _hold_nothing(self) -> None:
-        for subscription in [each for group in self._subscriptions.values() for each in group]:
-            subscription.held = []
+        if self._enlists:
+            for subscription in [each for group in self._subscriptions.values() for each in group]:
+                subscription.held = []
 
     def _take_out(self, deliveries: Iterable[StompDelivery]) -> None:
         """They must not be in the transaction; the others that are enlisted are acknowledged at its commit."""

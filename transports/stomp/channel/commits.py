@@ -34,39 +34,52 @@ def commit(
     Raises:
         TransactionRolledBackError, InDoubtError: see `Channel.commit`.
     """
-    begins = not work.begun
-    try:
-        yield from _commit(context, work, parking, deliveries)
-    except JMSError:
-        raise
-    except BaseException:  # an interrupt: of what begins here all has left, or nothing
-        if begins:
-            work.forget()
-        raise
+    if not context.dialect.ack_in_transaction:
+        return _commit_then_acknowledge(context, work, deliveries)
+    if work.begun:
+        return _commit_begun(context, work, parking, deliveries)
+    return _commit_at_once(context, work, parking, deliveries) if deliveries else _nothing()
 
 
-def _commit(
+def _nothing() -> Flow[None]:
+    yield from ()
+
+
+def _commit_begun(
     context: ChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
 ) -> Flow[None]:
-    if not deliveries and not work.begun:
-        return
-    if not context.dialect.ack_in_transaction:
-        yield from _commit_then_acknowledge(context, work, deliveries)
-        return
     try:
-        if len(deliveries) == 1 and not work.begun and context.dialect.lone_ack_commits:
-            written = deliveries[0].subscription.ack(deliveries[0], b"\nreceipt:")
-            pending, receipt = context.ask()
-            yield from _end(context, work, b"%b%b\n\n\0" % (written, receipt), pending, receipt)
-            return
         yield from _confirm_sends(context, work)
-        before, after = _around(context, parking)
-        enlisted = before + work.enlist(deliveries)
-        pending, receipt = context.ask()
     except ConnectionLostError as error:
         work.close()
         raise _undone(error, work) from error
-    yield from _end(context, work, enlisted + work.commit(receipt) + forget(context) + after, pending, receipt)
+    yield from _commit_at_once(context, work, parking, deliveries)
+
+
+def _commit_at_once(
+    context: ChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
+) -> Flow[None]:
+    """All that is missing in one write, of which nothing has left before the flow begins."""
+    begins = not work.begun
+    try:
+        if begins and len(deliveries) == 1 and context.dialect.lone_ack_commits:
+            ack = deliveries[0].subscription.ack(deliveries[0], b"\nreceipt:")
+            pending, receipt = context.ask()
+            return _end(context, work, None, b"%b%b\n\n\0" % (ack, receipt), pending, receipt)
+        before, after = _around(context, parking)
+        enlisted = before + work.enlist(deliveries)
+        pending, receipt = context.ask()
+        written = enlisted + work.commit(receipt) + forget(context) + after
+        return _end(context, work, work.close(), written, pending, receipt)
+    except ConnectionLostError as error:
+        work.close()
+        raise _undone(error, work) from error
+    except JMSError:
+        raise
+    except BaseException:  # an interrupt
+        if begins:
+            work.forget()
+        raise
 
 
 def _commit_then_acknowledge(
@@ -79,16 +92,19 @@ def _commit_then_acknowledge(
             yield from _confirm_sends(context, work)
             late = [] if context.dialect.commit_confirms_sends else work.sends
             pending, receipt = context.ask()
-        first = acks(deliveries[:-1])  # may raise: before anything is done
+        asked = [each for each in deliveries if not each.subscription.automatic]
+        acks(each for each in deliveries if each.subscription.automatic)  # nothing, but it may raise, as the next one:
+        first = acks(asked[:-1])  # before anything is done
     except ConnectionLostError as error:
         work.close()
         raise _undone(error, work) from error
     if committed:
         name = work.name
-        yield from _end(context, work, work.commit(receipt), pending, receipt)
+        written = work.commit(receipt)
+        yield from _end(context, work, work.close(), written, pending, receipt)
         yield from _late_confirmations(late, name)
-    if deliveries:
-        yield from _acknowledge(context, work, first, deliveries[-1], committed=committed)
+    if asked:
+        yield from _acknowledge(context, work, first, asked[-1], committed=committed)
 
 
 def dead_letter(
@@ -109,7 +125,8 @@ def dead_letter(
         head += _duplicate_id(delivery)
         context.outbox.write(b"%breceipt:%b\n\n" % (head, receipt), body, b"\0")
         yield from context.answer(pending, receipt)
-        context.outbox.write(delivery.subscription.ack(delivery, PLAIN))
+        if ack := delivery.subscription.ack(delivery, PLAIN):
+            context.outbox.write(ack)
         return
     work = UnitOfWork(context.router)
     head = b"%b%breceipt:%b\ntransaction:%b\n\n" % (work.begin(), head, receipt, work.name.encode())
@@ -122,7 +139,7 @@ def dead_letter(
     before, after = _around(context, parking)
     pending, receipt = context.ask()
     written = before + work.enlist((delivery,)) + work.commit(receipt) + after
-    yield from _end(context, work, written, pending, receipt)
+    yield from _end(context, work, work.close(), written, pending, receipt)
 
 
 def _duplicate_id(delivery: StompDelivery) -> bytes:
@@ -186,8 +203,10 @@ def _confirm_sends(context: ChannelContext, work: UnitOfWork) -> Flow[None]:
         raise TransactionRolledBackError(text) from problem
 
 
-def _end(context: ChannelContext, work: UnitOfWork, written: bytes, pending: Pending, receipt: bytes) -> Flow[None]:
-    name = work.close()
+def _end(
+    context: ChannelContext, work: UnitOfWork, name: str | None, written: bytes, pending: Pending, receipt: bytes
+) -> Flow[None]:
+    """``name``: of the transaction, which is closed; None where there is none."""
     try:
         context.outbox.write(written)
         yield from context.answer(pending, receipt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,7 +40,7 @@ class ChannelContext:
     control: ControlFrames
     encoder: SendEncoder
     token: str
-    whole: Callable[[Callable[[], None]], None]  # see `redelivery.transports.runtime.Runtime`
+    client_id: str | None
 
     def ask(self) -> tuple[Pending, bytes]:
         """A pending and the receipt to ask for. Raises ConnectionLostError where there is no connection any more."""

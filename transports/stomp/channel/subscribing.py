@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import count
 from typing import Final
 
-from redelivery.model.destinations import Queue
+from redelivery.model.destinations import Queue, SubscriptionName
 from redelivery.model.errors import UnsupportedError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Flow, Link
+from redelivery.transports.stomp.channel.browsing import browse_headers
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.codec.control import ControlFrames
+from redelivery.transports.stomp.codec.frames import encode_head
 from redelivery.transports.stomp.codec.messages import SENDER
 from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, Subscription
 
 _literal_or_word = re.compile(r"'(?:[^']|'')*'|\w+")
 _LONGEST: Final = 60  # of a selector in an error
+_identifiers: Final = count(1)
+
+
+def new_identifier() -> str:
+    """Never the same twice in a process: a subscription belongs to one connection."""
+    return str(next(_identifiers))
 
 
 def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -> dict[str, str]:
@@ -34,11 +44,9 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
             "a pattern would be one more queue, of that name"
         )
     headers = dict(dialect.consume_queue if queue else dialect.consume_topic)
-    if dialect.prefetch_header is not None:
-        if window is not None:
-            headers[dialect.prefetch_header] = str(window)
-        elif dialect.unlimited_window is not None:
-            headers[dialect.prefetch_header] = dialect.unlimited_window
+    headers |= _serving_headers(link, dialect, window)
+    if dialect.acks_topics_itself and not queue:
+        headers["ack"] = "auto"
     conditions = [] if link.selector is None else [link.selector]
     if link.no_local:
         if dialect.no_local_header is None:
@@ -46,12 +54,63 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
         headers[dialect.no_local_header] = "true"
         if dialect.sessions_per_wire and not queue:  # the header means this socket, JMS the connection
             conditions.append(f"{SENDER} IS NULL OR {SENDER} <> '{context.token}'")
+    headers |= subscription_headers(link.subscription, context)
     if conditions:
         both = " AND ".join(f"({each})" for each in conditions)
-        headers["selector"] = _selector(conditions[0] if len(conditions) == 1 else both, dialect)
+        headers["selector"] = written = _selector(conditions[0] if len(conditions) == 1 else both, dialect)
+        _check_length(written, dialect)
     if dialect.map_transformation is not None:
         headers["transformation"] = dialect.map_transformation
+    return headers | (browse_headers(dialect) if link.browse else {})
+
+
+def _serving_headers(link: Link, dialect: StompDialect, window: int | None) -> dict[str, str]:
+    """How much of the queue it gets. Raises UnsupportedError where it wants to be the only one, and cannot."""
+    headers = {}
+    if dialect.prefetch_header is not None:
+        if window is not None:
+            headers[dialect.prefetch_header] = str(window)
+        elif dialect.unlimited_window is not None:
+            headers[dialect.prefetch_header] = dialect.unlimited_window
+    if link.exclusive:
+        if dialect.exclusive_header is None:
+            raise UnsupportedError("this broker has no exclusive consumers over STOMP")
+        headers[dialect.exclusive_header] = "true"
     return headers
+
+
+def subscription_headers(named: SubscriptionName | None, context: ChannelContext) -> dict[str, str]:
+    """Those of a named subscription. Raises UnsupportedError where there are none."""
+    dialect = context.dialect
+    if named is None:
+        return {}
+    if named.kind not in dialect.capabilities.subscriptions:
+        raise UnsupportedError(f"this broker has no {named.kind} subscriptions over STOMP")
+    if named.shared and dialect.shared_needs_client_id and context.client_id is None:
+        raise UnsupportedError(
+            f"{named}: over STOMP this broker keeps one for a client id only: connect(…, client_id='…'), or use amqp://"
+        )
+    headers = {dialect.subscription_header: named.name}
+    if named.shared:
+        headers |= dict(dialect.shared_headers)
+    if not named.durable:
+        headers |= dict(dialect.volatile_headers)
+    return headers
+
+
+def remove_frame(name: str, control: ControlFrames, dialect: StompDialect, receipt: bytes) -> bytes:
+    """UNSUBSCRIBE that removes a durable subscription, answered."""
+    return control.unsubscribe(new_identifier(), receipt.decode(), {dialect.subscription_header: name})
+
+
+def remove_changed(context: ChannelContext, link: Link) -> Flow[None]:
+    """Remove the durable subscription that the link makes anew, where the broker would go on with the old one."""
+    named, dialect = link.subscription, context.dialect
+    if named is None or not link.changed or dialect.subscription_changes:
+        return
+    pending, receipt = context.ask()
+    context.outbox.write(remove_frame(named.name, context.control, dialect, receipt))
+    yield from context.answer(pending, receipt)
 
 
 def subscribe_frame(
@@ -62,6 +121,14 @@ def subscribe_frame(
     if silent:
         return context.control.subscribe(destination, link.id, headers) + empty(receipt)
     return context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
+
+
+def further(context: ChannelContext, link: Link, window: int) -> tuple[Subscription, bytes]:
+    """Another subscription of a consumer's, and its SUBSCRIBE, which is not answered."""
+    identifier = new_identifier()
+    headers = subscribe_headers(link, context, window)
+    frame = context.control.subscribe(to_wire(link.destination, context.dialect), identifier, headers)
+    return Subscription(link, context.events, context.dialect, context.version, identifier), frame
 
 
 def supersede(context: ChannelContext, subscription: Subscription, receipt: bytes | None = None) -> bytes:
@@ -113,6 +180,15 @@ def end(context: ChannelContext, subscriptions: Sequence[Subscription], before: 
         context.outbox.write(before + b"".join(frames))
     for pending, receipt in asked:
         yield from context.answer(pending, receipt)
+
+
+def _check_length(selector: str, dialect: StompDialect) -> None:
+    length = len(encode_head("SUBSCRIBE", {"selector": selector})) - len("SUBSCRIBE\n\n")
+    if 0 < dialect.max_header < length:
+        raise UnsupportedError(
+            f"the selector takes {length} bytes: over STOMP this broker ends the connection at a header of more than "
+            f"{dialect.max_header}"
+        )
 
 
 def _selector(selector: str, dialect: StompDialect) -> str:

@@ -1,4 +1,4 @@
-"""Transactions of one session at the broker, as bytes to write and books to keep; nothing here waits."""
+"""Transactions of one session at the broker, as bytes to write, and what they cover; nothing here waits."""
 
 from __future__ import annotations
 
@@ -56,12 +56,17 @@ class UnitOfWork:
         return b"\ntransaction:%b\n\n\0" % self.name.encode()
 
     def enlist(self, deliveries: Sequence[StompDelivery]) -> bytes:
-        """BEGIN if need be, and the ACKs of those that are not enlisted yet."""
-        enlisted = self.enlisted
-        missing = [each for each in deliveries if each not in enlisted] if enlisted else deliveries
-        written = acks(missing, self.end_of_frame())  # may raise: before anything counts as begun
-        enlisted.update(missing)
-        return self.begin() + written
+        """BEGIN if need be, and the ACKs of those that are not enlisted yet; it counts as written."""
+        missing, written = self.enlisting(deliveries)  # may raise: before anything counts as begun
+        self.enlisted |= missing
+        self.begun = True
+        return written
+
+    def enlisting(self, deliveries: Sequence[StompDelivery]) -> tuple[set[StompDelivery], bytes]:
+        """The same, and which those are; it counts as written when who writes it says so, by `begun` and `enlisted`."""
+        missing = [each for each in deliveries if each not in self.enlisted] if self.enlisted else deliveries
+        written = acks(missing, self.end_of_frame())
+        return set(missing), self.beginning() + written
 
     def commit(self, receipt: bytes) -> bytes:
         """COMMIT, to be answered."""
@@ -76,7 +81,7 @@ class UnitOfWork:
         return name
 
     def forget(self) -> None:
-        """The next one begins; where an interrupt may have torn the books, too."""
+        """The next one begins; also where an interrupt may have left the last one half noted."""
         self.name = _new_name()
         self.begun, self.enlisted, self.sends = False, set(), []
 
@@ -148,6 +153,11 @@ class Parking:
     def parked(self) -> list[StompDelivery]:
         """All that wait, also those that are loose."""
         return [*self._lots, *(each for loose in self._loose.values() for each in loose)]
+
+    @property
+    def busy(self) -> bool:
+        """Whether any waits."""
+        return bool(self._lots) or (bool(self._loose) and any(self._loose.values()))
 
     def _enlist(self, deliveries: Sequence[StompDelivery]) -> bytes:
         lot = UnitOfWork()

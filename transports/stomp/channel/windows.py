@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+from redelivery.model.destinations import Topic
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Link
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
@@ -23,10 +24,18 @@ from redelivery.transports.stomp.connection.subscriptions import StompDelivery, 
 _TIMES: Final = 10  # the first window at most is a further one, where the application holds more
 
 
-def window_size(link: Link, dialect: StompDialect) -> int:
-    """The window of a consumer's first subscription, in the broker's unit."""
+def window_size(link: Link, dialect: StompDialect, *, deferred: bool = False) -> int | None:
+    """The window of a consumer's first subscription, in the broker's unit; ``deferred``: ACKs wait for the commit.
+
+    None: no window. What is withheld from a topic's consumer would stop it, and a second one would get all twice.
+    """
+    topic = isinstance(link.destination, Topic)
+    if topic and dialect.acks_topics_itself:
+        return None
     if dialect.fixed_window:
         return dialect.fixed_window
+    if deferred and topic:
+        return None
     if link.prefetch is None and dialect.default_window:
         return dialect.default_window
     prefetch = dialect.default_prefetch if link.prefetch is None else max(1, link.prefetch)

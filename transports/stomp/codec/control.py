@@ -7,6 +7,7 @@ logs nothing (its own `transmit` would log the passcode). It escapes values but 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import stomp.connect
 import stomp.protocol
@@ -64,13 +65,16 @@ class ControlFrames:
         return self._encoded()
 
     def subscribe(self, destination: str, identifier: str, headers: Mapping[str, str]) -> bytes:
-        """SUBSCRIBE, always with ack:client-individual: an acknowledgement is never the broker's decision."""
-        self._stomp.subscribe(destination, identifier, ack="client-individual", headers=dict(headers))
+        """SUBSCRIBE, with ack:client-individual where no header says otherwise."""
+        ack = headers.get("ack", "client-individual")
+        self._stomp.subscribe(destination, identifier, ack=ack, headers=dict(headers))
         return self._encoded()
 
-    def unsubscribe(self, identifier: str, receipt: str | None = None) -> bytes:
+    def unsubscribe(
+        self, identifier: str, receipt: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> bytes:
         """UNSUBSCRIBE, to be answered where there is a receipt."""
-        self._stomp.unsubscribe(identifier, headers={} if receipt is None else {"receipt": receipt})
+        self._stomp.unsubscribe(identifier, headers={**headers, **({} if receipt is None else {"receipt": receipt})})
         return self._encoded()
 
     def abort(self, transaction: str) -> bytes:

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
@@ -24,6 +24,7 @@ SENDER: Final = "JMS_redelivery_sender"
 OURS: Final = frozenset((KIND, MODE, SENDER))
 _SECONDS: Final = 100_000_000_000  # a number below is a time in seconds, of this millennium or the next
 _ID_KEY: Final = b"\nmessage-id:"
+_UNDERSCORE: Final = ord("_")
 _KIND_KEY: Final = b"\n" + KIND.encode() + b":"
 
 
@@ -33,13 +34,14 @@ class StompFormat:
     ``destination`` is where they are consumed from, ``version`` that of STOMP.
     """
 
-    __slots__ = ("destination", "dialect", "usual_ids", "version")
+    __slots__ = ("destination", "dialect", "usual_bodies", "usual_ids", "version")
 
     def __init__(self, dialect: StompDialect, version: str, destination: Destination) -> None:
         self.dialect = dialect
         self.version = version
         self.destination = destination
         self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
+        self.usual_bodies = dialect.length_is_bytes and dialect.kind_header is None
 
 
 class StompFields:
@@ -68,14 +70,22 @@ class StompFields:
 
     def expires_at(self) -> int:
         """Epoch milliseconds, 0 for never or for what is not a number."""
-        head = self.head
-        at = head.find(b"\nexpires:") + 9
-        if at == 8 or head.startswith(b"0\n", at):
-            return 0
-        return _number(head[at : head.find(b"\n", at)])
+        _, key, rest = self.head.partition(b"\nexpires:")  # the quickest way to a header
+        return 0 if not key or rest.startswith(b"0\n") else _number(rest.partition(b"\n")[0])
 
     def body(self) -> Body:
         """The body. Raises MessageFormatError where a string is not UTF-8; the message can still be acknowledged."""
+        head, payload = self.head, self.payload
+        if not self.format.usual_bodies or b"\ncontent-length:" in head or (_UNDERSCORE in head and _KIND_KEY in head):
+            return self._unusual_body()
+        if payload.startswith(START):
+            return self._unusual_body()
+        try:
+            return payload.decode()
+        except UnicodeDecodeError:
+            return self._unusual_body()
+
+    def _unusual_body(self) -> Body:
         head, payload, dialect = self.head, self.payload, self.format.dialect
         kind = raw_value(head, _KIND_KEY) if _KIND_KEY in head else None
         if kind is None and dialect.kind_header is not None:
@@ -119,12 +129,12 @@ class StompFields:
         """One of `redelivery.model.messages.HEADERS`. Raises MessageFormatError."""
         if name == "message_id" and self.format.usual_ids:
             # the one that most ask for: `text`, with the usual escape and no further call
-            head = self.head
-            at = head.find(_ID_KEY) + len(_ID_KEY)
-            usual = head[at : head.find(b"\n", at)].replace(b"\\c", b":")
-            if at >= len(_ID_KEY) and b"\\" not in usual and usual.isascii():
-                return usual.decode("ascii")
-            return self.text(_ID_KEY)
+            _, key, rest = self.head.partition(_ID_KEY)
+            try:
+                usual = rest.partition(b"\n")[0].decode().replace("\\c", ":")
+            except UnicodeDecodeError:
+                return self.text(_ID_KEY)
+            return usual if key and "\\" not in usual else self.text(_ID_KEY)
         return _HEADERS[name](self)
 
     def text(self, key: bytes) -> str | None:
@@ -209,6 +219,8 @@ def _reply_to(message: StompFields) -> Destination | None:
 def _sent_to(message: StompFields) -> Destination:
     target = message.format.destination
     value = message.text(b"\ndestination:")
+    if isinstance(target, (TemporaryQueue, TemporaryTopic)):
+        return target  # whatever its maker's connection calls it
     found = None if value is None else from_wire(value, message.format.dialect, type(target))
     return found or target
 
@@ -224,7 +236,7 @@ def _group_id(message: StompFields) -> str | None:
 
 def _group_sequence(message: StompFields) -> int | None:
     value = raw_value(message.head, b"\n%b:" % message.format.dialect.group_sequence_header.encode())
-    return None if value is None else _number(value)
+    return None if value is None else -1 if value == b"-1" else _number(value)
 
 
 _HEADERS: Final[Mapping[str, Callable[[StompFields], object]]] = {

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote
 
-from redelivery.model.destinations import Destination, Queue, Topic, read_destination
+from redelivery.model.destinations import (
+    Destination,
+    Queue,
+    TemporaryQueue,
+    TemporaryTopic,
+    Topic,
+    read_destination,
+)
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
-from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.dialects.dialect import StompDialect, StompTemporaries
 
 _ANY_WORDS: Final = frozenset(("#", ">"))
 
@@ -15,6 +22,12 @@ _ANY_WORDS: Final = frozenset(("#", ">"))
 def to_wire(destination: Destination, dialect: StompDialect) -> str:
     """The header's value. Raises UnsupportedError for what has no name over STOMP."""
     name = destination.name
+    if isinstance(destination, (TemporaryQueue, TemporaryTopic)):
+        return _temporary_to_wire(destination, dialect)
+    if "," in name and dialect.capabilities.composite_destinations:
+        parts = destination.parts
+        if len(parts) > 1:
+            return ",".join(to_wire(part, dialect) for part in parts)
     if destination.is_pattern:
         name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
     elif dialect.percent_encoded:
@@ -32,6 +45,10 @@ def from_wire(value: str, dialect: StompDialect, kind: type[Destination] | None 
     Where a name does not distinguish a queue from a topic, it is of the ``kind`` given.
     """
     try:
+        if dialect.temporaries is not None:
+            found = _temporary_from_wire(value, dialect.temporaries)
+            if found is not None:
+                return found
         if dialect.queue_prefix == dialect.topic_prefix:
             return None if kind is None else kind(value.removeprefix(dialect.queue_prefix))
         for prefix, named in ((dialect.queue_prefix, Queue), (dialect.topic_prefix, Topic)):
@@ -40,6 +57,24 @@ def from_wire(value: str, dialect: StompDialect, kind: type[Destination] | None 
                 return named(unquote(name) if dialect.percent_encoded else name)
     except InvalidDestinationError:
         return None
+    return None
+
+
+def _temporary_to_wire(destination: TemporaryQueue | TemporaryTopic, dialect: StompDialect) -> str:
+    how = dialect.temporaries
+    prefix = None if how is None else how.queue if isinstance(destination, TemporaryQueue) else how.topic
+    if not prefix:
+        raise UnsupportedError(f"{destination}: this broker has none over STOMP: {dialect.no_temporaries}")
+    return prefix + destination.name.removeprefix(f"{destination.scheme}://")
+
+
+def _temporary_from_wire(value: str, how: StompTemporaries) -> Destination | None:
+    prefixes: list[tuple[str, type[Destination]]] = [(how.queue, TemporaryQueue), (how.topic, TemporaryTopic)]
+    if how.named_by_session:  # the maker's own
+        prefixes += [(how.made_queue, TemporaryQueue), (how.made_topic, TemporaryTopic)]
+    for prefix, kind in prefixes:
+        if prefix and value.startswith(prefix):
+            return kind(f"{kind.scheme}://{value[len(prefix) :]}")
     return None
 
 

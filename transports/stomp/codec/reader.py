@@ -20,6 +20,7 @@ MAX_BODY: Final = 100 << 20  # ActiveMQ's own limit (maxDataLength)
 _SMALL: Final = 4 << 10  # bytes of a read below which it is copied to the one before: each part has its overhead
 _SMALL_REST: Final = 64 << 10  # bytes up to which a frame under way is simply looked at again
 _LINE_ENDS: Final = frozenset(b"\r\n")
+_CR, _M, _R = b"\rMR"
 _blank_line = re.compile(rb"\n\r?\n")
 _command_line = re.compile(
     rb"(?:MESSAGE|RECEIPT|ERROR|CONNECTED|SEND|ACK|NACK|BEGIN|COMMIT|ABORT|SUBSCRIBE|UNSUBSCRIBE|CONNECT|STOMP|DISCONNECT)"
@@ -27,6 +28,12 @@ _command_line = re.compile(
 )
 _unfinished_command_line = re.compile(rb"[A-Z]{1,11}(?:\r?\n|\r?$)", re.DOTALL)
 _FREQUENT: Final = (b"MESSAGE\n", b"SEND\n", b"ACK\n", b"RECEIPT\n")
+# where the head ends; the group is the first content-length
+_end_of_head = re.compile(rb"\n(?:\n|content-length:([^\n]*)\n(?:[^\n]+\n)*\n)")
+# what confirms, as brokers write it; often many in a row
+_receipts = re.compile(rb"(?:RECEIPT\nreceipt-id:[^\r\n\0]{1,64}\n\n\0\n*)+")
+_receipt = re.compile(rb"(RECEIPT\nreceipt-id:[^\n]+\n)\n()\0")
+_lone_receipt = re.compile(rb"RECEIPT\nreceipt-id:([^\r\n\0]{1,64})\n\n\0\n*")
 
 
 class FrameReader:
@@ -52,6 +59,13 @@ class FrameReader:
         self._size = 0  # of that
         self._left = -1  # bytes of the body that are missing; -1: it ends at NUL
         self._crlf = False  # this peer ends its lines with CR LF
+
+    def lone_receipt(self, data: bytes) -> bytes | None:
+        """The id where the bytes are one RECEIPT and nothing else, as the answer to one who waits is; else None."""
+        if self._head is not None or self._tail or self.rest:
+            return None
+        found = _lone_receipt.fullmatch(data)
+        return None if found is None else found[1]
 
     def cut(self, data: bytes) -> tuple[list[RawFrame], bytes] | None:
         """What `feed` returns, and the new `rest`, which the caller sets; nothing is changed here.
@@ -99,37 +113,54 @@ class FrameReader:
 
     def _cut(self, data: bytes, at: int, frames: list[RawFrame]) -> int:
         """Where the frame begins that is not whole; changes nothing but what is known of the peer's line ends."""
-        size = len(data)
-        find = data.find
+        size, find, search, most = len(data), data.find, _end_of_head.search, self._max_head + 2
         while at < size:
-            if data[at] in _LINE_ENDS:  # a heart-beat, or the line ends that may follow a frame
+            first = data[at]
+            if first in _LINE_ENDS:  # a heart-beat, or the line ends that may follow a frame
                 at += 1
                 continue
-            end = -1 if self._crlf else find(b"\n\n", at, at + self._max_head + 2)
-            if end < 0 or find(b"\r", at, end) >= 0:
-                end, start = self._find_blank_line(data, at)
-                if end < 0:
-                    self._check_head(data[at:])
-                    return at
-                head = data[at : end + 1]
-                if self.version == "1.2":
-                    head = head.replace(b"\r\n", b"\n")
-            else:
-                start = end + 2
-                head = data[at : end + 1]
-            if not head.startswith(_FREQUENT) and _command_line.match(head) is None:
-                raise _not_stomp(data[at : at + 64])
-            length = self._content_length(head) if b"\ncontent-length:" in head else -1
-            end = find(b"\0", start) if length < 0 else start + length
-            if end < 0 or end >= size:
-                return at
-            if data[end]:
-                raise ProtocolError(f"the body is not {length} bytes long as its content-length says")
-            if end - start > self._max_body:
-                raise self._too_large()
-            frames.append((head, data[start:end]))
-            at = end + 1
+            if first == _M and not self._crlf and (found := search(data, at, at + most)) is not None:
+                start = found.end()
+                head = data[at : start - 1]
+                if _CR not in head:  # the way of most messages, in few steps
+                    if not head.startswith(b"MESSAGE\n"):
+                        raise _not_stomp(head[:64])
+                    measured = found.lastindex is not None
+                    end = self._end(data, start, self._length(found[1])) if measured else find(b"\0", start)
+                    if end < 0:
+                        return at
+                    if end - start > self._max_body:
+                        raise self._too_large()
+                    frames.append((head, data[start:end]))
+                    at = end + 1
+                    continue
+            begin, at = at, self._cut_one(data, at, frames)
+            if at == begin:
+                break
         return at
+
+    def _cut_one(self, data: bytes, at: int, frames: list[RawFrame]) -> int:
+        """One frame of any form, or RECEIPTs in a row: where the next one begins, or ``at`` where it is not whole."""
+        if data[at] == _R and (run := _receipts.match(data, at)) is not None:
+            frames += _receipt.findall(data, at, run.end())
+            return run.end()
+        end, start = self._find_blank_line(data, at)
+        if end < 0:
+            self._check_head(data[at:])
+            return at
+        head = data[at : end + 1]
+        if self.version == "1.2":
+            head = head.replace(b"\r\n", b"\n")
+        if not head.startswith(_FREQUENT) and _command_line.match(head) is None:
+            raise _not_stomp(data[at : at + 64])
+        length = self._content_length(head) if b"\ncontent-length:" in head else -1
+        end = data.find(b"\0", start) if length < 0 else self._end(data, start, length)
+        if end < 0:
+            return at
+        if end - start > self._max_body:
+            raise self._too_large()
+        frames.append((head, data[start:end]))
+        return end + 1
 
     def _keep(self, data: bytes, at: int) -> None:
         """A frame that is not whole, as `_cut` has found it."""
@@ -153,7 +184,19 @@ class FrameReader:
 
     def _content_length(self, head: bytes) -> int:
         at = head.find(b"\ncontent-length:") + 16
-        digits = head[at : head.find(b"\n", at)].strip()
+        return self._length(head[at : head.find(b"\n", at)])
+
+    def _end(self, data: bytes, start: int, length: int) -> int:
+        """Where a body of so many bytes ends; -1 where it is not whole."""
+        end = start + length
+        if end >= len(data):
+            return -1
+        if data[end]:
+            raise ProtocolError(f"the body is not {length} bytes long as its content-length says")
+        return end
+
+    def _length(self, digits: bytes) -> int:
+        digits = digits.strip()
         if len(digits) > 10 or not digits.isdigit():
             raise ProtocolError(f"content-length {digits[:20]!r} is not a number of bytes")
         length = int(digits)

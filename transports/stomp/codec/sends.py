@@ -13,6 +13,7 @@ from redelivery.model.errors import InvalidDestinationError, MessageFormatError,
 from redelivery.model.messages import Message
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Value, body_kind
+from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.codec.frames import encode_head, encode_text, escape
 from redelivery.transports.stomp.codec.maps import START, write_map
@@ -51,8 +52,9 @@ class SendEncoder:
         self._names: dict[str, str] = {}  # of properties, checked and as they begin a header; empty: not sent
         self._id_start = f"ID:{uuid4().hex}-"
         self._numbers = count(1)
-        # whether a message of nothing but `_PLAIN` needs no further header
+        # whether a message of nothing but `_PLAIN` needs no further header, and a str as a body none either
         self._bare = not (dialect.makes_message_ids or dialect.timestamp_unit)
+        self._bare_text = dialect.length_is_bytes and not dialect.max_body
 
     def encode(self, message: Message) -> tuple[bytes, bytes]:
         """The head, without the empty line that ends it, and the body.
@@ -71,31 +73,35 @@ class SendEncoder:
         if to is not destination or kept is not persistent or urgency != priority:
             head = self._start(destination, persistent, priority)
             self._newest = destination, persistent, priority, head
-        head, payload = self._body(head, fields["body"])
-        properties = fields.get("properties")
-        lines: list[str] = []
-        if not (
-            self._bare
-            and _PLAIN.issuperset(fields)
-            and not fields.get("expiration")
-            and not fields.get("delivery_time")
-        ):
-            version = self._version
-            lines += [f"{escape(name, version)}:{escape(value, version)}\n" for name, value in self._headers(message)]
-            properties = message.properties
-        if properties:
-            self._add_properties(properties, lines)
-        elif not lines:
+        body = fields["body"]
+        if body.__class__ is str and self._bare_text:
+            payload = encode_text(body)
+            if 0 in payload or payload.startswith(START):
+                head, payload = self._body(head, body)
+        else:
+            head, payload = self._body(head, body)
+        bare = (
+            self._bare and _PLAIN.issuperset(fields) and not (fields.get("expiration") or fields.get("delivery_time"))
+        )
+        if bare and not fields.get("properties"):
             return head, payload
-        head += encode_text("".join(lines))
-        if self._dialect.max_header:
-            self._check_headers(head)
+        lines: list[str] = []
+        if not bare:
+            version = self._version
+            lines = [f"{escape(name, version)}:{escape(value, version)}\n" for name, value in self._headers(message)]
+        if properties := message.properties:
+            self._add_properties(properties, lines)
+        if lines:
+            head += encode_text("".join(lines))
+            if self._dialect.max_header:
+                self._check_headers(head)
         return head, payload
 
     def _make_start(self, destination: Destination, persistent: bool, priority: int) -> bytes:
         if destination.is_pattern:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
         dialect = self._dialect
+        check_one(destination, dialect.capabilities)
         headers = {"destination": to_wire(destination, dialect)}
         headers.update(dialect.send_to_queue if isinstance(destination, Queue) else dialect.send_to_topic)
         if priority != 4:
@@ -115,7 +121,7 @@ class SendEncoder:
         match body:
             case str():
                 payload = encode_text(body)
-                if b"\0" in payload:
+                if 0 in payload:  # of bytes; to look for an int takes a sixth of the time
                     raise MessageFormatError("a str with a NUL cannot travel over STOMP; send bytes")
                 if not self._dialect.length_is_bytes or payload.startswith(START):
                     head += _KIND_TEXT  # it could be taken for a map, or for bytes

@@ -44,6 +44,7 @@ class Engine:
         self._wrote_at = 0.0
         self.version = ""
         self.server = ""
+        self.session = ""
 
     def connect(self, login: str | None, passcode: str | None, client_id: str | None) -> bytes:
         """CONNECT.
@@ -82,6 +83,7 @@ class Engine:
             raise ProtocolError(f"the peer speaks STOMP {self.version} only; 1.2 or 1.1 is needed")
         self.reader.version = self.version
         self.server = headers.get("server", "")
+        self.session = headers.get("session", "")
         self._negotiate(headers.get("heart-beat", "0,0"))
         self._heard_at = self._wrote_at = now
         return frames[1:]

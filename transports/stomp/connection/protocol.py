@@ -35,6 +35,11 @@ class StompProtocol:
         """Of STOMP, as agreed on."""
         return self._engine.version
 
+    @property
+    def session(self) -> str:
+        """What the broker calls this connection; empty where it does not say."""
+        return self._engine.session
+
     def control(self) -> ControlFrames:
         """Frames of this version, for one thread."""
         return ControlFrames(self._engine.version, self._engine.host)
@@ -49,6 +54,11 @@ class StompProtocol:
     def take(self, taken: list[bytes]) -> bool:
         """See `WireProtocol.take`: messages, and answers that call nothing back."""
         reader, router = self._engine.reader, self.router
+        receipt = reader.lone_receipt(taken[0])
+        if receipt is not None and router.confirm(receipt):  # which can be repeated, until it is taken out
+            self._heard = True
+            del taken[0]
+            return True
         parcels: list[Parcel] = []
         try:
             cut = reader.cut(taken[0])

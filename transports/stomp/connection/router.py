@@ -22,15 +22,16 @@ from redelivery.transports.stomp.codec.reader import RawFrame
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
 from redelivery.transports.wire.answers import finish
 
-# a subscription and its messages, or a frame that is an answer
-Parcel: TypeAlias = tuple[Subscription | None, Sequence[StompDelivery], RawFrame | None]
+# a subscription and its messages; or receipts, as `Router.expect` gave them; or a frame that is another answer
+Parcel: TypeAlias = tuple[Subscription | None, Sequence[StompDelivery], Sequence[bytes], RawFrame | None]
 log = logging.getLogger(__name__)
 _SUBSCRIPTION = b"\nsubscription:"
 _RECEIPT = b"RECEIPT\nreceipt-id:"  # with no other header, as brokers send it
 _AFTER = len(_RECEIPT)
+_M = ord("M")
 # How a message of AMQP 1.0 begins (§3.2): with one of its sections, a described type
 _DESCRIBED = b"\0S"
-_NONE: tuple[StompDelivery, ...] = ()
+_NONE: tuple[()] = ()
 _SECTIONS = frozenset(bytes((code,)) for code in range(0x70, 0x79))
 
 
@@ -47,7 +48,7 @@ class Router:
         self._version = version
         self._on_error = on_error
         self._subscriptions: dict[bytes, Subscription] = {}
-        self._last: tuple[Subscription, bytes] | None = None  # whom the last message was for, and its header line
+        self._last: tuple[Subscription, bytes] | None = None  # whom the last message was for, and the rest of that line
         self._numbers = count(1)
         self._lost: JMSError | None = None
         self._watches = dialect.amqp_bodies is not None
@@ -92,6 +93,15 @@ class Router:
             raise ConnectionLostError(str(self._lost)) from self._lost
         return receipt
 
+    def confirm(self, receipt: bytes) -> bool:
+        """The RECEIPT has come; False, and nothing is done, where something is to be delivered or called before."""
+        pending = self.receipts.get(receipt)
+        if self.parcels or pending is None or pending.on_done is not None:
+            return False
+        pending.complete()
+        self.receipts.pop(receipt, None)
+        return True
+
     def forget(self, receipt: bytes) -> None:
         """Nobody waits for it any more."""
         self.receipts.pop(receipt, None)
@@ -133,10 +143,12 @@ class Router:
         """
         target, line = self._last or (None, b"")
         batch: list[StompDelivery] | None = None
+        receipts: list[bytes] | None = None
         plain = True
         for head, body in frames:
-            if head.startswith(b"MESSAGE\n"):
-                if target is None or not head.startswith(line, head.find(_SUBSCRIPTION)):
+            if head[0] == _M:  # of the frames that a reader cuts, MESSAGE alone begins so
+                receipts = None
+                if target is None or not head.partition(_SUBSCRIPTION)[2].startswith(line):
                     target, line = self._find(head)
                     batch = None
                 if target is None:
@@ -145,27 +157,36 @@ class Router:
                     self._warn_of_amqp(target, body)
                 if batch is None:
                     batch = []
-                    parcels.append((target, batch, None))
+                    parcels.append((target, batch, _NONE, None))
                     plain = plain and _is_simple(target)
                 batch.append(StompDelivery(head, body, target))
-            else:
-                batch = None  # answers come in the order in which the broker did things
-                parcels.append((None, _NONE, (head, body)))
-                plain = plain and self._is_plain(head)
+                continue
+            batch = None  # answers come in the order in which the broker did things
+            if not head.startswith(_RECEIPT) or head.find(b"\n", _AFTER) != len(head) - 1:
+                receipts = None
+                parcels.append((None, _NONE, _NONE, (head, body)))
+                plain = False
+                continue
+            if receipts is None:
+                receipts = []
+                parcels.append((None, _NONE, receipts, None))
+            receipt = head[_AFTER:-1]
+            receipts.append(receipt)
+            pending = self.receipts.get(receipt)
+            plain = plain and (pending is None or pending.on_done is None)
         return plain
 
     def deliver(self) -> None:
         """Everything in `parcels`. Raises as `route`."""
         parcels = self.parcels
         while parcels:
-            target, batch, frame = parcels[0]
+            target, batch, receipts, frame = parcels[0]
             if frame is not None:
-                receipt = _receipt(frame[0])
-                if receipt is None:
-                    del parcels[0]  # first: it may end the connection
-                    self._answer(*frame)
-                    continue
-                self._confirm(receipt)
+                del parcels[0]  # first: it may end the connection
+                self._answer(*frame)
+                continue
+            if receipts:
+                self._confirm(receipts)
             elif target is not None and batch:
                 if not _is_simple(target):
                     self._deliver(target, batch)
@@ -173,26 +194,23 @@ class Router:
                     inbox = target.events.inbox
                     # no call between the two
                     inbox += batch
-                    parcels[0] = (target, _NONE, None)
+                    parcels[0] = (target, _NONE, _NONE, None)
                     target.events.waiter.wake()
             del parcels[0]
 
-    def _is_plain(self, head: bytes) -> bool:
-        receipt = _receipt(head)
-        pending = None if receipt is None else self.receipts.get(receipt)
-        return receipt is not None and (pending is None or pending.on_done is None)
-
-    def _confirm(self, receipt: bytes) -> None:
+    def _confirm(self, receipts: Sequence[bytes]) -> None:
         """Can be repeated where nothing is called back."""
-        pending = self.receipts.get(receipt)
-        if pending is None:
-            return  # nobody waits for it any more
-        if pending.on_done is not None:
-            del self.receipts[receipt]
-            finish(pending, None)
-        else:
-            pending.complete()
-            self.receipts.pop(receipt, None)
+        expected = self.receipts
+        for receipt in receipts:
+            pending = expected.get(receipt)
+            if pending is None:
+                continue  # nobody waits for it any more
+            if pending.on_done is not None:
+                expected.pop(receipt, None)
+                finish(pending, None)
+            else:
+                pending.complete()
+                expected.pop(receipt, None)
 
     def _warn_of_amqp(self, target: Subscription, body: bytes) -> None:
         if body[2:3] not in _SECTIONS:
@@ -212,12 +230,12 @@ class Router:
                 _hand_over(target, batch)
 
     def _find(self, head: bytes) -> tuple[Subscription | None, bytes]:
-        """Whose message it is, None where that has ended; and the header line by which to know the next."""
+        """Whose message it is, None where that has ended; and the rest of that header's line, to know the next."""
         identifier = raw_value(head, _SUBSCRIPTION)
         if identifier is None:
             raise ProtocolError("a MESSAGE came without the header subscription")
         found = self._subscriptions.get(identifier)
-        line = b"\nsubscription:%b\n" % identifier
+        line = identifier + b"\n"
         self._last = None if found is None else (found, line)
         return found, line
 
@@ -270,13 +288,6 @@ class Router:
 def _is_simple(target: Subscription) -> bool:
     """Whether there is no more to do than to put its messages into its session's inbox."""
     return target.unsettled is None and target.shown is None and not target.link.browse
-
-
-def _receipt(head: bytes) -> bytes | None:
-    """Of a RECEIPT with no other header."""
-    if head.startswith(_RECEIPT) and head.find(b"\n", _AFTER) == len(head) - 1:
-        return head[_AFTER:-1]
-    return None
 
 
 def _hand_over(subscription: Subscription, batch: Sequence[StompDelivery]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from redelivery.model.destinations import Topic
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Delivery, Link, SessionEvents
@@ -48,6 +49,7 @@ class Subscription:
         "ack_key",
         "ack_start",
         "ack_threshold",
+        "automatic",
         "batch_limit",
         "batched",
         "dialect",
@@ -71,6 +73,7 @@ class Subscription:
         self.events = events
         self.dialect = dialect
         self.format = StompFormat(dialect, version, link.destination)
+        self.automatic = dialect.acks_topics_itself and isinstance(link.destination, Topic)  # no ACK is sent
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
         self.superseded = False  # its id stands for a place where nothing comes: what came before can be settled
         self.stopping = False  # UNSUBSCRIBE is on its way: what comes now is released
@@ -90,7 +93,7 @@ class Subscription:
             self.ack_start = b"ACK\nid:"
 
     def ack(self, delivery: StompDelivery, end: bytes) -> bytes:
-        """ACK; the id is taken as the broker wrote it, so that nothing need be unescaped and escaped.
+        """ACK, or nothing; the id is taken as the broker wrote it, so that nothing need be unescaped and escaped.
 
         Raises:
             ConnectionLostError, IllegalStateError: the connection or consumer that brought it is gone: by now the id
@@ -98,12 +101,12 @@ class Subscription:
         """
         if self.ended is not None:
             raise type(self.ended)(f"the message cannot be acknowledged any more: {self.ended}") from self.ended
-        head = delivery.head
-        at = head.find(self.ack_key)
-        if at < 0:
+        if self.automatic:
+            return b""
+        _, key, rest = delivery.head.partition(self.ack_key)
+        if not key:
             raise ProtocolError(f"a MESSAGE came without the header {self.ack_key[1:-1].decode()}")
-        at += len(self.ack_key)
-        return self.ack_start + head[at : head.find(b"\n", at)] + end
+        return self.ack_start + rest.partition(b"\n")[0] + end
 
 
 def acks(deliveries: Iterable[StompDelivery], end: bytes = PLAIN) -> bytes:

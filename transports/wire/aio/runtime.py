@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from redelivery.transports.flows import T
 from redelivery.transports.runtime import Owner, Task, Watch
-from redelivery.transports.wire.aio.waiter import LoopWaiter
+from redelivery.transports.wire.aio.waiter import LoopWaiter, Woken
 from redelivery.transports.wire.clock import monotonic
 
 
@@ -21,10 +21,12 @@ class LoopRuntime:
         self.loop = loop
         self.thread = threading.get_ident()
         self._timers: dict[Task, tuple[float, asyncio.TimerHandle]] = {}
+        self._woken = Woken()
+        self._behind: list[Callable[[], None]] = []  # those that go on when what is read is taken in
 
     def new_waiter(self) -> LoopWaiter:
         """See `Runtime.new_waiter`."""
-        return LoopWaiter(self.loop, self.thread)
+        return LoopWaiter(self.loop, self.thread, self._woken)
 
     def whole(self, work: Callable[[], T]) -> T:
         """See `Runtime.whole`: asyncio ends a task where it waits, and nowhere else."""
@@ -48,6 +50,13 @@ class LoopRuntime:
                 return
             known[1].cancel()
         self._timers[task] = due, self.loop.call_later(max(0.0, due - monotonic()), self._call, task)
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """See `Runtime.soon`."""
+        if self._woken.reading:
+            self._behind.append(work)
+        else:
+            self.loop.call_soon(work)
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
@@ -75,8 +84,15 @@ class LoopRuntime:
             self.at(again, task)
 
     def _readable(self, descriptor: int, watch: Watch) -> None:
-        if not watch():
-            self.loop.remove_reader(descriptor)
+        self._woken.reading = True
+        try:
+            if not watch():
+                self.loop.remove_reader(descriptor)
+        finally:
+            self._woken.go_on()
+            behind, self._behind = self._behind, []
+            for work in behind:
+                work()
 
     def _writable(self, descriptor: int, watch: Watch) -> None:
         if not watch():

@@ -20,6 +20,7 @@ from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.clock import monotonic
 
 _NEVER: Final = float("inf")
+_NOTHING: Final = (_NEVER, -1)  # when a task is due that is not known, and its number
 _CLOSED_BY_PEER: Final = getattr(select, "POLLRDHUP", 0)  # Linux has it
 
 
@@ -29,14 +30,20 @@ class Housekeeper:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owners: set[Owner] = set()
-        self._heap: list[tuple[float, int, Task]] = []
-        self._due: dict[Task, float] = {}  # what counts: an entry of the heap that differs is stale
+        self._heap: list[tuple[float, int]] = []  # when, and the task's number: a stale entry must keep nothing alive
+        self._tasks: dict[int, Task] = {}
+        self._due: dict[Task, tuple[float, int]] = {}  # what counts: an entry of the heap that differs is stale
         self._watched: dict[Watch, int] = {}
         self._ends: dict[Watch, int] = {}
         self._numbers = count()
         self._thread: threading.Thread | None = None
         self._asleep_until = -_NEVER
         self._wake: tuple[socket.socket, socket.socket] | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the thread is there; an interrupt must not come while it is started."""
+        return self._thread is not None
 
     def enter(self, owner: Owner) -> None:
         """From now on the thread may be needed."""
@@ -51,16 +58,24 @@ class Housekeeper:
                 self._watched.pop(watch, None)
                 self._ends.pop(watch, None)
             for task in tasks:
-                self._due.pop(task, None)
+                _, number = self._due.pop(task, _NOTHING)
+                self._tasks.pop(number, None)
             self._poke()
 
     def at(self, due: float, task: Task) -> None:
-        """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""
+        """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already.
+
+        After an interrupt another call of this does what was not done.
+        """
         with self._lock:
-            if due < self._due.get(task, _NEVER):
-                self._due[task] = due
-                heapq.heappush(self._heap, (due, next(self._numbers), task))
-                self._need(due)
+            known = self._due.get(task, _NOTHING)
+            if due < known[0]:
+                entry = due, next(self._numbers)
+                heapq.heappush(self._heap, entry)
+                self._tasks[entry[1]] = task
+                self._due[task] = entry  # after these: alone it would forbid another entry
+                self._tasks.pop(known[1], None)
+            self._need(self._due[task][0])  # also where it is known: an interrupt may have come before this
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` while the descriptor has input, until it says False."""
@@ -138,9 +153,10 @@ class Housekeeper:
 
     def _pop_due(self, now: float) -> list[Task]:
         tasks = []
-        while self._heap and (self._heap[0][0] <= now or self._due.get(self._heap[0][2]) != self._heap[0][0]):
-            due, _, task = heapq.heappop(self._heap)
-            if self._due.get(task) == due:
+        while self._heap and (self._heap[0][0] <= now or self._heap[0][1] not in self._tasks):
+            entry = heapq.heappop(self._heap)
+            task = self._tasks.pop(entry[1], None)
+            if task is not None and self._due.get(task) == entry:
                 del self._due[task]
                 tasks.append(task)
         return tasks
@@ -154,6 +170,7 @@ class Housekeeper:
     def _end(self) -> None:
         self._thread = None
         self._heap.clear()
+        self._tasks.clear()
         self._due.clear()
         self._watched.clear()
         assert self._wake is not None, "made before the thread"

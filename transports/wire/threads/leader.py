@@ -99,12 +99,15 @@ class Leader:
                 except BaseException:  # interrupted before it was done
                     self._step_back(waiter)
                     raise
-            if deadline is not None and monotonic() >= deadline:
+            if not waiter.woken and deadline is not None and monotonic() >= deadline:
                 break
         waiter.woken = False
 
-    def read_now(self) -> bool:
-        """Read what is there, without waiting, for those who do not read; False if somebody reads."""
+    def read_now(self, *, acknowledges: bool = True) -> bool:
+        """Read what is there, without waiting, for those who do not read; False if somebody reads.
+
+        ``acknowledges``: by TCP, too, at once: the one who waits does not come by. Else the caller does.
+        """
         with self._mutex:
             if self._leader is not None or self.lost is not None:
                 return False
@@ -113,6 +116,8 @@ class Leader:
             for _ in range(_READS_ON_BEHALF):
                 if not self._read() or self._stream.drained:
                     break
+            if acknowledges:
+                self._stream.acknowledge_quickly()
         finally:
             try:
                 self._step_back(None)
@@ -144,15 +149,16 @@ class Leader:
         self._close_once()
 
     def _take_lead(self, waiter: Waiter) -> bool:
+        me = threading.get_ident()
         with self._mutex:
             if self.lost is not None:
                 raise ConnectionLostError(str(self.lost)) from self.lost
-            if self.leads:
+            if self._reader == me:
                 raise IllegalStateError(
                     "a callback that is notified of an answer runs on the thread that reads: it cannot wait"
                 )
-            if self._leader in (None, threading.get_ident()):
-                self._leader = threading.get_ident()
+            if self._leader is None or self._leader == me:
+                self._leader = me
                 return True
             self._parked.append(waiter)
             return False
@@ -162,8 +168,9 @@ class Leader:
         while not waiter.woken and self.lost is None:
             remaining = None
             if deadline is not None:
-                remaining = max(0.0, deadline - monotonic())
-                if remaining == 0.0:
+                remaining = deadline - monotonic()
+                if remaining <= 0.0:
+                    remaining = 0.0
                     late += 1
                     if late > _READS_AFTER_DEADLINE:
                         return
@@ -222,18 +229,20 @@ class Leader:
 
     def _step_back(self, waiter: Waiter | None) -> None:
         """Lead no more, or park no more, whichever it was; an interrupt may have come at any moment."""
+        me = threading.get_ident()
         with self._mutex:
-            if self._leader == threading.get_ident():
+            if self._leader == me:
                 self._leader = None
             elif waiter in self._parked:
                 self._parked.remove(waiter)
-            heir = self._parked[0] if self._parked and self._leader is None else None
-            unled, lost = self._leader is None, self.lost is not None
+            if self._leader is not None:
+                return
+            heir, lost = self._parked[0] if self._parked else None, self.lost is not None
         if heir is not None:
             heir.nudge()
-        if lost and unled:
+        if lost:
             self._close_once()
-        elif heir is None and unled:
+        elif heir is None:
             self._owner.nobody_reads()
 
     def _close_once(self) -> None:

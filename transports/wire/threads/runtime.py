@@ -38,7 +38,15 @@ class ThreadRuntime:
 
     def at(self, due: float, task: Task) -> None:
         """See `Runtime.at`."""
-        housekeeper().at(due, task)
+        keeper = housekeeper()
+        if keeper.runs:
+            keeper.at(due, task)
+        else:
+            sheltered(lambda: keeper.at(due, task))
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """See `Runtime.soon`."""
+        work()
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
@@ -54,7 +62,7 @@ class ThreadRuntime:
         raise AssertionError(f"a thread waits until {descriptor} takes output, and calls {watch} then")
 
     def unwatch(self, descriptor: int) -> None:
-        """See `Runtime.unwatch`: who polls a closed descriptor is told so."""
+        """See `Runtime.unwatch`: a poll of a closed descriptor says so."""
 
 
 THREADS: Final = ThreadRuntime()

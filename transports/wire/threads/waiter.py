@@ -14,15 +14,16 @@ class Waiter:
 
     A wake has a reason (``woken``); a nudge only lets the thread check again (it may have to lead now). ``poke``, while
     set, ends the system call in which the thread waits instead of the gate. ``place`` is the transport's: what is read
-    while somebody waits here.
+    while somebody waits here. ``awaits`` is the driver's: an answer is awaited here.
     """
 
-    __slots__ = ("_gate", "place", "poke", "woken")
+    __slots__ = ("__weakref__", "_gate", "_parks", "awaits", "place", "poke", "woken")
 
     def __init__(self) -> None:
         self._gate = threading.Lock()  # shut (locked) but for a moment: opening it lets one park() through
         self._gate.acquire()
-        self.woken = False
+        self.woken = self.awaits = False
+        self._parks = False
         self.poke: Callable[[], None] | None = None
         self.place: Any = None
 
@@ -32,7 +33,8 @@ class Waiter:
         poke = self.poke
         if poke is not None:
             poke()
-        self.nudge()
+        if self._parks:
+            self.nudge()
 
     def nudge(self) -> None:
         """Open the gate once, without a reason."""
@@ -44,12 +46,18 @@ class Waiter:
 
     def park(self, timeout: float | None) -> None:
         """Wait at the gate, at most ``timeout`` seconds; the caller finds out why it was opened."""
-        if timeout is None:
-            self._gate.acquire()
-        elif timeout <= 0:
-            self._gate.acquire(blocking=False)
-        else:
-            self._gate.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
+        self._parks = True  # before `woken` is read: who wakes sets that, and reads this afterwards
+        try:
+            if self.woken:
+                return
+            if timeout is None:
+                self._gate.acquire()
+            elif timeout <= 0:
+                self._gate.acquire(blocking=False)
+            else:
+                self._gate.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
+        finally:
+            self._parks = False
 
     def wait(self, timeout: float | None) -> bool:
         """Wait until woken, at most ``timeout`` seconds; whether it was woken since the last wait."""

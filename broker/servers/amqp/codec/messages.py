@@ -1,16 +1,18 @@
 """Between AMQP messages and stored ones. What came by AMQP leaves by AMQP as it came, but for its header.
 
-A dead letter gets its new address and the properties of dead letters; all else stays, whatever its types.
+A dead letter gets its new address and what says its origin, where the broker's rules have it say so; all else stays,
+whatever its types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from redelivery.broker.engine.rules.rules import Origin
 from redelivery.broker.engine.stored import StoredMessage, detached, size_of
-from redelivery.broker.servers.amqp.codec.sections import Header, dead_letter, write_header
+from redelivery.broker.servers.amqp.codec.sections import ORIGINAL_ADDRESS, Header, dead_letter, write_header
 from redelivery.broker.servers.amqp.codec.terminus import DIALECT
 from redelivery.broker.views import TRANSFORMATION_ERROR, properties_of
 from redelivery.model.destinations import Destination, Queue
@@ -34,7 +36,6 @@ from redelivery.transports.amqp.codec.values import skip
 Parts: TypeAlias = "tuple[bytes | memoryview, ...]"
 
 _NOWHERE: Final = Queue("an anonymous link")
-_CLOSE_GROUP: Final = 0xFFFFFFFF  # -1 as Qpid JMS writes it
 _DELAY, _TIME = "x-opt-delivery-delay", "x-opt-delivery-time"
 
 
@@ -58,6 +59,37 @@ class Wire:
 
     def __len__(self) -> int:
         return len(self._received.raw)
+
+
+class LateWire:
+    """The same, where a store has the bytes: ``source.data()`` reads them."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, source: LateSource) -> None:
+        self.source = source
+
+    @property
+    def raw(self) -> bytes:
+        """All of it."""
+        return self.source.data()
+
+    def read(self) -> Body:
+        """See `redelivery.broker.engine.stored.LateBody`."""
+        return detached(kept(self.raw, _NOWHERE).read())
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class LateSource(Protocol):
+    """The bytes of a message that a store has."""
+
+    def data(self) -> bytes:
+        """All of them."""
+
+    def __len__(self) -> int:
+        """How many."""
 
 
 def read_message(
@@ -84,7 +116,7 @@ def read_message(
     if target.is_pattern:
         raise InvalidDestinationError(f"a message cannot be sent to {target}: it is a pattern")
     properties = received.properties()
-    timestamp, sequence = received.header("timestamp"), received.header("group_sequence")
+    timestamp = received.header("timestamp")
     return StoredMessage(
         message_id=received.header("message_id") or message_id,
         destination=target,
@@ -99,7 +131,7 @@ def read_message(
         reply_to=received.header("reply_to"),
         type=received.header("type"),
         group_id=received.header("group_id"),
-        group_sequence=-1 if sequence == _CLOSE_GROUP else sequence,
+        group_sequence=received.header("group_sequence"),
         origin=origin,
         size=size_of(wire, properties),
         identity=message_id,
@@ -107,7 +139,12 @@ def read_message(
     )
 
 
-def write_message(stored: StoredMessage, count: int, *, first: bool, now: int) -> Parts:
+def kept(raw: bytes, destination: Destination) -> Wire:
+    """A message as it came, from a store."""
+    return Wire(AmqpMessage(raw, AmqpFormat(DIALECT, destination)))
+
+
+def write_message(stored: StoredMessage, count: int, *, first: bool, now: int, origin: Origin) -> Parts:
     """The message of a delivery, in parts.
 
     Args:
@@ -115,27 +152,32 @@ def write_message(stored: StoredMessage, count: int, *, first: bool, now: int) -
         count: which delivery it is, 1 for the first.
         first: it was sent to no client before.
         now: epoch milliseconds.
+        origin: where a dead letter says where it comes from.
     """
     left = max(1, stored.expiration - now) if stored.expiration else None
-    if not isinstance(stored.wire, Wire):
-        return _written(stored, Header(stored.persistent, stored.priority, left, first, count - 1))
+    if not isinstance(stored.wire, (Wire, LateWire)):
+        properties = properties_of(stored) if origin is Origin.PROPERTIES else stored.properties
+        return _written(stored, properties, Header(stored.persistent, stored.priority, left, first, count - 1))
     raw = stored.wire.raw
     durable, priority, ttl, _, _ = read_header(find(raw)[0])
-    if stored.original_destination is None:
-        header = Header(durable, priority, ttl and left, first, count - 1)
-        return write_header(header), memoryview(raw)[stored.wire.rest :]
+    if origin is Origin.ANNOTATIONS and not ORIGINAL_ADDRESS.isdisjoint(stored.properties):
+        header = Header(durable, priority, left, first, count - 1)
+        return write_header(header), *dead_letter(raw, stored.destination, stored.expiration, stored.properties)
+    if origin is not Origin.PROPERTIES or stored.original_destination is None:
+        header = Header(durable, priority, ttl and (left or ttl), first, count - 1)
+        rest = stored.wire.rest if isinstance(stored.wire, Wire) else _behind_header(raw)
+        return write_header(header), memoryview(raw)[rest:]
     header = Header(True, priority, left, first, count - 1)
     return write_header(header), *dead_letter(raw, stored.destination, stored.expiration, properties_of(stored))
 
 
-def _written(stored: StoredMessage, header: Header) -> Parts:
+def _written(stored: StoredMessage, properties: Mapping[str, Value], header: Header) -> Parts:
     """A message that came by another protocol."""
-    sequence = stored.group_sequence
     message = Message()
     message.stamp(
         body=detached(stored.body),
         destination=stored.destination,
-        properties=properties_of(stored),
+        properties=properties,
         timestamp=stored.timestamp,
         persistent=stored.persistent,
         priority=stored.priority,
@@ -143,7 +185,7 @@ def _written(stored: StoredMessage, header: Header) -> Parts:
         reply_to=stored.reply_to,
         type=stored.type,
         group_id=stored.group_id,
-        group_sequence=_CLOSE_GROUP if sequence == -1 else sequence,
+        group_sequence=stored.group_sequence,
         expiration=stored.expiration,
     )
     address = to_address(stored.destination, DIALECT)
@@ -151,7 +193,7 @@ def _written(stored: StoredMessage, header: Header) -> Parts:
         parts = encode(message, stored.message_id, address, DIALECT)
     except MessageFormatError as error:
         note = {TRANSFORMATION_ERROR: f"what AMQP cannot carry was left out: {error}"}
-        message.stamp(properties={**_fitting(properties_of(stored)), **note})
+        message.stamp(properties={**_fitting(properties), **note})
         message.stamp(body=_fitting_body(message.body), correlation_id=None, type=None, group_id=None, reply_to=None)
         parts = encode(message, stored.message_id, address, DIALECT)
     raw = b"".join(parts)

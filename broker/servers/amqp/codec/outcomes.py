@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cproton_ffi import ffi, lib
 
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.servers.amqp.codec.conditions import condition_name
 from redelivery.broker.servers.amqp.codec.data import described, encoded, places
 from redelivery.model.errors import JMSError, MessageFormatError
@@ -75,6 +76,11 @@ class Outcome:
     def counts(self) -> bool:
         """Whether a message that is released counts as delivered."""
         return self.kind == MODIFIED and self.failed
+
+    @property
+    def manner(self) -> Manner | None:
+        """How a message came back, where it is neither accepted nor poisoned: see `Engine.release`."""
+        return Manner.MODIFIED if self.kind == MODIFIED and not self.failed else None
 
 
 def read_outcome(handle: Any) -> Outcome | None:

@@ -26,6 +26,15 @@ _NULL: Final = b"\x40"
 _UINT_MAX: Final = (1 << 32) - 1
 _DEST: Final = "x-opt-jms-dest"
 _SECTION: Final = b"\x00\x53"
+ORIGINAL_ADDRESS: Final = frozenset(("_AMQ_ORIG_ADDRESS", "_HQ_ORIG_ADDRESS"))
+# What Artemis writes in annotations of a dead letter that came over AMQP (its toAnnotationName).
+_NOTES: Final[Mapping[str, str | None]] = {
+    "_AMQ_ORIG_ADDRESS": "x-opt-ORIG-ADDRESS",
+    "_AMQ_ORIG_QUEUE": "x-opt-ORIG-QUEUE",
+    "_AMQ_ORIG_MESSAGE_ID": "x-opt-ORIG-MESSAGE-ID",
+    "_AMQ_ACTUAL_EXPIRY": "x-opt-ACTUAL-EXPIRY",
+    "_AMQ_ORIG_ROUTING_TYPE": None,  # not written there
+}
 _HEADER, _ANNOTATIONS, _PROPERTIES, _APPLICATION = b"\x70", b"\x72", b"\x73", b"\x74"
 
 
@@ -61,26 +70,30 @@ def dead_letter(
         raw: the message as it came.
         destination: the dead-letter queue.
         expiration: epoch milliseconds, 0 for never.
-        properties: the dead letter's: those that differ from the message's are written.
+        properties: the dead letter's: those that differ from the message's are written, Artemis' as annotations.
     """
     _, annotations, properties_at, application_at, body = find(raw)
-    parts: list[bytes | memoryview] = []
-    if annotations:
-        kind = {_DEST: b"\x51%c" % kind_of(destination)} if _DEST in read(annotations, 0)[0] else {}
-        parts.append(_SECTION + _ANNOTATIONS + _with(annotations, 0, kind, write_symbol))
-    fields = _fields(raw, properties_at) if properties_at else []
-    fields += [_NULL] * (ABSOLUTE_EXPIRY_TIME + 1 - len(fields))
-    fields[TO] = write_text(to_address(destination, DIALECT))
-    fields[ABSOLUTE_EXPIRY_TIME] = write_timestamp(expiration) if expiration else _NULL
-    parts.append(_SECTION + _PROPERTIES + write_list(fields))
     before = read(raw, application_at)[0] if application_at else {}
     changed = {
         name: write(value, "property", name)
         for name, value in properties.items()
         if name != "JMSXUserID" and (name not in before or before[name] != value)
     }
+    notes = {note: changed.pop(name, b"") for name, note in _NOTES.items() if name in changed}
+    noted = {note: value for note, value in notes.items() if note is not None}
+    parts: list[bytes | memoryview] = []
+    if annotations and _DEST in read(annotations, 0)[0]:
+        noted[_DEST] = b"\x51%c" % kind_of(destination)
+    if annotations or noted:
+        parts.append(_SECTION + _ANNOTATIONS + _with(annotations or write_map([]), 0, noted, write_symbol))
+    fields = _fields(raw, properties_at) if properties_at else []
+    fields += [_NULL] * (ABSOLUTE_EXPIRY_TIME + 1 - len(fields))
+    fields[TO] = write_text(to_address(destination, DIALECT))
+    fields[ABSOLUTE_EXPIRY_TIME] = write_timestamp(expiration) if expiration else _NULL
+    parts.append(_SECTION + _PROPERTIES + write_list(fields))
     old = raw if application_at else write_map([])
-    parts.append(_SECTION + _APPLICATION + _with(old, application_at, changed, write_text))
+    if application_at or changed:
+        parts.append(_SECTION + _APPLICATION + _with(old, application_at, changed, write_text))
     parts.append(memoryview(raw)[body:] if body >= 0 else b"")
     return tuple(parts)
 

@@ -8,10 +8,15 @@ from typing import Any, Final
 import proton
 from cproton_ffi import lib
 
-from redelivery.broker.servers.amqp.codec.conditions import RefusedError
 from redelivery.broker.servers.amqp.codec.data import described, encoded, places, symbols, text
-from redelivery.model.destinations import Destination, Topic
-from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
+from redelivery.model.destinations import Destination, SubscriptionName, Topic
+from redelivery.model.errors import (
+    InvalidDestinationError,
+    InvalidSelectorError,
+    MessageFormatError,
+    UnsupportedError,
+)
+from redelivery.model.selectors.selector import Selector
 from redelivery.transports.amqp.codec.names import from_address
 from redelivery.transports.amqp.codec.values import read
 from redelivery.transports.dialects.dialect import AmqpDialect
@@ -22,15 +27,20 @@ DIALECT: Final[AmqpDialect] = _EMBEDDED.amqp
 # The kinds as the annotation `x-opt-jms-dest` counts them.
 _CAPABILITIES: Final = {"queue": 0, "topic": 1, "temporary-queue": 2, "temporary-topic": 3}
 _SELECTORS: Final = ("jms-selector", "apache.org:selector-filter:string", 0x0000468C00000004)
+_SHOWN: Final = 60  # characters of what is not a selector
 _NO_LOCAL: Final = ("no-local", "apache.org:no-local-filter:list", 0x0000468C00000003)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """What a link that receives asks for."""
+    """What a link that receives asks for; ``own``: of the subscription's name, that it is its client's own."""
 
     destination: Destination
     no_local: bool
+    named: SubscriptionName | None = None
+    own: bool = True
+    selector: Selector | None = None
+    exclusive: bool = False
 
 
 def parse_address(address: str | None, asked: set[str]) -> Destination:
@@ -46,31 +56,60 @@ def parse_address(address: str | None, asked: set[str]) -> Destination:
     return found
 
 
-def parse_source(source: Any, destination: Destination | None) -> SourceRequest:
-    """What the source of a link asks for; ``destination`` is the dynamic one that was made for it.
+def parse_source(source: Any, destination: Destination | None, link: str) -> SourceRequest:
+    """What the source of a link of that name asks for; ``destination`` is the dynamic one that was made for it.
 
     Raises:
-        RefusedError, InvalidDestinationError: there is no such node.
+        InvalidDestinationError: there is no such node.
+        InvalidSelectorError: it has a selector that is not valid.
         UnsupportedError: the embedded broker cannot do it; the text names it.
     """
     asked = capabilities(source)
-    if source.type != proton.Terminus.SOURCE:
-        raise RefusedError("amqp:not-found", "there is no such subscription: the embedded broker has no durable ones")
+    exclusive = False
     if destination is None:
-        destination = parse_address(address(source), asked)
-    for capability in ("shared", "global"):
-        if capability in asked:
-            raise UnsupportedError(f"capability {capability}: the embedded broker has no shared subscriptions")
-    if isinstance(destination, Topic) and (
-        source.durability != proton.Terminus.NONDURABLE or source.expiry_policy == proton.Terminus.EXPIRE_NEVER
-    ):
-        raise UnsupportedError(f"{destination}: the embedded broker has no durable subscriptions")
-    no_local = False
+        node, exclusive = _without_options(address(source) or "")
+        destination = parse_address(node, asked)
+    no_local, selector = False, None
     for name, descriptor, value in filters(source):
         if name in _SELECTORS or descriptor in _SELECTORS:
-            raise UnsupportedError(f"filter {value!r}: the embedded broker does not evaluate selectors")
+            selector = _parse_selector(value)
         no_local = no_local or name in _NO_LOCAL or descriptor in _NO_LOCAL
-    return SourceRequest(destination, no_local)
+    named = _named(source, link, asked) if isinstance(destination, Topic) else None
+    return SourceRequest(
+        destination, no_local, named, own="global" not in asked, selector=selector, exclusive=exclusive
+    )
+
+
+def _without_options(node: str) -> tuple[str, bool]:
+    """An address without what ActiveMQ's clients write behind it, and whether they ask for an exclusive consumer."""
+    name, question, options = node.partition("?consumer.")
+    if not question:
+        return node, False
+    if options not in ("exclusive=true", "exclusive=false"):
+        raise UnsupportedError(f"{node}: of the options of a consumer the embedded broker has consumer.exclusive alone")
+    return name, options == "exclusive=true"
+
+
+def _parse_selector(value: object) -> Selector | None:
+    if not isinstance(value, str):
+        raise InvalidSelectorError(f"filter {repr(value)[:_SHOWN]}: a selector must be a string")
+    return Selector(value) if value.strip() else None
+
+
+def subscription_of(link: str) -> str:
+    """The name of the subscription that a link of this name is for: what JMS clients write before a ``|``."""
+    return link.partition("|")[0]
+
+
+def _named(source: Any, link: str, asked: set[str]) -> SubscriptionName | None:
+    durable = source.durability != proton.Terminus.NONDURABLE or source.expiry_policy == proton.Terminus.EXPIRE_NEVER
+    shared = "shared" in asked
+    if not durable and not shared:
+        return None
+    name = subscription_of(link) if shared else link
+    if not name:
+        raise InvalidDestinationError(f"a link named {link!r} does not name a subscription")
+    return SubscriptionName(name, durable=durable, shared=shared)
 
 
 def is_browser(source: Any) -> bool:
@@ -86,12 +125,20 @@ def is_browser(source: Any) -> bool:
 def confirm_source(source: Any, asked: Any, request: SourceRequest) -> None:
     """Write into our source what is met of what was asked."""
     source.copy(asked)
-    source.durability = proton.Terminus.NONDURABLE
-    if source.expiry_policy == proton.Terminus.EXPIRE_NEVER:
+    if request.named is not None and request.named.durable:
+        source.durability, source.expiry_policy = proton.Terminus.DELIVERIES, proton.Terminus.EXPIRE_NEVER
+    else:
+        source.durability = proton.Terminus.NONDURABLE
+    if source.expiry_policy == proton.Terminus.EXPIRE_NEVER and source.durability == proton.Terminus.NONDURABLE:
         source.expiry_policy = proton.Terminus.EXPIRE_WITH_LINK
     source.filter.clear()
+    granted = {}
     if request.no_local:
-        source.filter.put_dict({proton.symbol(_NO_LOCAL[0]): proton.Described(proton.ulong(_NO_LOCAL[2]), [])})
+        granted[proton.symbol(_NO_LOCAL[0])] = proton.Described(proton.ulong(_NO_LOCAL[2]), [])
+    if request.selector is not None:
+        granted[proton.symbol(_SELECTORS[0])] = proton.Described(proton.ulong(_SELECTORS[2]), request.selector.text)
+    if granted:
+        source.filter.put_dict(granted)
 
 
 def address(terminus: Any) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from cproton_ffi import lib
 
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch
 from redelivery.broker.servers.amqp.codec.messages import write_message
 from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, finish, read_outcome
@@ -15,8 +16,9 @@ from redelivery.broker.servers.amqp.codec.terminus import SourceRequest
 from redelivery.broker.servers.amqp.commands import LinkCommand, Settle
 from redelivery.broker.servers.amqp.links.link import LinkSession
 from redelivery.broker.servers.amqp.links.outgoing import OutgoingLink
+from redelivery.broker.servers.amqp.links.subscription import remove_subscription
 from redelivery.broker.servers.amqp.transactions import Unsettled
-from redelivery.model.errors import MessageFormatError
+from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.transports.amqp.links.dispositions import enlist
 
 
@@ -26,22 +28,32 @@ class ConsumerLink(OutgoingLink):
     def __init__(self, session: LinkSession, number: int, handle: Any) -> None:
         super().__init__(session, number, handle)
         self._subscription: CreditSubscription | None = None
+        self._durable: tuple[str, str | None] | None = None  # the subscription that ends with a close, not a detach
         self._unsent: deque[Dispatch] = deque()
         self._unsettled: dict[int, Unsettled] = {}  # by the numbers of their dispatches
         self._numbers: dict[Any, int] = {}  # these, by the C library's deliveries
 
     def begin(self, request: SourceRequest) -> None:
         """See `OutgoingLink.begin`."""
+        named, owner = request.named, self.session.client_id if request.own else None
         subscription = CreditSubscription(
-            request.destination, self, no_local=request.no_local, origin=self.session.name
+            request.destination,
+            self,
+            no_local=request.no_local,
+            origin=self.session.origin,
+            named=named,
+            client_id=owner,
+            exclusive=request.exclusive,
         )
 
         def subscribe(engine: Engine, now: int) -> None:
-            engine.subscribe(subscription)
+            engine.subscribe(subscription, selector=request.selector)
             engine.start(subscription, now)
 
         self.session.core.call(subscribe)
         self._subscription = subscription
+        if named is not None and named.durable:
+            self._durable = (named.name, owner)
 
     def append(self, dispatch: Dispatch, /) -> None:
         """See `redelivery.broker.engine.subscriptions.Outbox`."""
@@ -57,7 +69,7 @@ class ConsumerLink(OutgoingLink):
         assert subscription is not None, "attached"
 
         def give(engine: Engine, now: int) -> None:
-            engine.grant(subscription, max(0, credit - len(self._unsent)), now)
+            engine.grant(subscription, max(0, credit - len(self._unsent) - subscription.undelivered), now)
             if drain:
                 subscription.credit = 0
 
@@ -74,7 +86,8 @@ class ConsumerLink(OutgoingLink):
         if dispatch.subscription.closed:
             return
         entry = dispatch.entry
-        parts = write_message(dispatch.message, dispatch.count, first=not entry.acquired, now=now)
+        first, origin = not entry.acquired, self.session.core.origin
+        parts = write_message(dispatch.message, dispatch.count, first=first, now=now, origin=origin)
         entry.acquired = dispatch.seen = True
         handle = self.transfer(dispatch.number, parts)
         if self.presettled:
@@ -112,10 +125,17 @@ class ConsumerLink(OutgoingLink):
         """See `BrokerLink.release`: what was sent counts as seen, as the broker cannot know better."""
         subscription = self._subscription
         if subscription is not None:
-            self.session.core.call(lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False))
+            manner = Manner.LOST if self.session.lost else Manner.CLOSED
+            self.session.core.call(
+                lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False, manner=manner)
+            )
         self._unsettled.clear()
         self._numbers.clear()
         self._unsent.clear()
+
+    def on_closed(self) -> JMSError | None:
+        """See `BrokerLink.on_closed`: with the link to it a durable subscription is removed."""
+        return None if self._durable is None else remove_subscription(self.session.core, *self._durable)
 
     def _apply(self, command: Settle) -> None:
         unsettled = self._unsettled.get(command.delivery)
@@ -137,7 +157,7 @@ class ConsumerLink(OutgoingLink):
             self.session.core.call(lambda engine, now: unsettled.apply(engine, outcome, now))
         else:
             unsettled.dispatch.seen = outcome.counts
-            self.session.release(unsettled.dispatch)
+            self.session.release(unsettled.dispatch, outcome.manner)
         self.settle(unsettled, outcome.kind)
 
     def _forget(self, unsettled: Unsettled) -> bool:

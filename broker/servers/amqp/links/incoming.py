@@ -152,7 +152,7 @@ class IncomingLink(BrokerLink):
             return
         session, core = self.session, self.session.core
         transaction = None if command.transaction is None else session.transactions.known(command.transaction)
-        stored = read_message(command.data, self._destination, core.new_id(), now=epoch_ms(), origin=session.name)
+        stored = read_message(command.data, self._destination, core.new_id(), now=epoch_ms(), origin=session.origin)
         if transaction is None:
             core.call(lambda engine, now: engine.send(stored, now))
         else:

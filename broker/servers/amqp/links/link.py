@@ -9,6 +9,7 @@ import proton
 from cproton_ffi import lib
 
 from redelivery.broker.core import Core
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.servers.amqp.codec.conditions import condition
 from redelivery.broker.servers.amqp.commands import Attach, Command, LinkCommand
@@ -22,13 +23,19 @@ class LinkSession(Protocol):
 
     Attributes:
         core: the broker.
-        name: of the session, the origin of its messages.
+        name: of the session.
         transactions: the client's.
         buffered: bytes of messages that have not come whole.
+        client_id: its container's id, to which the names of its subscriptions belong.
+        origin: what no_local knows its messages by.
+        lost: its connection has ended without a goodbye.
     """
 
     core: Core
     name: str
+    client_id: str | None
+    origin: str
+    lost: bool
     transactions: OpenTransactions
     buffered: int
 
@@ -38,8 +45,8 @@ class LinkSession(Protocol):
     def acknowledge(self, dispatch: Dispatch) -> None:
         """Acknowledge it, together with others."""
 
-    def release(self, dispatch: Dispatch) -> None:
-        """Let it wait again, together with others."""
+    def release(self, dispatch: Dispatch, manner: Manner | None) -> None:
+        """Let it wait again, together with others; ``manner`` as in `Engine.release`."""
 
     def mark_ready(self, link: BrokerLink) -> None:
         """The link may have something to send. From any thread."""
@@ -120,12 +127,18 @@ class BrokerLink(ABC):
         if self.ended:
             return
         self.mark_ended()
+        if error is None and closed:
+            error = self.on_closed()
         if error is not None:
             self.handle.condition = condition(error)
         if closed:
             self.handle.close()
         else:
             self.handle.detach()
+
+    def on_closed(self) -> JMSError | None:
+        """The client has closed it, and not merely detached it; why what that means was not done."""
+        return None
 
     def mark_ended(self) -> None:
         """Note that the link has ended, on whichever side."""

@@ -28,7 +28,7 @@ class OutgoingLink(BrokerLink):
         """See `BrokerLink.attach`."""
         asked, source = self.handle.remote_source, self.handle.source
         made = self.make_temporary(source, capabilities(asked)) if asked.dynamic else None
-        request = parse_source(asked, made)
+        request = parse_source(asked, made, self.handle.name)
         self.session.check_own(request.destination)
         self.begin(request)
         confirm_source(source, asked, request)

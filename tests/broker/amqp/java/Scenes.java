@@ -29,9 +29,11 @@ public class Scenes {
     play("exhausted", Scenes::exhausted);
     play("delay", Scenes::delay);
     play("kinds", Scenes::kinds);
-    play("durable", c -> session(c).createDurableSubscriber(session(c).createTopic("t"), "name"));
-    play("selector", c -> session(c).createConsumer(queue(c, "s"), "colour = 'red'"));
-    play("shared", c -> session(c).createSharedConsumer(session(c).createTopic("t"), "name"));
+    play("durable", Scenes::durable);
+    play("shared", Scenes::shared);
+    play("shared durable", Scenes::sharedDurable);
+    play("selector", Scenes::selector);
+    play("bad selector", c -> session(c).createConsumer(queue(c, "s"), "JMSPriority = 'x' AND = 1"));
     play("unsubscribe", c -> { session(c).unsubscribe("name"); return null; });
     play("client id", Scenes::clientId);
   }
@@ -115,6 +117,73 @@ public class Scenes {
       for (Object each : Collections.list(browser.getEnumeration())) seen.add(text((Message) each));
     }
     return seen + " and " + text(session.createConsumer(queue).receive(WAIT));
+  }
+
+  private static Object durable(Connection connection) throws Exception {
+    Session session = session(connection);
+    Topic topic = session.createTopic("durable");
+    MessageProducer producer = session.createProducer(topic);
+    session.createDurableSubscriber(topic, "name").close();
+    producer.send(session.createTextMessage("kept"));
+    MessageConsumer again = session.createDurableConsumer(topic, "name");
+    String seen = text(again.receive(WAIT));
+    again.close();
+    producer.send(session.createTextMessage("lost"));
+    session.unsubscribe("name");
+    return seen + " then " + text(session.createDurableConsumer(topic, "name").receive(300));
+  }
+
+  private static Object shared(Connection connection) throws Exception {
+    Session session = session(connection);
+    Topic topic = session.createTopic("shared");
+    MessageConsumer one = session.createSharedConsumer(topic, "name");
+    MessageConsumer other = session.createSharedConsumer(topic, "name");
+    MessageProducer producer = session.createProducer(topic);
+    for (String body : List.of("a", "b")) producer.send(session.createTextMessage(body));
+    List<String> seen = new ArrayList<>(List.of(text(one.receive(WAIT)), text(other.receive(WAIT))));
+    Collections.sort(seen);
+    one.close();
+    other.close();
+    producer.send(session.createTextMessage("lost"));
+    return seen + " then " + text(session.createSharedConsumer(topic, "name").receive(300));
+  }
+
+  /** Without a client id: the name is everybody's. */
+  private static Object sharedDurable(Connection ignored) throws Exception {
+    try (Connection first = new JmsConnectionFactory(url).createConnection();
+        Connection second = new JmsConnectionFactory(url).createConnection()) {
+      Session session = session(first);
+      Topic topic = session.createTopic("shared.durable");
+      session.createSharedDurableConsumer(topic, "name").close();
+      MessageProducer producer = session.createProducer(topic);
+      producer.send(session.createTextMessage("kept"));
+      second.start();
+      MessageConsumer consumer = session(second).createSharedDurableConsumer(topic, "name");
+      String seen = text(consumer.receive(WAIT));
+      consumer.close();
+      session.unsubscribe("name");
+      producer.send(session.createTextMessage("lost"));
+      return seen + " then " + text(session(second).createSharedDurableConsumer(topic, "name").receive(300));
+    }
+  }
+
+  private static Object selector(Connection connection) throws Exception {
+    Session session = session(connection);
+    Queue queue = queue(connection, "selector");
+    for (int number = 0; number < 4; number++) {
+      Message message = session.createTextMessage("m" + number);
+      message.setLongProperty("n", number);
+      message.setStringProperty("colour", number % 2 == 0 ? "blue" : "red");
+      session.createProducer(queue).send(message);
+    }
+    List<String> shown = new ArrayList<>();
+    try (QueueBrowser browser = session.createBrowser(queue, "n BETWEEN 3 AND 4.5")) {
+      for (Object each : Collections.list(browser.getEnumeration())) shown.add(text((Message) each));
+    }
+    MessageConsumer red = session.createConsumer(queue, "colour LIKE '_e%' AND JMSPriority = 4");
+    List<String> seen = List.of(text(red.receive(WAIT)), text(red.receive(WAIT)));
+    String more = text(red.receive(300));
+    return seen + " of " + shown + " then " + more + ", " + text(session.createConsumer(queue).receive(WAIT)) + " left";
   }
 
   private static Object temporary(Connection connection) throws Exception {

@@ -1,0 +1,148 @@
+"""Artemis' and HornetQ's rules: what a client returns waits, and after so many deliveries it is a dead letter.
+
+They follow the real brokers where these differ from their documents (docs/brokers/artemis.md, docs/brokers/hornetq.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.rules.rules import CONSUMED, FAILED, UNCOUNTED, Failure, Fate, Manner, Origin
+from redelivery.broker.engine.stored import StoredMessage, size_of
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.selectors.selector import Selector
+from redelivery.model.values import Byte, Long, Value
+from redelivery.policies.activemq.back_off import Random
+from redelivery.policies.brokers.artemis import ArtemisRules
+from redelivery.policies.destinations.address_settings import NO_EXPIRY, AddressSettings
+
+_PREFIXES: Final = {"artemis": "_AMQ_", "hornetq": "_HQ_"}
+_ANYCAST, _MULTICAST = Byte(1), Byte(0)
+_FAILED_ON_HORNETQ: Final = (Manner.MODIFIED, Manner.UNDELIVERABLE, Manner.REJECTED)
+_WAITS: Final = (Manner.FAILED, Manner.UNDELIVERABLE, Manner.DISCONNECTED)
+
+
+class ArtemisBroker:
+    """See `redelivery.broker.engine.rules.rules.Rules`; ``rng`` is what collision avoidance draws from."""
+
+    origin = Origin.ANNOTATIONS
+    enlists_acks = False  # over STOMP an ACK counts at once, in a transaction as well
+
+    def __init__(self, rules: ArtemisRules, rng: Random | None = None) -> None:
+        self._rules = rules
+        self._rng = rng
+        self._prefix = _PREFIXES[rules.dialect]
+        self._settings: dict[str, AddressSettings] = {}
+        self._filters = {each.filter: Selector(each.filter) for each in rules.queues if each.filter}
+        self.counts_first = rules.persist_delivery_count_before_delivery
+
+    def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
+        """With the time to live that ``expiry-delay``, ``min-`` and ``max-expiry-delay`` and ``no-expiry`` give it."""
+        settings = self._settings_for(message.destination)
+        expiration = message.expiration
+        if settings.no_expiry:
+            expiration = 0
+        elif not expiration:
+            given = settings.expiry_delay if settings.expiry_delay != NO_EXPIRY else settings.max_expiry_delay
+            if given == NO_EXPIRY:
+                given = settings.min_expiry_delay
+            expiration = 0 if given == NO_EXPIRY else now + round(given * 1000)
+        elif settings.expiry_delay == NO_EXPIRY:
+            if settings.min_expiry_delay != NO_EXPIRY:
+                expiration = max(expiration, now + round(settings.min_expiry_delay * 1000))
+            if settings.max_expiry_delay != NO_EXPIRY:
+                expiration = min(expiration, now + round(settings.max_expiry_delay * 1000))
+        return message if expiration == message.expiration else replace(message, expiration=expiration)
+
+    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
+        """What failed counts and waits; what was released only waits; at a closed consumer neither happens.
+
+        Over AMQP HornetQ takes each other outcome than accepted and released for a failure.
+        """
+        elsewhere = manner is Manner.UNDELIVERABLE
+        if manner in _FAILED_ON_HORNETQ and self._rules.dialect == "hornetq":
+            return self.returned(entry, Manner.FAILED, seen=True)
+        if manner is Manner.NACKED:
+            return CONSUMED  # it is an ACK there
+        if manner is Manner.REJECTED:
+            return FAILED
+        if manner in (Manner.RELEASED, Manner.MODIFIED) or (elsewhere and not seen):
+            return Fate(counted=False, delay=self._delay(entry, 1), elsewhere=elsewhere)
+        if not seen or manner is Manner.CLOSED:
+            return UNCOUNTED
+        deliveries = entry.redeliveries + 1
+        if self._settings_for(entry.message.destination).exceeded(deliveries):
+            return FAILED
+        delay = self._delay(entry, deliveries) if manner in _WAITS else 0
+        return Fate(counted=True, delay=delay, elsewhere=elsewhere)
+
+    def letters(self, failure: Failure) -> Sequence[StoredMessage]:
+        """A copy in each queue that is bound to the dead-letter or expiry address; none where no queue is."""
+        message = failure.message
+        settings = self._settings_for(message.destination)
+        address = settings.expiry_address if failure.expired else settings.dead_letter_address
+        if address is None:
+            return ()
+        properties = MappingProxyType({**message.properties, **self._origin(failure)})
+        letter = replace(
+            message,
+            original_destination=None,  # the properties say it
+            properties=properties,
+            expiration=0,
+            delivery_time=0,
+            size=size_of(message.body, properties),
+        )
+        places = self._queues_of(address, settings, letter, failure)
+        return tuple(replace(letter, destination=place) for place in dict.fromkeys(places))
+
+    def _origin(self, failure: Failure) -> dict[str, Value]:
+        message, prefix = failure.message, self._prefix
+        found: dict[str, Value] = {
+            f"{prefix}ORIG_ADDRESS": self._rules.address_of(message.destination),
+            f"{prefix}ORIG_QUEUE": self._rules.address_of(Queue(failure.entry.queue or message.destination.name)),
+            f"{prefix}ORIG_MESSAGE_ID": Long(failure.entry.order),  # there too the broker's own number
+        }
+        if self._rules.dialect == "artemis":
+            is_topic = isinstance(message.destination, Topic)
+            found[f"{prefix}ORIG_ROUTING_TYPE"] = _MULTICAST if is_topic else _ANYCAST
+        if failure.expired:
+            found[f"{prefix}ACTUAL_EXPIRY"] = Long(failure.now)
+        return found
+
+    def _queues_of(
+        self, address: str, settings: AddressSettings, letter: StoredMessage, failure: Failure
+    ) -> Iterator[Destination]:
+        expired = failure.expired
+        original = self._rules.address_of(failure.message.destination)
+        if settings.auto_create_expiry_resources if expired else settings.auto_create_dead_letter_resources:
+            prefix = settings.expiry_queue_prefix if expired else settings.dead_letter_queue_prefix
+            suffix = settings.expiry_queue_suffix if expired else settings.dead_letter_queue_suffix
+            yield Queue(f"{address}::{prefix}{original}{suffix}")
+        for queue in self._rules.queues:
+            condition = self._filters.get(queue.filter or "")
+            if queue.address == address and (condition is None or condition.matches(letter.properties.get)):
+                yield self._place(address) if queue.name == address else Queue(f"{address}::{queue.name}")
+        place = self._place(address)
+        if failure.exists(place.name):
+            yield place
+
+    def _place(self, address: str) -> Destination:
+        if self._rules.dialect == "hornetq":
+            for prefix, kind in (("jms.queue.", Queue), ("jms.topic.", Topic)):
+                if address.startswith(prefix):
+                    return kind(address.removeprefix(prefix))
+        return Queue(address)
+
+    def _delay(self, entry: Entry, deliveries: int) -> int:
+        return round(self._settings_for(entry.message.destination).delay(deliveries, self._rng) * 1000)
+
+    def _settings_for(self, destination: Destination) -> AddressSettings:
+        address = self._rules.address_of(destination)
+        found = self._settings.get(address)
+        if found is None:
+            found = self._settings[address] = self._rules.settings_for(address)
+        return found

@@ -1,0 +1,97 @@
+"""What the engine asks of a broker's rules. Times are milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.stored import StoredMessage
+
+
+class Manner(Enum):
+    """How a delivery came back that was not acknowledged."""
+
+    FAILED = "its client says that it failed"  # AMQP: modified, delivery-failed
+    RELEASED = "its client did not use it"  # AMQP: released
+    MODIFIED = "its client returns it without saying that it failed"  # AMQP: modified, without delivery-failed
+    UNDELIVERABLE = "its client says that it cannot be delivered there"  # AMQP: modified, undeliverable-here
+    REJECTED = "its client has rejected it"  # AMQP: rejected; a poison acknowledgement
+    NACKED = "its client has sent NACK for it"  # STOMP
+    EXPIRED = "its consumer found that its time is over"
+    CLOSED = "its consumer was closed"
+    DISCONNECTED = "its STOMP connection has ended"  # by DISCONNECT, or lost
+    LOST = "its connection was lost"
+
+
+class Origin(Enum):
+    """Where a dead letter that came over AMQP says by AMQP where it comes from."""
+
+    PROPERTIES = "in its application properties"
+    ANNOTATIONS = "in its message annotations"  # Artemis: x-opt-ORIG-ADDRESS for what is a property _AMQ_ORIG_ADDRESS
+    NOWHERE = "it is the message as it came"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of it.
+
+    ``counted``: the delivery counts. ``delay``: how long it waits; 0: it may be delivered at once. ``failed``: it is
+    not delivered again. ``consumed``: it is gone, as if it had been acknowledged. ``elsewhere``: it is not delivered to
+    that consumer again.
+    """
+
+    counted: bool
+    delay: int = 0
+    failed: bool = False
+    consumed: bool = False
+    elsewhere: bool = False
+
+
+COUNTED: Final = Fate(counted=True)
+UNCOUNTED: Final = Fate(counted=False)
+FAILED: Final = Fate(counted=True, failed=True)
+CONSUMED: Final = Fate(counted=False, consumed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A message that has failed for good or has expired; ``exists`` says whether there is a queue of a name.
+
+    ``subscriber``: the client id and the name of the durable subscription that it was in, if it was in one.
+    """
+
+    entry: Entry
+    cause: str | None
+    now: int
+    expired: bool
+    exists: Callable[[str], bool]
+    subscriber: tuple[str | None, str] | None = None
+
+    @property
+    def message(self) -> StoredMessage:
+        """What failed."""
+        return self.entry.message
+
+
+class Rules(Protocol):
+    """One broker's.
+
+    ``counts_first``: a store counts a delivery before it is made (``persist-delivery-count-before-delivery``).
+    ``enlists_acks``: an ACK over STOMP is part of its transaction. ``origin``: see `Origin`.
+    """
+
+    counts_first: bool
+    enlists_acks: bool
+    origin: Origin
+
+    def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
+        """A message as it is kept: its time to live may change."""
+
+    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
+        """What becomes of a delivery that came back; ``seen``: its client has had it."""
+
+    def letters(self, failure: Failure) -> Sequence[StoredMessage]:
+        """What is sent in place of a message that has failed for good; none: it is removed."""

@@ -1,0 +1,93 @@
+"""Destinations as one STOMP client writes and reads them: ActiveMQ Classic's ProtocolConverter.convertDestination.
+
+A temporary destination is ``/temp-queue/name`` for the client that made it, by mentioning it, and
+``/remote-temp-queue/<its name at the broker>`` for all others.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Final
+
+from redelivery.broker.core import Core
+from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
+from redelivery.model.errors import InvalidDestinationError
+
+_QUEUE, _TOPIC = "/queue/", "/topic/"
+_OWN: Final = (("/temp-queue/", TemporaryQueue), ("/temp-topic/", TemporaryTopic))
+_REMOTE: Final = (("/remote-temp-queue/", TemporaryQueue), ("/remote-temp-topic/", TemporaryTopic))
+
+
+class Addresses:
+    """Of one client, which is called ``name``; on the listener's thread, but for `write`."""
+
+    def __init__(self, core: Core, name: str) -> None:
+        self._core = core
+        self._name = name
+        self._numbers = count(1)
+        self._own: dict[str, Destination] = {}  # by what the client calls them
+        self._called: dict[Destination, str] = {}  # the same, the other way
+
+    def read(self, text: str) -> Destination:
+        """``/queue/a``, ``/topic/a`` or a temporary one; a str without a leading slash is a queue, as Classic has it.
+
+        Raises:
+            InvalidDestinationError: it begins with something else.
+        """
+        if "," in text:
+            return self._read_composite(text)
+        if text.startswith(_QUEUE):
+            return Queue(text[len(_QUEUE) :])
+        if text.startswith(_TOPIC):
+            return Topic(text[len(_TOPIC) :])
+        for prefix, kind in _OWN:
+            if text.startswith(prefix):
+                return self._own.get(text) or self._make(text, kind)
+        for prefix, kind in _REMOTE:
+            if text.startswith(prefix):
+                return kind(f"{kind.scheme}://{text[len(prefix) :]}")
+        if text.startswith("/"):
+            raise InvalidDestinationError(
+                f"Illegal destination name: [{text}] -- it must begin with {_QUEUE} or {_TOPIC}"
+            )
+        return Queue(text)
+
+    def write(self, destination: Destination) -> str:
+        """The inverse of `read`."""
+        own = self._called.get(destination)
+        if own is not None:
+            return own
+        for prefix, kind in _REMOTE:
+            if isinstance(destination, kind):
+                return prefix + destination.name.removeprefix(f"{kind.scheme}://")
+        return f"{_TOPIC if isinstance(destination, Topic) else _QUEUE}{destination.name}"
+
+    def read_consumed(self, text: str) -> Destination:
+        """The same, to consume from.
+
+        Raises:
+            InvalidDestinationError: it is another client's temporary one. Classic lets it be consumed, JMS does not.
+        """
+        found = self.read(text)
+        if isinstance(found, (TemporaryQueue, TemporaryTopic)) and found not in self._called:
+            raise InvalidDestinationError(f"{text}: only the connection that made it can consume it")
+        return found
+
+    def _read_composite(self, text: str) -> Destination:
+        """``/queue/a,/topic/b``, or ``/queue/a,b``: as Classic reads it, a queue if the first is one."""
+        first, *others = [each.strip() for each in text.split(",")]
+        whole = self.read(first)
+        parts = [str(self.read(each)) if each.startswith("/") else each for each in others]
+        return type(whole)(",".join([whole.name, *parts]))
+
+    def end(self) -> list[Destination]:
+        """The client is gone: what was its own, to be dropped."""
+        own, self._own = list(self._own.values()), {}
+        return own
+
+    def _make(self, text: str, kind: type[Destination]) -> Destination:
+        made = kind(f"{kind.scheme}://{self._name}:{next(self._numbers)}")
+        self._core.call(lambda engine, _now: engine.make_temporary(made))
+        self._own[text] = made
+        self._called[made] = text
+        return made

@@ -1,0 +1,137 @@
+"""Large bodies: in the file in pieces, and read from there when they are asked for, not kept in memory.
+
+One is removed from the file when no stored message has it any more and nobody in this process can still read it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+from weakref import WeakValueDictionary, finalize
+
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.store.encoding import body_of, encode_body, late_wire
+from redelivery.broker.store.journal import UnreadableStoreError
+from redelivery.model.values import Body
+
+LARGE: Final = 1 << 20  # bytes; what is not larger is written and read as one piece, with its message
+PIECE: Final = 256 << 10  # bytes
+
+
+class KeptBody:
+    """A body in the file; a `redelivery.broker.engine.stored.LateBody`."""
+
+    __slots__ = ("__weakref__", "_load", "_size", "number", "protocol")
+
+    def __init__(self, number: int, protocol: str, size: int, load: Callable[[int], bytes]) -> None:
+        self.number = number
+        self.protocol = protocol
+        self._size = size
+        self._load = load
+
+    def data(self) -> bytes:
+        """Its bytes. Raises MessageFormatError where the file is closed, UnreadableStoreError where it is damaged."""
+        return self._load(self.number)
+
+    def read(self) -> Body:
+        """See `redelivery.broker.engine.stored.LateBody`. Raises as `data`."""
+        data = self.data()
+        try:
+            return body_of(self.protocol, data)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UnreadableStoreError(f"a body in the store is damaged: {error}; restore it from a copy") from error
+
+    def __len__(self) -> int:
+        return self._size
+
+
+class LargeBodies:
+    """Which of them the file has, by number, and how many of its messages have each. Used under the broker's lock."""
+
+    def __init__(self, load: Callable[[int], bytes]) -> None:
+        self._load = load
+        self._last = 0
+        self._messages: dict[int, int] = {}
+        self._by_key: dict[int, int] = {}  # of the messages in memory
+        self._alive: WeakValueDictionary[int, KeptBody] = WeakValueDictionary()
+        self._unread: deque[int] = deque()  # nobody in this process can read them any more
+
+    def restore(self, number: int, messages: int) -> None:
+        """One that the file has."""
+        self._last = max(self._last, number)
+        self._messages[number] = messages
+
+    def add(self, key: int, message: StoredMessage) -> int:
+        """A message is put under a key; the number of its body, 0 where that is not large."""
+        kept = _kept(message)
+        if kept is not None:
+            number = kept.number
+        elif message.size > LARGE:
+            self._last += 1
+            number = self._last
+        else:
+            return 0
+        self._messages[number] = self._messages.get(number, 0) + 1
+        self._by_key[key] = number
+        return number
+
+    def remove(self, key: int) -> None:
+        """The message of that key is removed."""
+        number = self._by_key.pop(key, None)
+        if number is not None:
+            self._messages[number] -= 1
+            if number not in self._alive:
+                self._unread.append(number)
+
+    def found(self, key: int, number: int, protocol: str, size: int) -> KeptBody:
+        """The body of a message that was read, under its key."""
+        self._by_key[key] = number
+        return self.kept(number, protocol, size)
+
+    def kept(self, number: int, protocol: str, size: int) -> KeptBody:
+        """A body that the file has."""
+        body = self._alive.get(number)
+        if body is None:
+            body = self._alive[number] = KeptBody(number, protocol, size, self._load)
+            finalize(body, self._unread.append, number).atexit = False
+        return body
+
+    def forgotten(self) -> list[int]:
+        """Those to be removed from the file now."""
+        found = []
+        for _ in range(len(self._unread)):
+            number = self._unread.popleft()
+            if self._messages.get(number) == 0 and number not in self._alive:
+                del self._messages[number]
+                found.append(number)
+        return found
+
+
+def pieces(message: StoredMessage) -> Iterator[bytes | memoryview]:
+    """The body of a message as it is written."""
+    body = message.body
+    if isinstance(body, str):
+        yield from (body[at : at + PIECE].encode("utf-8", "surrogatepass") for at in range(0, len(body), PIECE))
+    else:
+        data = memoryview(encode_body(message).data)
+        yield from (data[at : at + PIECE] for at in range(0, len(data), PIECE))
+
+
+def with_kept(message: StoredMessage, kept: KeptBody) -> StoredMessage:
+    """The message without its body in memory."""
+    if kept.protocol == "amqp":
+        wire = late_wire(kept)
+        return replace(message, body=wire, wire=wire)
+    return replace(message, body=kept)
+
+
+def is_kept(message: StoredMessage) -> bool:
+    """Whether its body is in the file already."""
+    return _kept(message) is not None
+
+
+def _kept(message: StoredMessage) -> KeptBody | None:
+    source = getattr(message.wire, "source", message.body)
+    return source if isinstance(source, KeptBody) else None

@@ -1,0 +1,232 @@
+"""Stored messages as bytes: the headers and properties as JSON, the body as it came.
+
+What came over AMQP is kept as the bytes that came, since it leaves so again. JSON has no bytes and one kind of
+number, so other values stand as lists of two: their kind, and what it is made of.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType, NoneType
+from typing import Any, Final, Protocol
+
+from redelivery.broker.engine.queues import Binding
+from redelivery.broker.engine.stored import LateBody, StoredMessage, detached
+from redelivery.model.destinations import Queue, SubscriptionName, TemporaryQueue, TemporaryTopic, Topic
+from redelivery.model.errors import ConfigError
+from redelivery.model.selectors.selector import Selector
+from redelivery.model.values import Body, Byte, Float, Long, Short, Value
+
+_PLAIN: Final = frozenset((str, bool, int, float, NoneType))
+_NUMBERS: Final[Mapping[str, type[int] | type[float]]] = {"byte": Byte, "short": Short, "long": Long, "float": Float}
+_KINDS: Final = {kind: name for name, kind in _NUMBERS.items()}
+_DESTINATIONS: Final = {kind.scheme: kind for kind in (Queue, Topic, TemporaryQueue, TemporaryTopic)}
+# Fields that JSON has as they are, with what is not written down.
+_FIELDS: Final[Mapping[str, object]] = {
+    "message_id": "",
+    "timestamp": 0,
+    "expiration": 0,
+    "delivery_time": 0,
+    "priority": 4,
+    "persistent": True,
+    "type": None,
+    "group_id": None,
+    "group_sequence": None,
+    "size": 0,
+    "identity": "",
+    "resends": 0,
+    "own_expiration": None,
+}
+_PLACES: Final = ("destination", "reply_to", "original_destination")
+
+
+class LateSource(LateBody, Protocol):
+    """A body in the file."""
+
+    def data(self) -> bytes:
+        """Its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A body as bytes. ``protocol``: how they are read: text, bytes, map, stream, none, or amqp for a whole message."""
+
+    protocol: str
+    data: bytes
+
+
+def encode_head(message: StoredMessage, protocol: str) -> bytes:
+    """All but the body, whose protocol it names."""
+    head: dict[str, Any] = {
+        name: value for name, left_out in _FIELDS.items() if (value := _get(message, name)) != left_out
+    }
+    for name in _PLACES:
+        place = _get(message, name)
+        if place is not None:
+            head[name] = [place.scheme, place.name]
+    if message.correlation_id is not None:
+        head["correlation_id"] = _write(message.correlation_id)
+    if message.properties:
+        head["properties"] = {name: _write(value) for name, value in message.properties.items()}
+    if message.origin and message.delivery_time and isinstance(message.destination, Topic):
+        head["origin"] = message.origin  # for subscriptions with no_local, when its time has come
+    head["body"] = protocol
+    return json.dumps(head, separators=(",", ":")).encode()
+
+
+def encode_name(name: str) -> bytes:
+    """A queue's name, whatever Python has in it."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def decode_name(data: bytes) -> str:
+    """The name again."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def encode_binding(binding: Binding) -> bytes:
+    """A durable subscription."""
+    named, selector = binding.named, binding.selector
+    assert named is not None, "a durable subscription has a name"
+    return json.dumps(
+        {
+            "topic": binding.topic.name,
+            "no_local": binding.no_local,
+            "selector": None if selector is None else [selector.text, selector.lenient],
+            "named": [named.name, named.durable, named.shared],
+            "client_id": binding.client_id,
+        }
+    ).encode()
+
+
+def decode_binding(data: bytes) -> Binding:
+    """The subscription again."""
+    found: dict[str, Any] = json.loads(data)
+    selector = found["selector"]
+    return Binding(
+        Topic(found["topic"]),
+        found["no_local"],
+        None if selector is None else Selector(selector[0], lenient=selector[1]),
+        SubscriptionName(*found["named"]),
+        found["client_id"],
+    )
+
+
+def protocol_of(message: StoredMessage) -> str:
+    """The protocol that `encode_body` would name."""
+    if message.wire is not None:
+        return "amqp"
+    if isinstance(protocol := getattr(message.body, "protocol", None), str):
+        return protocol  # of one that is in the file already
+    return next(name for name, kind in _PROTOCOLS.items() if isinstance(message.body, kind))
+
+
+def encode_body(message: StoredMessage) -> Encoded:
+    """The body."""
+    if message.wire is not None:
+        raw = message.wire.raw
+        return Encoded("amqp", raw if isinstance(raw, bytes) else bytes(raw))
+    body = detached(message.body)
+    match body:
+        case None:
+            return Encoded("none", b"")
+        case str():
+            return Encoded("text", body.encode("utf-8", "surrogatepass"))
+        case bytes():
+            return Encoded("bytes", body)
+        case dict():
+            return Encoded("map", json.dumps({name: _write(value) for name, value in body.items()}).encode())
+        case list():
+            return Encoded("stream", json.dumps([_write(value) for value in body]).encode())
+
+
+def decode(head: bytes, body: bytes) -> StoredMessage:
+    """The message again.
+
+    Raises:
+        ConfigError: it came over AMQP, which is not installed now.
+    """
+    fields, protocol = _fields(head)
+    if protocol == "amqp":
+        wire = _amqp().kept(body, fields["destination"])
+        return StoredMessage(**fields, body=wire, wire=wire)
+    return StoredMessage(**fields, body=body_of(protocol, body))
+
+
+def decode_late(head: bytes, body: Callable[[str, int], LateSource]) -> StoredMessage:
+    """The message again, of which only ``body(protocol, size of the message)`` knows the body. Raises as `decode`."""
+    fields, protocol = _fields(head)
+    source = body(protocol, fields.get("size", 0))
+    if protocol == "amqp":
+        wire = late_wire(source)
+        return StoredMessage(**fields, body=wire, wire=wire)
+    return StoredMessage(**fields, body=source)
+
+
+def late_wire(source: LateSource) -> Any:
+    """What came over AMQP, of which only ``source`` has the bytes. Raises as `decode`."""
+    return _amqp().LateWire(source)
+
+
+def body_of(protocol: str, data: bytes) -> Body:
+    """A body from its bytes."""
+    return _BODIES[protocol](data)
+
+
+def _fields(head: bytes) -> tuple[dict[str, Any], str]:
+    found: dict[str, Any] = json.loads(head)
+    protocol: str = found.pop("body")
+    for name in _PLACES:
+        if name in found:
+            scheme, place = found[name]
+            found[name] = _DESTINATIONS[scheme](place)
+    if "correlation_id" in found:
+        found["correlation_id"] = _read(found["correlation_id"])
+    properties = found.pop("properties", None)
+    if properties:
+        found["properties"] = MappingProxyType({name: _read(value) for name, value in properties.items()})
+    found.setdefault("message_id", "")
+    return found, protocol
+
+
+_get: Final[Callable[[StoredMessage, str], Any]] = getattr
+_PROTOCOLS: Final[Mapping[str, type]] = {"none": NoneType, "text": str, "bytes": bytes, "map": dict, "stream": list}
+_BODIES: Final[Mapping[str, Callable[[bytes], Body]]] = {
+    "none": lambda _: None,
+    "text": lambda data: data.decode("utf-8", "surrogatepass"),
+    "bytes": bytes,
+    "map": lambda data: {name: _read(value) for name, value in json.loads(data).items()},
+    "stream": lambda data: [_read(value) for value in json.loads(data)],
+}
+
+
+def _write(value: Value) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, bytes):
+        return ["bytes", b64encode(value).decode()]
+    return [_KINDS[kind], value]  # type: ignore[index]  # a value of the model is one of these
+
+
+def _read(value: Any) -> Value:
+    if not isinstance(value, list):
+        return value  # type: ignore[no-any-return]  # plain, see _write
+    kind, content = value
+    return b64decode(content) if kind == "bytes" else _NUMBERS[kind](content)
+
+
+def _amqp() -> ModuleType:
+    try:
+        from redelivery.broker.servers.amqp.codec import messages
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("proton", "cproton", "cproton_ffi"):
+            raise
+        raise ConfigError(
+            "the store holds messages that came over AMQP, and python-qpid-proton is not installed;"
+            " from the clone: pip install '.[amqp]'"
+        ) from error
+    return messages

@@ -1,0 +1,77 @@
+"""What the engine tells a store, and what a store gives it at its start. Pure: nothing here waits or does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.queues import Binding
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.model.errors import ConfigError
+
+
+class UnreadableStoreError(ConfigError):
+    """What it holds cannot be read. It is not written any more: the step that needed it was not done as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a store held.
+
+    ``queues``: how many messages each has. ``expiring``: those of the queues in which some may expire. ``delayed``:
+    messages by their numbers, with their delivery times. ``bindings``: the durable subscriptions, by their queues'
+    names. ``last``: no number or order in it is higher.
+    """
+
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
+    queues: Mapping[str, int] = field(default_factory=dict)
+    expiring: Collection[str] = ()
+    delayed: Sequence[tuple[int, int]] = ()
+    last: int = 0
+
+
+class Journal(Protocol):
+    """Is notified of each change, in the step that makes it, under the broker's lock: it only notes it.
+
+    Steps of one call belong together: they survive together or not at all. ``window``: so many messages of a queue wait
+    in memory, and ``memory``: so many bytes of all; the others are read when it is their turn.
+    """
+
+    window: int
+    memory: int
+
+    @property
+    def sequence(self) -> int:
+        """How many steps it was notified of."""
+
+    def bound(self, name: str, binding: Binding) -> None:
+        """A durable subscription to a topic was made: a queue of that name."""
+
+    def unbound(self, name: str) -> None:
+        """It was removed."""
+
+    def check_room(self, size: int) -> None:
+        """Raise ResourceAllocationError where messages of so many bytes would not fit."""
+
+    def put(self, entry: Entry) -> None:
+        """A new message waits in a queue; one that is not persistent is kept until the broker ends."""
+
+    def page(self, queue: str, after: int, limit: int) -> Sequence[Entry]:
+        """The next messages of a queue behind that order. Raises UnreadableStoreError."""
+
+    def cleared(self, queue: str, after: int) -> None:
+        """All of a queue behind that order is gone."""
+
+    def removed(self, entry: Entry) -> None:
+        """It is consumed, dead-lettered, expired or dropped."""
+
+    def counted(self, entry: Entry, redeliveries: int, until: int = 0) -> None:
+        """So many deliveries of it count if the broker is started again, and until then it waits for the next one."""
+
+    def delayed(self, number: int, message: StoredMessage) -> None:
+        """A message waits for its delivery time, here alone."""
+
+    def undelayed(self, number: int) -> StoredMessage:
+        """That time has come; the message. Raises UnreadableStoreError."""

@@ -1,0 +1,335 @@
+"""A journal in an SQLite file. It notes steps in memory; `write` makes what was noted durable, all at once."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.queues import Binding
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.store.batch import Batch, execute, purge
+from redelivery.broker.store.bodies import LargeBodies, is_kept, with_kept
+from redelivery.broker.store.encoding import decode, decode_binding, decode_late, decode_name, protocol_of
+from redelivery.broker.store.journal import Contents, UnreadableStoreError
+from redelivery.broker.store.schema import PIECE_BITS, PLACE, PLACE_BITS, compact, extend_log, open_file
+from redelivery.model.errors import ConfigError, MessageFormatError, ResourceAllocationError
+
+_PAGE: Final = (
+    "SELECT message.key, head, body, large, redeliveries, until FROM message"
+    " LEFT JOIN counted ON message.key = counted.key"
+    " WHERE message.key > ? AND message.key <= ? AND message.key NOT IN (SELECT key FROM removed)"
+    " ORDER BY message.key LIMIT ?"
+)
+_PAGE_SIZE: Final = 8 << 20  # bytes: a page ends with the message that is beyond
+_BUSY: Final = 32  # writes
+_COMPACTED: Final = 256  # after so many writes, and by so many pages:
+_PAGES: Final = 1000
+PURGED: Final = 1000  # removed messages that may still be in the file, and so many bytes of them
+_PURGED_SIZE: Final = 4 << 20
+_RESERVE: Final = 32 << 20  # bytes
+
+
+class SqliteStore:
+    """A `redelivery.broker.store.journal.Journal`; `take` and `write` are for the broker's core.
+
+    All but `write` is called under the broker's lock, `write` by one thread at a time without it.
+
+    Raises:
+        ConfigError: see `redelivery.broker.store.schema.open_file`.
+    """
+
+    def __init__(self, path: Path, *, synchronous: str = "full", window: int = 1000, memory: int = 64 << 20) -> None:
+        self.path = path.absolute()
+        self._folder = str(self.path.parent)
+        self._room: int | None = None  # bytes that are free, as it was after the last write
+        self.window = window
+        self.memory = memory
+        self.sequence = 0
+        self.durable = 0  # of the sequence, what is on the disk
+        self.is_full: Callable[[], bool] = bool  # a planned fault; without one never
+        self._database = open_file(path, synchronous=synchronous)
+        self._reading = threading.Lock()  # of the connection: held while it is written, too
+        self._batch = Batch()
+        self._writing: Batch | None = None  # what was taken, and is not yet in the file
+        self._large = LargeBodies(self._load)
+        self._queues: dict[str, int] = {}
+        self._last_queue = 0
+        self._failed = False
+        self._given_up = ""  # why
+        self._synchronous = synchronous
+        self._writes = 0
+        self._unpurged = self._unpurged_size = 0  # removed messages that are in the file
+
+    def restore(self) -> Contents:
+        """What the file holds; once, before anything else.
+
+        Raises:
+            ConfigError: it is damaged, or holds what cannot be read here.
+        """
+        try:
+            with self._reading_what_is_kept():
+                return self._contents()
+        except ConfigError:
+            self._database.close()
+            raise
+
+    # For the engine
+
+    def check_room(self, size: int) -> None:
+        """Some of the disk stays free, so that messages can be consumed when it is full."""
+        room = self._room  # the writing thread takes it away
+        if room is None:
+            room = _free(self._folder)
+        free = 0 if self.is_full() else room
+        self._room = room - size
+        if free < _RESERVE + size:
+            self._room = None
+            raise ResourceAllocationError(
+                f"the disk of the store {str(self.path)!r} is full: {free} bytes are free, and {_RESERVE} are kept for"
+                " acknowledgements; consume messages or make room"
+            )
+
+    def bound(self, name: str, binding: Binding) -> None:
+        """See `redelivery.broker.store.journal.Journal`, here and below."""
+        self.sequence += 1
+        self._batch.bound[name] = binding
+
+    def unbound(self, name: str) -> None:
+        """It is gone."""
+        self.sequence += 1
+        if self._batch.bound.pop(name, None) is None:
+            self._batch.unbound.append(name)
+
+    def put(self, entry: Entry) -> None:
+        """It waits."""
+        self.sequence += 1
+        assert entry.queue is not None, "a browser's copy is not stored"
+        key = self._key(entry.queue, entry.order)
+        self._batch.put[key] = (entry, self._large.add(key, entry.message))
+
+    def removed(self, entry: Entry) -> None:
+        """It is gone."""
+        self.sequence += 1
+        assert entry.queue is not None, "as above"
+        key = self._key(entry.queue, entry.order)
+        self._batch.counted.pop(key, None)
+        self._large.remove(key)
+        if self._batch.put.pop(key, None) is None:
+            self._batch.removed[key] = None
+            self._unpurged += 1
+            self._unpurged_size += entry.message.size
+
+    def counted(self, entry: Entry, redeliveries: int, until: int = 0) -> None:
+        """Its counter has changed, or it waits."""
+        self.sequence += 1
+        assert entry.queue is not None, "as above"
+        self._batch.counted[self._key(entry.queue, entry.order)] = redeliveries, until
+
+    def page(self, queue: str, after: int, limit: int) -> list[Entry]:
+        """From the file, and behind that from what is noted and not yet written."""
+        first, last = self._key(queue, after), self._key(queue, PLACE)
+        entries: list[Entry] = []
+        size = 0
+        with self._reading, self._reading_what_is_kept():
+            noted = (self._batch,) if self._writing is None else (self._writing, self._batch)
+            for row in self._database.execute(_PAGE, (first, last, limit)):
+                if any(row[0] in batch.removed for batch in noted):
+                    continue
+                entries.append(self._entry(queue, *row))
+                size += entries[-1].message.size
+                if size > _PAGE_SIZE:
+                    return entries
+        for batch in noted:
+            for key, (entry, _) in batch.put.items():
+                if len(entries) >= limit:
+                    return entries
+                if first < key <= last:
+                    entries.append(entry)
+        return entries
+
+    def cleared(self, queue: str, after: int) -> None:
+        """They are gone."""
+        self.sequence += 1
+        first, last = self._key(queue, after), self._key(queue, PLACE)
+        for key in [key for key in self._batch.put if first < key <= last]:
+            del self._batch.put[key]
+            self._large.remove(key)
+        self._batch.cleared.append((first, last))
+
+    def delayed(self, number: int, message: StoredMessage) -> None:
+        """It waits for its time."""
+        self.sequence += 1
+        self._batch.delayed[number] = message
+
+    def undelayed(self, number: int) -> StoredMessage:
+        """Its time has come."""
+        self.sequence += 1
+        message = self._batch.delayed.pop(number, None)
+        if message is not None:
+            return message
+        self._batch.undelayed.append(number)
+        writing = self._writing  # the writing thread takes it away when it is in the file
+        message = None if writing is None else writing.delayed.get(number)
+        if message is not None:
+            return message
+        with self._reading, self._reading_what_is_kept():
+            row = self._database.execute("SELECT head, body FROM delayed WHERE number = ?", (number,)).fetchone()
+            return decode(*row)
+
+    # For the core
+
+    def take(self) -> Batch:
+        """What was noted since the last call."""
+        batch, self._batch = self._batch, Batch()
+        batch.sequence = self.sequence
+        batch.forgotten = self._large.forgotten()
+        if self._unpurged >= PURGED or self._unpurged_size >= _PURGED_SIZE:
+            batch.purged = True
+            self._unpurged = self._unpurged_size = 0
+        self._writing = batch
+        return batch
+
+    def write(self, batch: Batch) -> None:
+        """Make it durable.
+
+        Raises:
+            ResourceAllocationError: it cannot be written; the file holds what was durable before.
+        """
+        if self._failed or self._given_up:
+            raise ResourceAllocationError(self._given_up or f"the store {str(self.path)!r} is not written any more")
+        self._failed = True  # until it is done: whatever happens, nothing is written after it
+        try:
+            with self._reading:
+                execute(self._database, batch)
+                self._writing = None
+                self._busy()
+        except sqlite3.Error as error:
+            raise ResourceAllocationError(f"the store {str(self.path)!r} cannot be written: {error}") from error
+        self._failed = False
+        self._room = None
+        self.durable = batch.sequence
+        for entry, large in batch.put.values():
+            if large and not is_kept(entry.message):
+                kept = self._large.kept(large, protocol_of(entry.message), entry.message.size)
+                entry.message = with_kept(entry.message, kept)
+
+    def _busy(self) -> None:
+        """A store that is written again and again is prepared for more."""
+        self._writes += 1
+        if self._writes == _BUSY and self._synchronous == "full":
+            extend_log(self.path)
+        if self._writes % _COMPACTED == 0:
+            compact(self._database, _PAGES)
+
+    def give_up(self) -> None:
+        """Write nothing from now on."""
+        self._given_up = f"the store {str(self.path)!r} is not written any more"
+
+    def close(self) -> None:
+        """Write what was noted, unless it cannot be written any more, and close the file."""
+        with suppress(ResourceAllocationError):  # it was answered to nobody
+            batch = self.take()
+            batch.purged = True
+            self.write(batch)
+            with suppress(sqlite3.Error):  # the file stays larger
+                compact(self._database, 10 * _PAGES)
+        with self._reading:
+            self._database.close()
+
+    def _key(self, queue: str, order: int) -> int:
+        number = self._queues.get(queue)
+        if number is None:
+            self._last_queue += 1
+            number = self._queues[queue] = self._batch.queues[queue] = self._last_queue
+        return number << PLACE_BITS | order
+
+    def _contents(self) -> Contents:
+        execute = self._database.execute
+        execute("BEGIN IMMEDIATE")
+        purge(self._database)
+        execute("DELETE FROM message WHERE volatile")
+        execute("DELETE FROM counted WHERE key NOT IN (SELECT key FROM message)")
+        execute("DELETE FROM piece WHERE key >> ? NOT IN (SELECT large FROM message WHERE large)", (PIECE_BITS,))
+        counts = dict(execute("SELECT key >> ?, count(*) FROM message GROUP BY 1", (PLACE_BITS,)))
+        empty = [row for row in execute("SELECT number FROM queue") if row[0] not in counts]
+        self._database.executemany("DELETE FROM queue WHERE number = ?", empty)
+        execute("COMMIT")
+        for number, messages in execute("SELECT large, count(*) FROM message WHERE large GROUP BY large"):
+            self._large.restore(number, messages)
+        names = {number: decode_name(name) for number, name in execute("SELECT number, name FROM queue")}
+        self._queues = {name: number for number, name in names.items()}
+        self._last_queue = max(names, default=0)
+        expiring = execute("SELECT DISTINCT key >> ? FROM message WHERE expires", (PLACE_BITS,)).fetchall()
+        rows = execute("SELECT number, head, body FROM delayed ORDER BY number")
+        delayed = [(number, decode(head, body).delivery_time) for number, head, body in rows]
+        bindings = execute("SELECT name, binding FROM subscription").fetchall()
+        return Contents(
+            {name: decode_binding(binding) for name, binding in bindings},
+            {names[number]: count for number, count in counts.items()},
+            {names[number] for (number,) in expiring},
+            delayed,
+            max([0, *(number for number, _ in delayed), *map(self._last_order, counts)]),
+        )
+
+    def _last_order(self, number: int) -> int:
+        keys = (number << PLACE_BITS, number << PLACE_BITS | PLACE)
+        found: int = self._database.execute("SELECT max(key) FROM message WHERE key BETWEEN ? AND ?", keys).fetchone()[
+            0
+        ]
+        return found & PLACE
+
+    def _entry(self, queue: str, key: int, head: bytes, body: bytes, large: int, *counted: int | None) -> Entry:
+        if large:
+            message = decode_late(head, lambda protocol, size: self._large.found(key, large, protocol, size))
+        else:
+            message = decode(head, body)
+        entry = Entry(message, key & PLACE, queue)
+        entry.redeliveries, entry.until = (each or 0 for each in counted)
+        entry.acquired = entry.redeliveries > 0
+        entry.stored = True
+        return entry
+
+    @contextmanager
+    def _reading_what_is_kept(self) -> Iterator[None]:
+        """What is damaged is not written any more: half of the step that needs it is noted."""
+        try:
+            yield
+        except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
+            self._given_up = str(error) if isinstance(error, ConfigError) else self._damaged(error)
+            raise UnreadableStoreError(self._given_up) from error
+
+    def _damaged(self, how: object) -> str:
+        return f"store={str(self.path)!r} is damaged: {how}; restore it from a copy"
+
+    def _load(self, number: int) -> bytes:
+        """A large body, a piece at a time."""
+        data = BytesIO()
+        first, last = number << PIECE_BITS, (number + 1) << PIECE_BITS
+        try:
+            with self._reading:
+                for (piece,) in self._database.execute(
+                    "SELECT data FROM piece WHERE key >= ? AND key < ? ORDER BY key", (first, last)
+                ):
+                    data.write(piece)
+        except sqlite3.ProgrammingError as error:  # it is closed
+            raise MessageFormatError(f"the body cannot be read from the store {str(self.path)!r}: {error}") from error
+        except sqlite3.Error as error:
+            raise UnreadableStoreError(self._damaged(error)) from error
+        if not data.tell():
+            raise UnreadableStoreError(self._damaged("a body is missing"))
+        return data.getvalue()
+
+
+def _free(folder: str) -> int:
+    try:
+        found = os.statvfs(folder)
+    except OSError:  # the folder is gone
+        return 0
+    return found.f_bavail * found.f_frsize

@@ -1,0 +1,49 @@
+"""``redelivery broker``: an embedded broker as a process of its own, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from types import FrameType
+
+from redelivery.broker import EmbeddedBroker
+
+
+class Stopped:
+    """What ends it: a signal, or the broker itself, which says why."""
+
+    def __init__(self, broker: EmbeddedBroker) -> None:
+        self.signal: int | None = None
+        self._event = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        broker.core.when_closed(self._event.set)
+
+    def wait(self) -> None:
+        """Return when it has happened."""
+        self._event.wait()
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        self.signal = number
+        self._event.set()
+
+
+def serve(broker: EmbeddedBroker, *, as_json: bool) -> int:
+    """Run it until something ends it; the exit code. One line says where it is reached, when it can be.
+
+    Raises:
+        ConfigError: a port or the store cannot be had.
+    """
+    stopped = Stopped(broker)
+    with broker:
+        urls = broker.urls
+        if as_json:
+            print(json.dumps({**urls, "store": str(broker.store) if broker.store else None}), flush=True)
+        else:
+            kept = f"messages are kept in {broker.store}" if broker.store else "messages end with this process"
+            print(f"redelivery broker: {' '.join(urls.values())} ({kept})", flush=True)
+        stopped.wait()
+    if stopped.signal is None:
+        return 1
+    return 130 if stopped.signal == signal.SIGINT else 0

@@ -1,0 +1,199 @@
+"""``redelivery send``, ``receive``, ``browse`` and ``tail``: messages by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any, Final
+
+import typer
+
+from redelivery import Connection, Message
+from redelivery.cli.target import AsJson, Queue, Url, Where, connect, outcome
+from redelivery.model.destinations import Destination, Topic
+from redelivery.model.destinations import destination as parse_destination
+from redelivery.model.errors import ConfigError, MessageFormatError
+from redelivery.operate.letters.records import to_record
+
+_SHOWN: Final = 100  # characters of a body in a line
+_REMEMBERED: Final = 100_000  # messages that tail has shown
+
+
+def send(
+    queue: Queue,
+    body: Annotated[
+        list[str] | None, typer.Argument(metavar="[BODY]...", help="A message each; without one, standard input.")
+    ] = None,
+    *,
+    url: Url,
+    lines: Annotated[bool, typer.Option("--lines", help="Each line of standard input is a message.")] = False,
+    property: Annotated[list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A str.")] = None,
+    type: Annotated[str | None, typer.Option("--type", help="JMSType.")] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="JMSCorrelationID.")] = None,
+    reply_to: Annotated[str | None, typer.Option(help="Where a reply is expected.")] = None,
+    group_id: Annotated[str | None, typer.Option(help="JMSXGroupID.")] = None,
+    priority: Annotated[int, typer.Option(help="0 to 9.")] = 4,
+    ttl: Annotated[float | None, typer.Option(help="Seconds until it expires.")] = None,
+    delay: Annotated[float | None, typer.Option(help="Seconds before it is delivered.")] = None,
+    non_persistent: Annotated[bool, typer.Option("--non-persistent", help="It may be lost with the broker.")] = False,
+    json_: AsJson = False,
+) -> None:
+    """Send text messages. It ends when the broker has them all."""
+    with outcome("send"):
+        options: dict[str, Any] = {
+            "properties": dict(map(_pair, property or ())) or None,
+            "type": type,
+            "correlation_id": correlation_id,
+            "reply_to": reply_to,
+            "group_id": group_id,
+            "ttl": ttl,
+            "delivery_delay": delay,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        with connect(url) as connection, connection.session() as session:
+            producer, sent = session.producer(queue), 0
+            for each in body or _input(lines=lines):
+                message = producer.send(each, priority=priority, persistent=not non_persistent, **given)
+                sent += 1
+                if json_:
+                    print(json.dumps(to_record(message), ensure_ascii=False), flush=True)
+        if not json_:
+            print(f"{sent} sent to {parse_destination(queue)}")
+
+
+def receive(
+    queue: Queue,
+    *,
+    url: Url,
+    count: Annotated[int, typer.Option(min=1, help="How many at most.")] = 1,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each.")] = 5.0,
+    where: Where = None,
+    json_: AsJson = False,
+) -> None:
+    """Receive messages, and print their bodies. Each is acknowledged when it has been printed.
+
+    Exit code 1 where none came.
+    """
+    received = 0
+    with outcome("receive"), connect(url) as connection, connection.session("client") as session:
+        consumer = session.consumer(queue, selector=where, prefetch=1)
+        while received < count and (message := consumer.receive(timeout=timeout)) is not None:
+            _print(message, as_json=json_)
+            message.acknowledge()
+            received += 1
+    if not received:
+        print(f"redelivery receive: nothing came within {timeout:g} s", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def browse(
+    queue: Queue,
+    *,
+    url: Url,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
+    where: Where = None,
+    json_: AsJson = False,
+) -> None:
+    """Print what a queue holds, a line each, and take nothing."""
+    with (
+        outcome("browse"),
+        connect(url) as connection,
+        connection.session() as session,
+        session.browser(queue, selector=where) as browser,
+    ):
+        for message in islice(browser, limit):
+            _show(message, as_json=json_)
+
+
+def tail(
+    queue: Queue,
+    *,
+    url: Url,
+    interval: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks at a queue.")] = 1.0,
+    where: Where = None,
+    json_: AsJson = False,
+) -> None:
+    """Print messages as they come, until Ctrl-C: those of a topic, or what comes to a queue, of which it takes nothing.
+
+    What is on a queue for a shorter time than the interval may be missed.
+    """
+    with outcome("tail"), connect(url) as connection:
+        target = parse_destination(queue)
+        for message in _news(connection, target, where, interval):
+            _show(message, as_json=json_)
+
+
+def _news(connection: Connection, target: Destination, where: str | None, interval: float) -> Iterator[Message]:
+    with connection.session() as session:
+        if isinstance(target, Topic):
+            yield from session.consumer(target, selector=where)
+            return
+        known: dict[object, None] = {}
+        while True:
+            with session.browser(target, selector=where) as browser:
+                for message in browser:
+                    if message.message_id not in known:
+                        known[message.message_id] = None
+                        yield message
+            while len(known) > _REMEMBERED:
+                del known[next(iter(known))]
+            time.sleep(interval)
+
+
+def _input(*, lines: bool) -> Iterator[str]:
+    if lines:
+        yield from (line.rstrip("\n") for line in sys.stdin)
+    else:
+        yield sys.stdin.read()
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ConfigError(f"--property {text!r}: write NAME=VALUE")
+    return name, value
+
+
+def _print(message: Message, *, as_json: bool) -> None:
+    """Its body, as it is where that is text or bytes."""
+    if as_json:
+        print(json.dumps(to_record(message), ensure_ascii=False), flush=True)
+        return
+    try:
+        body: Any = message.body
+    except MessageFormatError as error:
+        print(f"redelivery receive: {message.message_id}: {error}", file=sys.stderr)
+        return
+    if isinstance(body, bytes):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(body + b"\n")
+        sys.stdout.buffer.flush()
+    elif isinstance(body, str):
+        print(body, flush=True)
+    else:
+        print(json.dumps(to_record(message)["body"], ensure_ascii=False), flush=True)
+
+
+def _show(message: Message, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(to_record(message), ensure_ascii=False), flush=True)
+        return
+    print(f"{stamp(message)}  {message.message_id or '-'}  {shown(message)}", flush=True)
+
+
+def stamp(message: Message) -> str:
+    """When it was sent."""
+    return "-" if message.timestamp is None else message.timestamp.isoformat(sep=" ", timespec="seconds")
+
+
+def shown(message: Message) -> str:
+    """Its body in a line, cut."""
+    record = to_record(message)
+    if "unreadable" in record:
+        return f"(unreadable: {record['unreadable']})"
+    body = record["body"]
+    text = " ".join(body.split()) if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -1,0 +1,145 @@
+"""``redelivery policy``: what a broker's configuration file does with messages that fail."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Annotated, Final
+
+import typer
+
+from redelivery import policies
+from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.operate import as_json, plot
+from redelivery.operate.convert import TARGETS
+from redelivery.operate.convert import convert as converted
+from redelivery.operate.diff import diff as differences
+from redelivery.operate.simulate import Simulation
+from redelivery.operate.simulate import simulate as simulated
+from redelivery.policies.brokers.policies import BrokerPolicies
+
+policy = typer.Typer(no_args_is_help=True)
+_BESIDE: Final = 20  # columns of a drawing, for the numbers on its sides
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A broker's configuration file, or a client's URL.")]
+Before = Annotated[str, typer.Argument(metavar="OLD", help="A broker's configuration file, or a client's URL.")]
+After = Annotated[str, typer.Argument(metavar="NEW", help="What it is compared with.")]
+Destination = Annotated[str, typer.Argument(metavar="DESTINATION", help="Such as orders, or topic://news.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Client = Annotated[
+    str | None, typer.Option(help="The URL of a client, with its jms.redeliveryPolicy options, or its file.")
+]
+Properties = Annotated[
+    list[str] | None,
+    typer.Option("--property", metavar="NAME=VALUE", help="The value of a placeholder ${NAME}; may be given again."),
+]
+
+
+@policy.callback()
+def about() -> None:
+    """Read a broker's configuration file: what becomes of a message that fails."""
+
+
+@policy.command()
+def explain(file: File, destination: Destination, json_: AsJson = False, property: Properties = None) -> None:
+    """Say which settings count for a destination, where they stand, and what they lead to."""
+    with _errors("explain"):
+        rules = _read(file, property).explain(destination)
+        print(json.dumps(as_json.explanation(rules), indent=2, ensure_ascii=False) if json_ else rules)
+
+
+@policy.command()
+def simulate(
+    file: File,
+    destination: Destination,
+    client: Client = None,
+    json_: AsJson = False,
+    property: Properties = None,
+) -> None:
+    """Play a message that always fails: each attempt, when, who redelivers, and who decides in the end."""
+    with _errors("simulate"):
+        found = _simulation(file, destination, client, property)
+        print(json.dumps(as_json.simulation(found), indent=2, ensure_ascii=False) if json_ else found)
+
+
+@policy.command(name="plot")
+def draw(
+    file: File,
+    destination: Destination,
+    client: Client = None,
+    output: Annotated[Path | None, typer.Option(help="A .png or .svg file; without it the terminal.")] = None,
+    json_: AsJson = False,
+    property: Properties = None,
+) -> None:
+    """Draw the attempts of a message that always fails."""
+    if output is not None and output.suffix.lower() not in plot.KINDS:
+        raise typer.BadParameter(f"{output}: a picture's name ends in {' or '.join(plot.KINDS)}", param_hint="--output")
+    with _errors("plot"):
+        found = _simulation(file, destination, client, property)
+        if output is not None:
+            plot.save(found, output)
+        if json_:  # what is drawn
+            print(json.dumps(as_json.simulation(found), indent=2, ensure_ascii=False))
+        elif output is None:
+            print(plot.as_text(found, max(20, min(get_terminal_size().columns - _BESIDE, 120))))
+
+
+@policy.command()
+def diff(before: Before, after: After, json_: AsJson = False, property: Properties = None) -> None:
+    """Say which destinations two configurations treat differently, and how."""
+    with _errors("diff"):
+        found = differences(_read(before, property), _read(after, property))
+        if json_:
+            print(json.dumps(as_json.differences(found), indent=2, ensure_ascii=False))
+        else:
+            print("\n".join(map(str, found)) or "no destination is treated differently")
+
+
+@policy.command()
+def convert(
+    file: File,
+    to: Annotated[str, typer.Option(metavar="|".join(TARGETS), help="The format.")],
+    json_: AsJson = False,
+    property: Properties = None,
+) -> None:
+    """Write the same rules in another format; what it cannot say is said on the standard error."""
+    if to not in TARGETS:
+        raise typer.BadParameter(f"{to!r}: use one of {', '.join(TARGETS)}", param_hint="--to")
+    with _errors("convert"):
+        found = converted(_read(file, property), to)
+        if json_:
+            print(json.dumps({"text": found.text, "lost": list(found.lost)}, indent=2, ensure_ascii=False))
+            return
+        print(found.text.removesuffix("\n"))
+        for each in found.lost:
+            print(f"lost: {each}", file=sys.stderr)
+
+
+def _simulation(file: str, destination: str, client: str | None, properties: list[str] | None) -> Simulation:
+    return simulated(_read(file, properties), destination, None if client is None else _read(client, properties))
+
+
+def _read(file: str, properties: list[str] | None) -> BrokerPolicies:
+    given = [each.partition("=") for each in properties or ()]
+    for name, equals, value in given:
+        if not name or not equals:
+            raise typer.BadParameter(f"{name + value!r}: use NAME=VALUE", param_hint="--property")
+    return policies.read(file, properties={name: value for name, _, value in given})
+
+
+@contextmanager
+def _errors(command: str) -> Iterator[None]:
+    """An error becomes a line for each problem; exit code 2 where the arguments are wrong, else 1."""
+    try:
+        yield
+    except InvalidDestinationError as error:
+        print(f"redelivery policy {command}: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except ConfigError as error:
+        for line in str(error).splitlines():
+            print(f"redelivery policy {command}: {line}", file=sys.stderr)
+        raise typer.Exit(1) from None

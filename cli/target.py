@@ -1,0 +1,60 @@
+"""What the commands that speak to a broker have in common: its URL, and what an error means for the exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Final
+
+import typer
+
+import redelivery
+from redelivery import Connection
+from redelivery.model.errors import ConfigError, InvalidDestinationError, InvalidSelectorError, JMSError
+
+INTERRUPTED: Final = 128 + signal.SIGINT
+_USAGE: Final = (ConfigError, InvalidDestinationError, InvalidSelectorError)
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="REDELIVERY_URL", help="The broker, such as stomp://user:password@host:61613."),
+]
+Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue, such as orders, or topic://news.")]
+Where = Annotated[str | None, typer.Option("--where", metavar="SELECTOR", help="Only messages of this JMS selector.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def connect(url: str) -> Connection:
+    """The connection of a command: with the library's bounds. Raises JMSError: as `redelivery.connect`."""
+    return redelivery.connect(url, connect_timeout=10, request_timeout=30, close_timeout=5)
+
+
+@contextmanager
+def outcome(command: str) -> Iterator[None]:
+    """Exit code 2 where an argument is wrong, 1 where the broker refuses or fails, 130 after Ctrl-C.
+
+    Where the reader of the standard output has gone, the command has done what was wanted.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except _USAGE as error:
+        _complain(command, error)
+        raise typer.Exit(2) from None
+    except JMSError as error:
+        _complain(command, error)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        print(f"redelivery {command}: interrupted", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its end
+        raise typer.Exit(0) from None
+
+
+def _complain(command: str, error: JMSError) -> None:
+    for line in (*str(error).splitlines(), *getattr(error, "__notes__", ())):
+        print(f"redelivery {command}: {line}", file=sys.stderr)

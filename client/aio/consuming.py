@@ -1,0 +1,110 @@
+"""What a session consumes by: consumers of destinations, and of named subscriptions to topics."""
+
+from __future__ import annotations
+
+from typing import Unpack, cast
+
+from redelivery.client.aio.consumer import Consumer
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.listeners import ListenerLoop
+from redelivery.client.aio.made import Closing, Made
+from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
+from redelivery.client.epoch import CloseAsked
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.operations.attach import ConsumerSpec, attach, unsubscribe
+from redelivery.client.shells.session import BaseSession
+from redelivery.model.destinations import Destination, SubscriptionName
+from redelivery.model.messages import Receipt
+from redelivery.model.suggestions import suggesting
+
+
+class MakesConsumers(BaseSession, Closing):
+    """A session, as far as it makes consumers."""
+
+    _core: SessionCore
+    _loop: ListenerLoop
+    _consumers = 0
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def consumer(self, destination: Destination | str, **options: Unpack[ConsumerKeywords]) -> Made[Consumer]:
+        """A consumer of a queue or topic: ``await`` it, or ``async with``; see `redelivery.Session.consumer`.
+
+        Raises, when awaited:
+            InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
+            UnsupportedError: the broker cannot do it.
+        """
+        return Made(self._consumer(None, destination, options))
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def durable_consumer(
+        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]:
+        """A consumer of a durable subscription: ``await`` it, or ``async with``.
+
+        The same as `redelivery.Session.durable_consumer`, with its arguments and errors.
+        """
+        named = SubscriptionName(name, durable=True, shared=False)
+        return Made(self._consumer(named, topic, options))
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def shared_consumer(
+        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]:
+        """A consumer of a shared subscription: ``await`` it, or ``async with``.
+
+        The same as `redelivery.Session.shared_consumer`, with its arguments and errors.
+        """
+        named = SubscriptionName(name, durable=False, shared=True)
+        return Made(self._consumer(named, topic, options))
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def shared_durable_consumer(
+        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+    ) -> Made[Consumer]:
+        """A consumer of a subscription that is both: ``await`` it, or ``async with``.
+
+        The same as `redelivery.Session.shared_durable_consumer`, with its arguments and errors.
+        """
+        named = SubscriptionName(name, durable=True, shared=True)
+        return Made(self._consumer(named, topic, options))
+
+    async def unsubscribe(self, name: str) -> None:
+        """Remove a durable subscription; the same as `redelivery.Session.unsubscribe`.
+
+        Raises:
+            InvalidDestinationError: there is none of that name, as far as the broker says so.
+            IllegalStateError: it has a consumer, or messages that are not acknowledged yet.
+            UnsupportedError: the broker has none over this protocol; the text says why.
+        """
+        core = self._core
+
+        async def remove() -> None:
+            core.take_in()  # what was closed meanwhile
+            await core.carry_out()
+            await core.do(unsubscribe(core, name))
+
+        await self._loop.inside("unsubscribe", remove)
+
+    async def _consumer(
+        self,
+        named: SubscriptionName | None,
+        destination: Destination | str,
+        options: ConsumerKeywords,
+    ) -> Consumer:
+        core = self._core
+        spec = ConsumerSpec.checked(core.options, destination, named, **options)
+        made: list[ConsumerState] = []
+
+        async def make() -> Consumer:
+            self._consumers += 1
+            core.take_in()  # what ended, or was closed, meanwhile
+            await core.carry_out()
+            policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {spec.destination}", made))
+            return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
+
+        try:
+            return await self._loop.inside("consumer", make)
+        except BaseException:
+            for each in made:
+                core.notify(CloseAsked(each))  # cancelled: it may be attached, and nobody has it
+            raise

@@ -1,0 +1,57 @@
+"""A session's channel to the broker: the first one, another one on the next connection, or instead.
+
+The place at which the session's waiter reads is the transport's mark on it, which goes with the channel: a channel that
+is to have a socket of its own gets it where the waiter has no place yet.
+"""
+
+from __future__ import annotations
+
+from redelivery.client.connection.unowned import UnownedSession
+from redelivery.client.observing.traced import session_tracer
+from redelivery.client.state import SessionState
+from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.transports.seam import Flow, Transport
+
+
+def open_first(s: SessionState) -> Flow[None]:
+    """What a session begins with. Raises as `Transport.channel`."""
+    yield from _open(s, s.epoch.transport, client_id=False)
+    s.tracer = session_tracer(s.observed, s.number, s.epoch.transport)
+
+
+def open_next(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:
+    """A new one, instead of the one that the session has, which is gone with its connection. Raises as `open_first`."""
+    s.waiter.place = None
+    yield from _open(s, transport, client_id=client_id)
+    if s.tracer is not None:
+        s.tracer.connected(transport)
+
+
+def take_client_id(s: SessionState) -> Flow[None]:
+    """Another one, of the connection's own client id, where the broker takes that once and for one session only.
+
+    Raises:
+        IllegalStateError: the session uses the channel that it has.
+        JMSError: as `open_first`; the session has its channel still.
+    """
+    if s.ledger.consumers or s.sent or s.browsing:
+        raise IllegalStateError(
+            "with this broker and protocol durable subscriptions belong to one session, which must make its first one "
+            "before its other consumers, browsers and sends of a transaction; do so, or use a session of its own for it"
+        )
+    old, place = s.epoch.channel, s.waiter.place
+    try:
+        yield from open_next(s, s.epoch.transport, client_id=True)
+    except JMSError:
+        s.waiter.place = place
+        raise
+    s.waiter.place, place = place, s.waiter.place  # while the old one is closed, its answers are awaited there
+    try:
+        yield from old.close()
+    finally:
+        s.waiter.place = place
+
+
+def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:
+    channel = yield from transport.channel(s.mode, UnownedSession(s), client_id=client_id)
+    s.epoch.transport, s.epoch.channel = transport, channel

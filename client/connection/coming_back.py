@@ -1,0 +1,228 @@
+"""A connection that is lost and comes back, or is moved to another broker; who dials meanwhile is the shell's."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from redelivery.client.connection.dialing import redial
+from redelivery.client.connection.lifecycle import ConnectionStage
+from redelivery.client.connection.priority import PriorityBackup, move
+from redelivery.client.connection.shared import Wired
+from redelivery.client.connection.state import ConnectionState
+from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.options import ConnectionOptions
+from redelivery.client.state import SessionState
+from redelivery.model.errors import JMSError
+from redelivery.model.events import ConnectionLost, Reconnected
+from redelivery.transports.runtime import Runtime
+from redelivery.transports.seam import Flow, Transport, Waiter
+from redelivery.transports.wire.clock import utc_now
+
+log = logging.getLogger(__name__)
+_THERE: Final = (ConnectionStage.STOPPED, ConnectionStage.RUNNING)
+
+
+class Driven(Wired, Protocol):
+    """What a flow in the background belongs to.
+
+    Attributes:
+        parked: where its driver waits.
+        patience: seconds that an answer may take.
+    """
+
+    parked: Waiter
+    patience: float
+
+
+class ComingBack(ConnectionState):
+    """See above."""
+
+    def __init__(self, options: ConnectionOptions, runtime: Runtime | None = None) -> None:
+        super().__init__(options, runtime)
+        self._lock = threading.Lock()  # guards the list of sessions and the lifecycle
+        self._dialling = False  # somebody dials
+        self._backup: PriorityBackup | None = None  # the latest search for a priority broker
+
+    # what the shells do
+
+    @abstractmethod
+    def _bring_back(self) -> None:
+        """The sessions, on the connection that is there now, unless it is lost again meanwhile."""
+
+    @abstractmethod
+    def _cores(self) -> Sequence[SessionState]:
+        """The sessions. By the holder of the lock."""
+
+    @abstractmethod
+    def _changed(self) -> None:
+        """Those who wait for the connection look again."""
+
+    @abstractmethod
+    def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
+        """Drive it in the background, under a name."""
+
+    @abstractmethod
+    def _notify(self, error: JMSError, *, deadly: bool) -> bool:
+        """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
+
+    # a loss
+
+    def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
+        """See `Adopter`: another one is dialled, or every session raises ConnectionLostError from now on."""
+        at = utc_now()  # every session tells the same
+        with self._lock:
+            if of is not self._events:
+                return  # it was left
+            self._shared.replies.lost(error)
+            comes_back = self._comes_back
+            if comes_back:
+                self._life.step("interrupt")
+            cores = self._cores()
+        self._observe(ConnectionLost(self.url, error, at))
+        if not comes_back:
+            self._lose(error, at)
+            return
+        self._say_lost(error, again=True)
+        for core in cores:
+            core.on_lost(error, at, comes_back=True)
+        self._notify(error, deadly=False)
+        self._changed()
+        self._recover()
+
+    def _lose(self, error: JMSError, at: datetime) -> None:
+        """There will be no other connection."""
+        with self._lock:
+            self._life.step("lose", "the connection was lost", error, at)
+            cores = self._cores()
+            listening = any(core.listener is not None for core in cores)
+        self._say_lost(error, again=False)
+        for core in cores:
+            core.on_lost(error, at)
+        self._notify(error, deadly=listening)
+        self._changed()
+
+    @property
+    def _comes_back(self) -> bool:
+        """Whether a loss now is followed by another connection."""
+        policy = self._options.reconnect
+        goes_on = self._life.stage in _THERE or self._life.stage is ConnectionStage.RECOVERING
+        return policy is not None and policy.maximum_attempts != 0 and goes_on
+
+    def _recover(self) -> None:
+        with self._lock:
+            if self._backup is not None:
+                self._backup.end()
+                self._backup = None
+            if not self._dialling:
+                self._dialling = True
+                self._begin("redelivery-reconnect", redial(weakref.ref(self)), self.dialer)
+
+    # another connection
+
+    def _returned(self, transport: Transport, events: UnownedConnection) -> bool:
+        """There is another transport; False where nobody wants it any more."""
+        with self._lock:
+            if self._life.stage is not ConnectionStage.RECOVERING:
+                transport.abort()
+                return False
+            self._transport, self._events = transport, events
+            self._epoch += 1
+            self._life.step("return")
+            if self._started:
+                self._life.step("start")
+            for core in self._cores():
+                core.running = self._started
+                core.on_returned(transport)
+        self._say_connected()
+        self._observe(Reconnected(self.url, self.metadata, utc_now()))
+        events.adopt()
+        self._changed()
+        self._seek_priority()
+        return True
+
+    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
+        """For the one who has dialled it: there is another transport. False: it is lost again."""
+        if self._returned(transport, events):
+            self._bring_back()
+        with self._lock:
+            if self._life.stage is ConnectionStage.RECOVERING:
+                return False
+            self._dialling = False
+            return True
+
+    def not_reconnected(self, error: JMSError) -> None:
+        """For the one who has dialled: there will be no other transport."""
+        with self._lock:
+            self._dialling = False
+        if not self.dialer.ended:  # else it is closed, which is no loss, and its sessions are closed with it
+            self._lose(error, utc_now())
+
+    # a better one
+
+    def _seek_priority(self) -> None:
+        """Look for a priority broker, where it has another one."""
+        with self._lock:
+            if self._life.stage in _THERE and not self.dialer.prior:
+                self._backup = backup = PriorityBackup(self.dialer)
+                self._begin("redelivery-priority", move(weakref.ref(self), backup), backup)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no session has a transaction or an unacknowledged message, and no reply or answer is awaited."""
+        with self._lock:
+            return self._shared.replies.none_awaited and all(core.at_rest for core in self._cores())
+
+    @property
+    def left(self) -> bool:
+        """See `priority.Movable`."""
+        with self._lock:
+            return all(core.left for core in self._cores())
+
+    def leave(self, error: JMSError) -> Transport | None:
+        """See `priority.Movable`."""
+        at = utc_now()
+        with self._lock:
+            if self._life.stage not in _THERE:
+                return None
+            self._life.step("interrupt")
+            self._events = None
+            cores = self._cores()
+        self._shared.replies.lost(error)
+        log.info("%s: %s", self.url, error)
+        self._observe(ConnectionLost(self.url, error, at, planned=True))
+        for core in cores:
+            core.on_lost(error, at, comes_back=True, planned=True)
+        self._changed()
+        return self._transport
+
+    def moved(self, transport: Transport, events: UnownedConnection) -> None:
+        """See `priority.Movable`."""
+        if self._returned(transport, events):
+            self._bring_back()
+
+    def not_moved(self, error: JMSError) -> None:
+        """See `priority.Movable`."""
+        if self._comes_back:
+            self._recover()
+        elif not self.dialer.ended:
+            self._lose(error, utc_now())
+
+    # its end
+
+    def _end_dialling(self) -> None:
+        """Nobody wants a connection any more. Takes no lock."""
+        for each in (self.dialer, self._backup):
+            if each is not None:
+                each.ended = True
+                each.parked.wake()
+
+    def orphan(self) -> None:
+        """See ConnectionState; a thread of the parent's may have held the lock."""
+        self._lock = threading.Lock()
+        super().orphan()

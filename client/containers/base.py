@@ -1,0 +1,94 @@
+"""A listener container, but for its calls that wait."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from redelivery.client.containers.outcomes import Verdict, judge, say
+from redelivery.client.containers.plan import Counters, Plan
+from redelivery.client.containers.settings import Settings
+from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.model.messages import Message
+from redelivery.transports.wire.clock import session_time
+
+
+class Connected(Protocol):
+    """What a container needs of a connection, beside its sessions."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is there."""
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost."""
+
+
+class Stopping(Protocol):
+    """An event of threads or of tasks."""
+
+    def is_set(self) -> bool:
+        """Whether the container takes nothing new."""
+
+
+class BaseContainer:
+    """Of threads and of tasks."""
+
+    _stopping: Stopping
+
+    def __init__(self, connection: Connected, settings: Settings) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._plan = Plan(settings)
+        self._started = False
+        self._exit: BaseException | None = None  # what ended it: of the connection, or an exit of the handler's
+
+    @property
+    def counters(self) -> Counters:
+        """What it has done until now."""
+        return self._plan.counters
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The last failure of the handler, of a commit or of a session; None: there was none."""
+        return self._plan.last_error
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed."""
+        running = self._started and not self._stopping.is_set() and self.counters.workers > 0
+        return running and self._connection.connected and not self._plan.outage
+
+    def check_ended(self) -> bool:
+        """Whether it has ended by itself. Raises what ended it."""
+        if self._exit is not None:
+            raise self._exit
+        return self._started and self.counters.workers == 0
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopping.is_set() else "started" if self._started else "not started"
+        return f"<ListenerContainer {self._settings.destination} {self._settings.name} {state}>"
+
+    def _check_start(self) -> bool:
+        """Whether it is to be started. Raises IllegalStateError: it was stopped."""
+        if self._stopping.is_set():
+            raise IllegalStateError("start: the listener container was stopped; make another one")
+        return not self._started
+
+    def _check_connection(self) -> bool:
+        """False: no worker gets another session, since the connection is closed or lost for good."""
+        try:
+            self._connection.check_open("listener container")
+        except JMSError as error:
+            if not self._stopping.is_set():
+                self._plan.trouble(error)
+                self._exit = self._exit or error
+            return False
+        return True
+
+    def _judge(self, message: Message, result: object, failure: Exception | None) -> Verdict:
+        """What follows where the handler has returned, or raised."""
+        settings = self._settings
+        overdue = self._plan.overdue(message, session_time())
+        verdict = judge(result, failure, fatal=settings.fatal, overdue=overdue)
+        say(settings.name, message, verdict, self._plan.lines)
+        return verdict

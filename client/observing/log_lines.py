@@ -1,0 +1,207 @@
+"""What is logged of messages: one line each, with the ids that an operator looks for; never a body, never a secret.
+
+Every line carries what it says as attributes of its record too (``extra``): ``message_id``, ``destination``,
+``delivery_count`` and ``cause``, for a formatter that writes JSON.
+
+What fails a thousand times a minute does not fill the disk: `Lines` says which line of a kind is logged as what.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from redelivery.client.ledger import Poison
+from redelivery.model.destinations import Destination, Topic
+from redelivery.model.errors import MessageFormatError
+from redelivery.model.messages import Message
+from redelivery.policies.activemq.causes import describe_cause
+from redelivery.policies.redelivery import NO_LIMIT
+from redelivery.transports.delivery import Delivery
+from redelivery.transports.wire.clock import monotonic
+
+log = logging.getLogger(__name__)
+_NO_CAUSE: Final = "no cause given: rollback(cause=error)"
+_MOST: Final = 20  # lines of one rollback
+_LONGEST: Final = 200  # characters of an application's exception in a line
+FIRST: Final = 20  # lines of one kind that are logged as they come, in `WINDOW`
+WINDOW: Final = 60.0  # seconds
+_KINDS: Final = 1000  # that are counted at the same time
+_UNSEEN: Final = ("Dispatch[", "listener dispatch[")  # how a cause begins of what was refused before it was shown
+
+
+class Lines:
+    """Of one connection or container: how many lines of each kind there were of late. Any thread may ask."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kinds: dict[str, _Kind] = {}
+
+    def level(self, level: int, kind: str) -> int:
+        """What to log a line as: ``level``, or DEBUG after the first ones of its kind.
+
+        How many those were is logged once a minute, as long as there are more lines, and by `end`.
+        """
+        with self._lock:
+            now = self._clock()
+            ended = self._ended(now)
+            found = self._kinds.setdefault(kind, _Kind(level, now))
+            found.lines += 1
+            limited = found.lines > FIRST
+        _summarize(ended, now)
+        return logging.DEBUG if limited else level
+
+    def _ended(self, now: float) -> list[tuple[str, _Kind]]:
+        """The kinds whose minute is over, which are counted no more."""
+        oldest = next(iter(self._kinds.values()), None)
+        if oldest is None or (now - oldest.began < WINDOW and len(self._kinds) < _KINDS):
+            return []
+        expired = [each for each, found in self._kinds.items() if now - found.began >= WINDOW] or list(self._kinds)
+        return [(each, self._kinds.pop(each)) for each in expired]
+
+    def end(self) -> None:
+        """There are no more lines."""
+        with self._lock:
+            ended, self._kinds = list(self._kinds.items()), {}
+        _summarize(ended, self._clock())
+
+
+class _Kind:
+    __slots__ = ("began", "level", "lines")
+
+    def __init__(self, level: int, began: float) -> None:
+        self.level = level
+        self.began = began
+        self.lines = 0
+
+
+def _summarize(ended: Sequence[tuple[str, _Kind]], now: float) -> None:
+    for name, kind in ended:
+        if kind.lines > FIRST:
+            log.log(kind.level, "%s: … %s more in the last %.0f s", name, f"{kind.lines - FIRST:,}", now - kind.began)
+
+
+def says_redelivered() -> bool:
+    """Whether anybody reads what `say_redelivered` logs."""
+    return log.isEnabledFor(logging.INFO)
+
+
+def say_redelivered(again: Sequence[tuple[Delivery, float]], lines: Lines) -> None:
+    """Log at INFO which redelivery comes when: in so many seconds."""
+    for delivery, wait in again[:_MOST]:
+        policy = delivery.link.consumer.policy(delivery)
+        number = count_of(delivery) - 1
+        limit = "" if policy.maximum_redeliveries == NO_LIMIT else f" of {policy.maximum_redeliveries}"
+        why = short_cause(delivery.cause)
+        log.log(
+            lines.level(logging.INFO, f"redeliveries of {_place(delivery)}"),
+            "%s: redelivery %d%s in %.3g s: %s",
+            name_of(delivery),
+            number,
+            limit,
+            wait,
+            why,
+            extra=facts(delivery, number, why),
+        )
+    if len(again) > _MOST:
+        log.info("and %d more of the same rollback", len(again) - _MOST)
+
+
+def dead_lettered(order: Poison, where: object, lines: Lines) -> None:
+    """Log at WARNING that a message becomes a dead letter: after how many deliveries, why, and where it goes."""
+    count, why = reason(order)
+    log.log(
+        lines.level(logging.WARNING, f"dead letters of {_place(order.delivery)}"),
+        "%s: dead-lettered %s (to %s)",
+        name_of(order.delivery),
+        why,
+        where,
+        extra=facts(order.delivery, count, why),
+    )
+
+
+def dropped(order: Poison, level: int, why_dropped: str, lines: Lines) -> None:
+    """Log that a message is dropped instead of being dead-lettered."""
+    count, why = reason(order)
+    log.log(
+        lines.level(level, f"dropped messages of {_place(order.delivery)}"),
+        "%s: dropped %s (%s)",
+        name_of(order.delivery),
+        why,
+        why_dropped,
+        extra=facts(order.delivery, count, why),
+    )
+
+
+def reason(order: Poison) -> tuple[int, str]:
+    """The count of its last delivery, and ``after 4 deliveries (limit 3): ValueError: bad order``."""
+    delivery = order.delivery
+    if order.expired:
+        return count_of(delivery), "as it has expired"
+    count = count_of(delivery)
+    limit = delivery.link.consumer.policy(delivery).maximum_redeliveries
+    if order.cause.startswith(_UNSEEN):
+        return count, f"unseen: the broker counts {count} deliveries (limit {limit})"
+    count -= 1  # the one that will not be has been counted
+    deliveries = "delivery" if count == 1 else "deliveries"
+    return count, f"after {count} {deliveries} (limit {limit}): {short_cause(delivery.cause)}"
+
+
+def short_cause(cause: BaseException | None) -> str:
+    """``ValueError: bad order``, cut; what to do where the application gave none."""
+    if cause is None:
+        return _NO_CAUSE
+    text = describe_cause(cause)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def name_of(delivery: Delivery) -> str:
+    """``orders ID:…``, or ``topic://news ID:…``."""
+    identifier, place = _read(delivery, "message_id"), _place(delivery)
+    return f"{place} {identifier}" if identifier else place
+
+
+def shown_destination(destination: object) -> str:
+    """A queue by its name alone, anything else with its scheme."""
+    if isinstance(destination, Destination) and not isinstance(destination, Topic):
+        return destination.name
+    return str(destination)
+
+
+def facts(delivery: Delivery, count: int, cause: str) -> dict[str, object]:
+    """The attributes of a record."""
+    return {
+        "message_id": _read(delivery, "message_id"),
+        "destination": str(_read(delivery, "destination")),
+        "delivery_count": count,
+        "cause": cause,
+    }
+
+
+def message_facts(message: Message, cause: str) -> dict[str, object]:
+    """The same, of a message as the application has it."""
+    return {
+        "message_id": message.message_id,
+        "destination": str(message.destination),
+        "delivery_count": message.delivery_count,
+        "cause": cause,
+    }
+
+
+def count_of(delivery: Delivery) -> int:
+    """JMSXDeliveryCount of the delivery that the application has, or would have next."""
+    return delivery.wire_count() + delivery.redeliveries
+
+
+def _place(delivery: Delivery) -> str:
+    return shown_destination(_read(delivery, "destination"))
+
+
+def _read(delivery: Delivery, name: str) -> object:
+    try:
+        return delivery.header(name)
+    except MessageFormatError:
+        return None

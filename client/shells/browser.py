@@ -1,0 +1,53 @@
+"""A browser, but for its calls that wait."""
+
+from __future__ import annotations
+
+from redelivery.client.operations.browse import BrowseState
+from redelivery.client.state import SessionState
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import IllegalStateError
+from redelivery.transports.seam import Link
+
+
+class BaseBrowser:
+    """Of both shells."""
+
+    _core: SessionState
+
+    def __init__(self, core: SessionState, state: BrowseState) -> None:
+        self._core = core
+        self._state = state
+        self._closed = False
+
+    @property
+    def queue(self) -> Queue:
+        """Where it looks."""
+        return self._state.queue
+
+    @property
+    def selector(self) -> str | None:
+        """The selector, if there is one."""
+        return self._state.selector
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed."""
+        if self._closed:
+            raise IllegalStateError(f"{action}: the browser of {self.queue} was closed by close()")
+
+    def __repr__(self) -> str:
+        return f"<QueueBrowser {self.queue}{' closed' if self._closed else ''}>"
+
+    def _check_iteration(self, link: Link) -> None:
+        self.check_open("browse")
+        if link is not self._state.link:
+            raise IllegalStateError(f"browse: another iteration over {self.queue} has begun, which ended this one")
+
+    @property
+    def _nothing_there(self) -> bool:
+        """Whether there is nothing of it at the broker, or not any more."""
+        return self._state.channel is None or self._core.life.ended or self._core.lost is not None

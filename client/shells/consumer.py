@@ -1,0 +1,134 @@
+"""A consumer, but for its calls that wait."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from redelivery.client.arguments import optional_seconds, seconds
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.observing.log_lines import name_of
+from redelivery.client.operations.acknowledge import accept, hand_out
+from redelivery.client.state import SessionState
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, MessageFormatError
+from redelivery.model.messages import Message, Receipt, convert_body
+from redelivery.model.modes import AckMode
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.seam import Delivery
+from redelivery.transports.wire.clock import session_time
+
+log = logging.getLogger(__name__)
+
+
+class BaseConsumer:
+    """Of both shells."""
+
+    _core: SessionState
+    _message: type[Message] = Message  # the class of what the application gets
+
+    def __init__(self, core: SessionState, consumer: ConsumerState, receipt: Receipt, policy: RedeliveryPolicy) -> None:
+        self._core = core
+        self._state = consumer
+        self._receipt = receipt
+        self._policy = policy
+        self._closed = False
+        # AUTO and DUPS_OK acknowledge a received message before it is handed over; the other modes do not
+        self._at_once = core.mode in (AckMode.AUTO, AckMode.DUPS_OK)
+        self._hold = not self._at_once
+        self._batched = core.mode == AckMode.DUPS_OK
+        self._comes_back = core.options.reconnect is not None
+        self._tells = log.isEnabledFor(logging.DEBUG)  # asked once: it is the path of every message
+
+    @property
+    def destination(self) -> Destination:
+        """Where it receives from."""
+        return self._state.link.destination
+
+    @property
+    def selector(self) -> str | None:
+        """The selector, if there is one."""
+        return self._state.link.selector
+
+    @property
+    def redelivery_policy(self) -> RedeliveryPolicy:
+        """The policy of its destination; a wildcard consumer's messages follow the policy of their own queue."""
+        return self._policy
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or the broker has ended it."""
+        return self._closed or self._state.error is not None
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed."""
+        if not self._closed:
+            return
+        if self._core.life.ended:
+            raise self._core.life.problem(action)
+        if self._core.lost is not None:
+            raise ConnectionLostError(f"{action}: the connection was lost: {self._core.lost}")
+        raise IllegalStateError(f"{action}: the consumer of {self.destination} was closed by close()")
+
+    def __repr__(self) -> str:
+        return f"<Consumer {self.destination}{' closed' if self._closed else ''}>"
+
+    @property
+    def _ended(self) -> bool:
+        """Whether iterating ends without an error."""
+        return self._closed or (self._core.life.ended and self._core.lost is None)
+
+    def _check_receiving(self) -> bool:
+        """Raise where no message comes to `receive`. True: it is not attached yet, and is to be now."""
+        self.check_open("receive")
+        if self._core.listener is not None:
+            raise IllegalStateError(
+                "receive: a message listener is set in this session, so messages come to listeners only"
+            )
+        return not self._state.attached and self._core.epoch.lost is None
+
+    def _say_acknowledged(self, delivery: Delivery) -> None:
+        log.debug("%s: acknowledged", name_of(delivery))
+
+    def _taken(self, hand: list[Delivery]) -> list[Message]:
+        """The messages of `receive_many`, which are the application's from now on."""
+        messages = [self._message.received(each, each.redeliveries, self._receipt) for each in hand]
+        if hand and self._at_once:
+            accept(self._core, hand, batched=self._batched)
+        return messages
+
+    def _body(self, delivery: Delivery, type: type, hand: list[Delivery]) -> Any:
+        """The body of what was received, by JMS's rules of receiveBody; see there."""
+        try:
+            body = convert_body(Message.received(delivery, delivery.redeliveries, None), type)
+        except MessageFormatError:
+            if self._hold:
+                hand.clear()  # it counts as delivered
+                hand_out(self._core, delivery)
+            raise
+        if self._hold:
+            hand_out(self._core, delivery)
+        else:
+            accept(self._core, (delivery,), batched=self._batched)
+        return body
+
+
+def check_batch(max_messages: object, timeout: float | timedelta) -> float:
+    """Until when `receive_many` collects (`session_time`). Raises ConfigError: an argument does not fit."""
+    if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
+        raise ConfigError(f"max_messages={max_messages!r} must be a whole number from 1")
+    return session_time() + seconds("timeout", timeout)
+
+
+def check_body(type: object, timeout: float | timedelta | None) -> float | None:
+    """Until when `receive_body` waits. Raises ConfigError, MessageFormatError: an argument does not fit."""
+    wait = optional_seconds("timeout", timeout)
+    if type not in (str, bytes, dict, list):
+        raise MessageFormatError(f"{type!r} is not a kind of body; ask for str, bytes, dict or list")
+    return None if wait is None else session_time() + wait
+
+
+def left_until(deadline: float | None) -> float | None:
+    """Seconds until then, not negative; None: for ever."""
+    return None if deadline is None else max(0.0, deadline - session_time())

@@ -1,0 +1,122 @@
+"""What a session consumes by: consumers of destinations, and of named subscriptions to topics."""
+
+from __future__ import annotations
+
+from typing import Unpack, cast
+
+from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
+from redelivery.client.epoch import CloseAsked
+from redelivery.client.ledger import ConsumerState
+from redelivery.client.operations.attach import ConsumerSpec, attach, unsubscribe
+from redelivery.client.shells.session import BaseSession
+from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.core import Closing, SessionCore
+from redelivery.client.sync.listeners import ListenerLoop
+from redelivery.model.destinations import Destination, SubscriptionName
+from redelivery.model.messages import Receipt
+from redelivery.model.suggestions import suggesting
+
+
+class MakesConsumers(BaseSession, Closing):
+    """A session, as far as it makes consumers."""
+
+    _core: SessionCore
+    _loop: ListenerLoop
+    _consumers = 0
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def consumer(self, destination: Destination | str, **options: Unpack[ConsumerKeywords]) -> Consumer:
+        """A consumer of a queue or topic.
+
+        Args:
+            destination: a Queue, a Topic, or a str; ``"orders"`` is a queue. Wildcards are allowed.
+            options: selector, no_local, prefetch, …: see `redelivery.client.arguments.ConsumerKeywords`.
+
+        Raises:
+            InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
+            UnsupportedError: the broker cannot do it.
+        """
+        return self._consumer(None, destination, options)
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def durable_consumer(self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]) -> Consumer:
+        """A consumer of a durable subscription, which keeps what is sent to its topic while it has no consumer.
+
+        It belongs to the connection's client id, and serves one consumer at a time. With another topic, selector or
+        no_local it is a new subscription: what the old one kept is gone (JMS 3.1 §8.3.3). `unsubscribe` removes it.
+
+        Args:
+            topic: a Topic, or a str like ``"topic://news"``.
+            name: of the subscription.
+            options: as of `consumer`; a ``prefetch`` of None is ``durable_topic`` of the connection's policy.
+
+        Raises:
+            IllegalStateError: the connection has no client id, or the subscription is in use, or is a shared one.
+            InvalidDestinationError, InvalidSelectorError, SecurityError: it is no topic, or the broker refuses it.
+            UnsupportedError: the broker has none over this protocol; the text says why.
+        """
+        named = SubscriptionName(name, durable=True, shared=False)
+        return self._consumer(named, topic, options)
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def shared_consumer(self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]) -> Consumer:
+        """A consumer of a shared subscription: each message goes to one of its consumers (JMS 3.1 §8.3.2).
+
+        It ends with its last consumer. Its name is the connection's client id's, where there is one, and else known to
+        all connections. The arguments and errors are those of `durable_consumer`; ``no_local`` raises ConfigError.
+        """
+        named = SubscriptionName(name, durable=False, shared=True)
+        return self._consumer(named, topic, options)
+
+    @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
+    def shared_durable_consumer(
+        self, topic: Destination | str, name: str, **options: Unpack[ConsumerKeywords]
+    ) -> Consumer:
+        """A consumer of a subscription that is both: it keeps what is sent while it has no consumer (JMS 3.1 §8.3.4).
+
+        Its name is the connection's client id's, where there is one, and else known to all connections. The arguments
+        and errors are those of `shared_consumer`.
+        """
+        named = SubscriptionName(name, durable=True, shared=True)
+        return self._consumer(named, topic, options)
+
+    def unsubscribe(self, name: str) -> None:
+        """Remove a durable subscription, shared or not, with what it holds (JMS 3.1 §8.3.3).
+
+        Raises:
+            InvalidDestinationError: there is none of that name, as far as the broker says so.
+            IllegalStateError: it has a consumer, or messages that are not acknowledged yet.
+            UnsupportedError: the broker has none over this protocol; the text says why.
+        """
+        core = self._core
+
+        def remove() -> None:
+            core.take_in()  # what was closed meanwhile
+            core.carry_out()
+            core.do(unsubscribe(core, name))
+
+        self._loop.inside("unsubscribe", remove)
+
+    def _consumer(
+        self,
+        named: SubscriptionName | None,
+        destination: Destination | str,
+        options: ConsumerKeywords,
+    ) -> Consumer:
+        core = self._core
+        spec = ConsumerSpec.checked(core.options, destination, named, **options)
+        made: list[ConsumerState] = []
+
+        def make() -> Consumer:
+            self._consumers += 1
+            core.take_in()  # what ended, or was closed, meanwhile
+            core.carry_out()
+            policy = core.do(attach(core, spec, f"consumer {self._consumers} of {spec.destination}", made))
+            return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
+
+        try:
+            return self._loop.inside("consumer", make)
+        except BaseException:
+            for each in made:
+                core.notify(CloseAsked(each))  # interrupted: it may be attached, and nobody has it
+            raise

@@ -1,0 +1,121 @@
+"""What a broker's rules, and a client's beside them, lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.operate.diff import example_of, is_pattern
+from redelivery.operate.doctor.findings import Finding
+from redelivery.operate.simulate import simulate
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rules import DestinationRules
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+OTHERS: Final = Queue("any.other.queue")
+
+
+def check_problems(policies: BrokerPolicies) -> Iterator[Finding]:
+    """What the file says about redelivery or dead letters and could not be understood."""
+    for problem in policies.problems:
+        yield Finding(
+            "error",
+            "not-understood",
+            str(problem),
+            "the broker may refuse to start with it, or treat messages otherwise than its file seems to say",
+            "correct it, or remove it; what is said of the file here is said without it",
+        )
+
+
+def check_rules(
+    policies: BrokerPolicies,
+    queues: tuple[Destination, ...],
+    *,
+    client: RedeliveryPolicy | None = None,
+    prefetch: int = 1,
+    charges_prefetched: bool = False,
+) -> Iterator[Finding]:
+    """The findings of the queues that are asked for, of those that the file names, and of all others.
+
+    Args:
+        client: the policy of a client that redelivers by itself; None: it leaves that to the broker.
+        prefetch: messages that a consumer has before the application sees them.
+        charges_prefetched: the broker counts a delivery of these when a connection is lost.
+    """
+    examples = {title: each for title in policies.rules.names() if (each := example_of(title)) and each != OTHERS}
+    named = {title if is_pattern(title) else str(each): each for title, each in examples.items()}
+    asked = {str(each): each for each in queues}
+    others = {} if {">", "queue://>"} & named.keys() else {"any other queue": OTHERS}
+    for title, queue in {**asked, **named, **others}.items():
+        rules = policies.explain(queue)
+        yield from _check_fate(title, rules)
+        if charges_prefetched and prefetch > 1 and rules.maximum is not None and rules.counts != "give-ups":
+            yield _charged(title, rules, prefetch)
+        if client is not None:
+            warning = next((each for each in simulate(policies, queue, client).warnings if " x " in each), None)
+            if warning:
+                yield Finding(
+                    "warning",
+                    "multiplied",
+                    f"{title}: broker and client both redeliver, {warning.partition(':')[0]}",
+                    "a message that cannot be processed is tried far more often, and far longer, than either rule says",
+                    "let one of them do it: maximumRedeliveries=0 in the client, or no limit in the broker",
+                )
+
+
+def _check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
+    if rules.maximum is None:
+        yield Finding(
+            "warning",
+            "no-limit",
+            f"{title}: a message is redelivered without a limit",
+            "one message that can never be processed is tried for ever, and what comes after it may wait",
+            "set a maximum and a dead-letter address",
+        )
+    elif rules.dead_letter is None:
+        number = (
+            "as soon as a client gives it up" if rules.counts == "give-ups" else f"after {rules.maximum} {rules.counts}"
+        )
+        yield Finding(
+            "error",
+            "removed",
+            f"{title}: a message is removed {number} ({rules.removed_because})",
+            "messages that fail are lost without a trace",
+            "set a dead-letter address or queue, and make that queue",
+        )
+    for note in rules.notes:
+        if "no delivery-limit is set" in note:
+            yield _undecided(title, note)
+        if "makes no queue on" in note:
+            yield Finding(
+                "warning",
+                "unbound",
+                f"{title}: {note}",
+                "a dead letter without a queue is removed",
+                "make a queue on the dead-letter address, or let the broker create them",
+            )
+
+
+def _undecided(title: str, note: str) -> Finding:
+    return Finding(
+        "warning",
+        "delivery-limit",
+        f"{title}: {note}",
+        "after how many failures a message is given up depends on the broker's version, and changes with an upgrade",
+        "set a delivery-limit, and a dead-letter exchange beside it",
+    )
+
+
+def _charged(title: str, rules: DestinationRules, prefetch: int) -> Finding:
+    return Finding(
+        "error" if rules.dead_letter is None else "warning",
+        "prefetch",
+        f"{title}: a lost connection charges a delivery (of {rules.maximum}) to up to {prefetch} prefetched messages",
+        f"after {rules.maximum} crashes of a consumer, messages that no application has seen are {_gone(rules)}",
+        "use a small prefetch, or a higher maximum",
+    )
+
+
+def _gone(rules: DestinationRules) -> str:
+    return f"in {rules.dead_letter}" if rules.dead_letter else "removed"

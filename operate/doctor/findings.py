@@ -1,0 +1,71 @@
+"""What the doctor says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal, TypeAlias
+
+Level: TypeAlias = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong or risky.
+
+    ``level``: an ``error`` loses messages or stops the work; a ``warning`` may. ``check``: its name. ``what``: the
+    fact; ``why``: how it hurts, in a sentence; ``do``: what to do.
+    """
+
+    level: Level
+    check: str
+    what: str
+    why: str
+    do: str
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.what}\n  why: {self.why}\n  do:  {self.do}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``broker``: what was reached, or "". ``findings``: errors first. ``unchecked``: what was not, and why."""
+
+    broker: str
+    findings: tuple[Finding, ...]
+    unchecked: tuple[str, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Whether any finding is an error."""
+        return any(each.level == "error" for each in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "broker": self.broker or None,
+            "findings": [
+                {"level": each.level, "check": each.check, "what": each.what, "why": each.why, "do": each.do}
+                for each in self.findings
+            ],
+            "unchecked": list(self.unchecked),
+            "failed": self.failed,
+        }
+
+    def __str__(self) -> str:
+        errors = sum(each.level == "error" for each in self.findings)
+        numbers = f"{_number(errors, 'error')}, {_number(len(self.findings) - errors, 'warning')}"
+        lines = [f"{self.broker or 'no broker'}: {numbers}"]
+        for (why, do), alike in groupby(self.findings, key=lambda each: (each.why, each.do)):  # many queues, one reason
+            lines += [f"{each.level}: {each.what}" for each in alike]
+            lines += [f"  why: {why}", f"  do:  {do}"]
+        return "\n".join([*lines, *(f"not checked: {each}" for each in self.unchecked)])
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Errors first, each once."""
+    return tuple(sorted(dict.fromkeys(findings), key=lambda each: each.level))

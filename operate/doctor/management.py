@@ -1,0 +1,136 @@
+"""Asks a broker about itself over AMQP: Artemis by ``activemq.management``, Broker-J by ``$management``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import count
+from typing import Any, Final
+
+from redelivery.client.sync.connection import Connection
+from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.messages import Message
+from redelivery.operate.doctor.observed import QueueState
+from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
+from redelivery.policies.brokers.artemis_names import NAMES
+from redelivery.policies.destinations.address_settings import AddressSettings
+
+_SECONDS: Final = 5.0  # for an answer
+_QUEUES: Final = 1000  # of one answer
+_FIELDS: Final = {
+    "deadLetterAddress": "dead-letter-address",
+    "expiryAddress": "expiry-address",
+    "maxDeliveryAttempts": "max-delivery-attempts",
+    "redeliveryDelay": "redelivery-delay",
+    "redeliveryMultiplier": "redelivery-delay-multiplier",
+    "maxRedeliveryDelay": "max-redelivery-delay",
+    "redeliveryCollisionAvoidanceFactor": "redelivery-collision-avoidance-factor",
+    "autoCreateDeadLetterResources": "auto-create-dead-letter-resources",
+    "deadLetterQueuePrefix": "dead-letter-queue-prefix",
+    "deadLetterQueueSuffix": "dead-letter-queue-suffix",
+}
+
+
+def managed_as(connection: Connection) -> str | None:
+    """The dialect of a broker that answers questions over this connection, or None: ``artemis`` or ``qpid``."""
+    meta = connection.metadata
+    if not meta.protocol.upper().startswith("AMQP") or meta.provider_name == "redelivery":
+        return None  # the embedded broker obeys other brokers' files, and has no management
+    return connection.dialect if connection.dialect in ("artemis", "qpid") else None
+
+
+def artemis_queues(connection: Connection) -> dict[str, QueueState]:
+    """All queues that are neither temporary nor the broker's own.
+
+    Raises:
+        JMSError: the broker does not answer, or refuses (it needs the permissions ``send`` and ``manage``).
+    """
+    return {
+        each["name"]: QueueState(
+            each["name"], int(each["messageCount"]), int(each["consumerCount"]), each.get("address")
+        )
+        for each in _listed(connection)
+        if each.get("temporary") != "true" and each.get("internalQueue") != "true"
+    }
+
+
+def _listed(connection: Connection) -> Iterator[dict[str, str]]:
+    wanted = json.dumps({"field": "", "operation": "", "value": ""})
+    for page in count(1):
+        rows = json.loads(_artemis(connection, "listQueues", [wanted, page, _QUEUES]))["data"]
+        yield from rows
+        if len(rows) < _QUEUES:
+            return
+
+
+def artemis_rules(connection: Connection, addresses: Iterable[str]) -> ArtemisRules:
+    """The settings that the broker has for these addresses, each as an exact match.
+
+    Raises:
+        JMSError: the broker does not answer, or refuses.
+    """
+    entries = []
+    for address in addresses:
+        reported = json.loads(_artemis(connection, "getAddressSettingsAsJSON", [address]))
+        values: dict[str, Any] = {}
+        for name, element in _FIELDS.items():
+            field, reader = NAMES[element]
+            if reported.get(name) is not None:
+                text = str(reported[name]).lower() if isinstance(reported[name], bool) else str(reported[name])
+                with suppress(ValueError):  # what a later version may say otherwise
+                    values[field] = reader(element, text)
+        entries.append(AddressEntry(address, AddressSettings(**values)))
+    return ArtemisRules(entries=tuple(entries))
+
+
+def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
+    """Those of these queues that exist.
+
+    Raises:
+        JMSError: the broker does not answer, or refuses.
+    """
+    found = {}
+    for name in names:
+        properties = {"type": "org.apache.qpid.Queue", "operation": "getStatistics"}
+        properties |= {"index": "object-path", "key": name}
+        # A broker without a store refuses what is persistent.
+        answer = connection.request("$management", Message({}, properties=properties), _SECONDS, persistent=False)
+        if answer.properties.get("statusCode") == 200 and isinstance(answer.body, dict):
+            depth, consumers = answer.body.get("queueDepthMessages", 0), answer.body.get("consumerCount")
+            found[name] = QueueState(name, int(depth), None if consumers is None else int(consumers))
+    return found
+
+
+def artemis_time(connection: Connection) -> float:
+    """The broker's time, in milliseconds since 1970: at which it made the newest consumer, which is one of ours.
+
+    Raises:
+        JMSError: the broker does not answer, or refuses.
+    """
+    with connection.session() as session, session.consumer(session.temporary_queue()):
+        answer = json.loads(_artemis(connection, "listAllConsumersAsJSON", []))
+    return float(max(int(each["creationTime"]) for each in answer))
+
+
+def broker_j_time(connection: Connection) -> float:
+    """Likewise: at which it answered.
+
+    Raises:
+        UnsupportedError: its answers have no time.
+        JMSError: the broker does not answer, or refuses.
+    """
+    answer = connection.request("$management", Message({}), _SECONDS, persistent=False)
+    if answer.timestamp is None:
+        raise UnsupportedError("the answers of this broker's management have no time")
+    return answer.timestamp.timestamp() * 1000
+
+
+def _artemis(connection: Connection, operation: str, arguments: list[object]) -> str:
+    properties = {"_AMQ_ResourceName": "broker", "_AMQ_OperationName": operation}
+    question = Message(json.dumps(arguments), properties=properties)
+    answer = connection.request("activemq.management", question, _SECONDS)
+    if answer.properties.get("_AMQ_OperationSucceeded") is not True or not isinstance(answer.body, str):
+        raise JMSError(f"the broker does not do {operation}: {str(answer.body)[:200]}")
+    results = json.loads(answer.body)
+    return str(results[0]) if isinstance(results, list) and results else "{}"

@@ -1,0 +1,191 @@
+"""Taking letters from their queue, and sending them: none is lost, and where there are transactions none is doubled.
+
+With transactions, a batch is received and sent as one: a process that is killed has moved all of it or nothing.
+Without (RabbitMQ over AMQP), each letter is sent, confirmed, and then acknowledged: a process that is killed in between
+may have left it twice.
+
+Which letters are meant is known by browsing first. Where all of them are, they are received as they come; where some
+are not, those that are meant are chosen by their ids in a selector; a broker that does not do that gets back what is
+not meant at the end, as if it had not been received. A broker that cannot browse is asked for all that it has.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redelivery.client.sync.connection import Connection
+from redelivery.client.sync.consumer import Consumer
+from redelivery.client.sync.producer import Producer
+from redelivery.client.sync.session import Session
+from redelivery.model.errors import JMSError, MessageFormatError
+from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
+from redelivery.operate.letters.routes import NoWayError, Route
+from redelivery.operate.letters.selection import Selection
+
+BATCH: Final = 50  # letters of a transaction: their ids fit a header of every broker
+_STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no origin, or that cannot be read
+_COMES: Final = 2.0  # seconds within which a letter that was browsed is received
+_ALL: Final = sys.maxsize
+_HELD: Final = 1000  # letters that stay, and are held meanwhile
+
+
+@dataclass(slots=True)
+class Plan:
+    """What would be done.
+
+    ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`. ``others``: the
+    selector finds letters that are not meant. ``unseen``: the broker cannot browse, so all of them are meant.
+    """
+
+    ids: list[str | None]
+    stay: int = 0
+    others: bool = False
+    unseen: bool = False
+
+
+def plan(connection: Connection, selection: Selection, route: Route) -> Plan:
+    """Look, and take nothing. Raises UnsupportedError: a group is meant, and the broker cannot browse."""
+    found, selection = Plan([]), selection.on(connection)
+    if not connection.metadata.capabilities.browse and selection.group is None:
+        return Plan([], unseen=True)
+    for message in Selection(selection.queue, selection.where).browse(connection):
+        if len(found.ids) == selection.limit:
+            break
+        if not selection.accepts(message):
+            found.others = True
+            continue
+        try:
+            route(message)
+        except _STAYS:
+            found.stay += 1
+        else:
+            found.ids.append(message.message_id)
+    return found
+
+
+class Mover:
+    """Moves what was planned.
+
+    Args:
+        rate: letters per second, at most; None: as many as possible.
+        moved: called with the number of letters that have left until now, when that is certain.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        selection: Selection,
+        route: Route,
+        *,
+        rate: float | None = None,
+        moved: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._connection = connection
+        self._selection = selection.on(connection)
+        self._route = route
+        self._pause = 0.0 if rate is None else 1.0 / rate
+        self._due = 0.0
+        self._notify = moved
+        self.moved = 0
+
+    def move(self, planned: Plan) -> int:
+        """Move them; how many have left. Fewer than planned where somebody else took some meanwhile.
+
+        Raises:
+            InDoubtError: the answer to a commit or send did not come: this batch may have left.
+            JMSError: the broker refused; the batch is where it was.
+        """
+        capabilities = self._connection.metadata.capabilities
+        if planned.unseen:
+            count = _ALL if self._selection.limit is None else self._selection.limit
+            if capabilities.transactions and self._selection.here is None:
+                self._move_batches([count], [self._selection.where])
+            else:
+                self._move_each(count)
+            return self.moved
+        if not planned.ids:
+            return 0
+        if not capabilities.transactions:
+            self._move_each(len(planned.ids))
+        elif not planned.others and not planned.stay:
+            self._move_batches([len(planned.ids)], [self._selection.where])
+        elif capabilities.selectors and self._finds_ids(planned.ids):
+            batches = [planned.ids[at : at + BATCH] for at in range(0, len(planned.ids), BATCH)]
+            self._move_batches([len(each) for each in batches], [_named(each) for each in batches])
+        else:
+            self._move_each(len(planned.ids))
+        return self.moved
+
+    def _finds_ids(self, ids: Sequence[str | None]) -> bool:
+        if None in ids:
+            return False
+        named = Selection(self._selection.queue, _named(ids[:1]))
+        return [message.message_id for message in named.browse(self._connection)] == ids[:1]
+
+    def _move_batches(self, counts: Sequence[int], selectors: Sequence[str | None]) -> None:
+        with self._connection.session(AckMode.TRANSACTED) as session:
+            producer = session.producer()
+            for count, selector in zip(counts, selectors, strict=True):
+                with session.consumer(self._selection.queue, selector=selector, prefetch=min(count, BATCH)) as consumer:
+                    while count > 0 and (taken := self._move_batch(session, consumer, producer, min(count, BATCH))):
+                        count -= taken
+
+    def _move_batch(self, session: Session, consumer: Consumer, producer: Producer, size: int) -> int:
+        taken = 0
+        while taken < size and (letter := consumer.receive(timeout=_COMES)) is not None:
+            if not self._selection.accepts(letter):
+                raise JMSError("the queue has changed meanwhile: nothing of this batch was moved; look again")
+            self._wait_for_turn()
+            self._send(producer, letter)
+            taken += 1
+            if self._pause and taken * self._pause >= 1.0:
+                break  # a slow run commits once a second
+        session.commit()
+        self._count(taken)
+        return taken
+
+    def _move_each(self, count: int) -> None:
+        with (
+            self._connection.session(AckMode.INDIVIDUAL) as session,
+            session.consumer(self._selection.queue, selector=self._selection.where, prefetch=_HELD) as consumer,
+        ):
+            producer, held = session.producer(), 0
+            while self.moved < count and held < _HELD and (letter := consumer.receive(timeout=_COMES)) is not None:
+                held += 1
+                if not self._selection.accepts(letter):
+                    continue
+                self._wait_for_turn()
+                try:
+                    self._send(producer, letter)
+                except _STAYS:
+                    continue
+                letter.acknowledge()
+                held -= 1
+                self._count(1)
+
+    def _send(self, producer: Producer, letter: Message) -> None:
+        leaving = self._route(letter)
+        if leaving is not None:
+            producer.send(
+                leaving.message, leaving.destination, priority=leaving.priority, persistent=leaving.persistent
+            )
+
+    def _wait_for_turn(self) -> None:
+        if self._pause:
+            now = time.monotonic()
+            self._due = max(self._due, now) + self._pause
+            time.sleep(max(0.0, self._due - self._pause - now))
+
+    def _count(self, more: int) -> None:
+        self.moved += more
+        self._notify(self.moved)
+
+
+def _named(ids: Sequence[str | None]) -> str:
+    quoted = ("'" + str(each).replace("'", "''") + "'" for each in ids)
+    return f"JMSMessageID IN ({', '.join(quoted)})"

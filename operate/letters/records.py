@@ -1,0 +1,139 @@
+"""A message as a JSON object and back: what an application wrote is the same after it, types included.
+
+A value that JSON has no type for is an object with one name: ``{"$bytes": base64}``, ``{"$long": 5}``, ``$byte``,
+``$short``, ``$float``, and ``{"$double": "NaN"}`` for what JSON has no number for.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from redelivery.model.destinations import read_destination
+from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
+from redelivery.model.messages import Message
+from redelivery.model.values import Byte, Float, Long, Short, body_kind
+
+_WHOLE: Final[Mapping[type, str]] = {Byte: "$byte", Short: "$short", Long: "$long"}
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "$byte": Byte,
+    "$short": Short,
+    "$long": Long,
+    "$float": lambda value: Float(float(value)),
+    "$double": float,
+    "$bytes": lambda value: base64.b64decode(value, validate=True),
+}
+_HEADERS: Final = ("type", "group_id", "group_sequence", "priority", "persistent")
+_TIMES: Final = ("timestamp", "expiration", "delivery_time")
+_BODIES: Final[Mapping[str, type]] = {"text": str, "bytes": bytes, "map": dict, "stream": list}
+
+
+def to_record(message: Message) -> dict[str, Any]:
+    """The message; where its body cannot be read, ``body`` is None and ``unreadable`` says why."""
+    record: dict[str, Any] = {"message_id": message.message_id, "destination": _text(message.destination)}
+    record |= {name: getattr(message, name) for name in _HEADERS}
+    record |= {name: None if (at := getattr(message, name)) is None else at.isoformat() for name in _TIMES}
+    record["correlation_id"] = _value(message.correlation_id)
+    record["reply_to"] = _text(message.reply_to)
+    record["delivery_count"] = message.delivery_count
+    record["properties"] = {name: _value(value) for name, value in message.properties.items()}
+    try:
+        body = message.body
+        record["body_type"], record["body"] = body_kind(body), _body(body)
+    except MessageFormatError as error:
+        record["body_type"], record["body"], record["unreadable"] = "none", None, str(error)
+    letter = message.dead_letter
+    if letter is not None:
+        record["dead_letter"] = {
+            "origin": _text(letter.origin),
+            "cause": letter.cause,
+            "exception": letter.exception,
+            "count": letter.count,
+            "at": None if letter.at is None else letter.at.isoformat(),
+            "expired": letter.expired,
+        }
+    return record
+
+
+def from_record(record: object) -> Message:
+    """A message to be sent, with what its sender wrote; ids, times and counts are those of its own send.
+
+    Raises:
+        ConfigError: it is not such an object; the text says what is wrong.
+    """
+    if not isinstance(record, dict):
+        raise ConfigError(f"a message must be a JSON object, not a {type(record).__name__}")
+    if "unreadable" in record:
+        raise ConfigError(f"its body could not be read when it was exported: {record['unreadable']}")
+    properties = record.get("properties") or {}
+    if not isinstance(properties, dict):
+        raise ConfigError("properties must be a JSON object")
+    try:
+        return Message(
+            _read_body(record.get("body"), record.get("body_type")),
+            properties={name: _read(value) for name, value in properties.items()},
+            correlation_id=_read(record.get("correlation_id")),
+            reply_to=None if record.get("reply_to") is None else read_destination(record["reply_to"]),
+            type=record.get("type"),
+            group_id=record.get("group_id"),
+            group_sequence=record.get("group_sequence"),
+        )
+    except (MessageFormatError, InvalidDestinationError, ValueError, TypeError) as error:
+        raise ConfigError(f"not a message: {error}") from error
+
+
+def expiration(record: Mapping[str, Any]) -> datetime | None:
+    """When it expires. Raises ConfigError: that is not a time."""
+    text = record.get("expiration")
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"expiration={text!r} is not a time in ISO 8601") from error
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _value(value: object) -> Any:
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if type(value) in _WHOLE:
+        return {_WHOLE[type(value)]: int(str(value))}
+    if isinstance(value, float) and (isinstance(value, Float) or not math.isfinite(value)):
+        number = float(value) if math.isfinite(value) else str(float(value))
+        return {"$float" if isinstance(value, Float) else "$double": number}
+    return value
+
+
+def _body(body: object) -> Any:
+    if isinstance(body, dict):
+        return {name: _value(value) for name, value in body.items()}
+    if isinstance(body, list):
+        return [_value(value) for value in body]
+    return _value(body)
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        ((name, inner),) = value.items() if len(value) == 1 else (("", None),)
+        if name not in _READ:
+            raise ConfigError(f"{value!r} is not a value: known are {', '.join(_READ)}")
+        return _READ[name](inner)
+    return value
+
+
+def _read_body(body: Any, kind: object) -> Any:
+    if isinstance(body, list):
+        found: Any = [_read(value) for value in body]
+    elif isinstance(body, dict) and kind != "bytes":
+        found = {name: _read(value) for name, value in body.items()}
+    else:
+        found = _read(body)
+    expected = _BODIES.get(str(kind))
+    if expected is not None and not isinstance(found, expected):
+        raise ConfigError(f"body_type is {kind}, but the body is {body_kind(found)}")
+    return found

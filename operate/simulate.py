@@ -1,0 +1,176 @@
+"""What happens to a message that fails again and again: the broker's rules and the client's, and which of them win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Final, Literal, TypeAlias
+
+from redelivery.model.destinations import Destination
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rules import Delay, DestinationRules, listed_delays
+from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+LISTED: Final = 200  # attempts that are listed
+
+By: TypeAlias = Literal["first", "client", "broker"]
+Wins: TypeAlias = Literal["broker", "client", "both", "nobody"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One delivery to the application, which fails.
+
+    ``at``: seconds after the first one, without collision avoidance; ``least``, ``most``: its bounds. ``by``: who
+    redelivers: ``first`` for the first delivery, ``client`` or ``broker``.
+    """
+
+    number: int
+    at: float
+    least: float
+    most: float
+    by: By
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """``attempts``: in order, 200 at most; ``total``: their number, None without an end.
+
+    ``ends``: where the message is then. ``wins``: who ends it. ``most_attempts``: what broker and client make together
+    where each time the other begins again; None without an end. ``warnings``: what is probably not meant.
+    """
+
+    rules: DestinationRules
+    client: RedeliveryPolicy | None
+    attempts: tuple[Attempt, ...]
+    total: int | None
+    ends: str
+    wins: Wins
+    most_attempts: int | None
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        total = "without an end" if self.total is None else f"{self.total} attempts"
+        lines = [f"{self.rules.destination} ({self.rules.broker}): {total}, then {self.ends}"]
+        if self.total is None:
+            lines = [f"{self.rules.destination} ({self.rules.broker}): {total}"]
+        for each in self.attempts:
+            band = f"  ({each.least:.3f} to {each.most:.3f})" if each.most - each.least > 0.001 * each.number else ""
+            who = "first delivery" if each.by == "first" else f"redelivered by the {each.by}"
+            lines.append(f"{each.number:>4}  {each.at:>12.3f} s{band}  {who}")
+        if self.total is None or self.total > len(self.attempts):
+            lines.append("   …")
+        return "\n".join([*lines, f"decides: {self.wins}", *(f"warning: {each}" for each in self.warnings)])
+
+
+def simulate(
+    policies: BrokerPolicies, target: Destination | str, client: RedeliveryPolicy | BrokerPolicies | None = None
+) -> Simulation:
+    """The timeline of a message of this destination that always fails.
+
+    Args:
+        policies: the broker's, or a client's (a URL).
+        target: the destination.
+        client: the policy of a client that redelivers by itself, or what was read of its URL. None: the client returns
+            each failure to the broker; where the broker leaves it to clients to give up, a client by default.
+
+    Raises:
+        InvalidDestinationError: the str is not a destination.
+    """
+    rules = policies.explain(target)
+    policy = client.redelivery_policies.policy_for(rules.destination) if isinstance(client, BrokerPolicies) else client
+    is_client = policies.format == "uri"
+    rounds = 1 if is_client else rules.maximum
+    if policy is None and (is_client or rules.counts == "give-ups"):
+        policy = policies.redelivery_policies.policy_for(rules.destination) if is_client else RedeliveryPolicy()
+    local = 1 if policy is None else _deliveries(policy)
+    multiplies = policy is None or (rules.counts == "give-ups" and not is_client)
+    total = _times(rounds, local) if multiplies else local
+    client_alone = policy is not None and not multiplies and not is_client
+    ends = f"{DEFAULT_DEAD_LETTER_QUEUE} (a copy that the client makes)" if client_alone else rules.fate
+    return Simulation(
+        rules=rules,
+        client=policy,
+        attempts=tuple(_attempts(rules, policy, total, multiplies)),
+        total=total,
+        ends=ends,
+        wins=_wins(rules, policy, total, multiplies),
+        most_attempts=_times(rounds, local),
+        warnings=tuple(_warnings(rules, policy, rounds, local, multiplies)),
+    )
+
+
+def _deliveries(policy: RedeliveryPolicy) -> int | None:
+    return None if policy.maximum_redeliveries < 0 else policy.maximum_redeliveries + 1
+
+
+def _times(rounds: int | None, local: int | None) -> int | None:
+    return None if rounds is None or local is None else rounds * local
+
+
+def _attempts(
+    rules: DestinationRules, policy: RedeliveryPolicy | None, total: int | None, multiplies: bool
+) -> Iterator[Attempt]:
+    """Each attempt with the sum of the delays before it."""
+    waits: Iterator[tuple[By, Delay]]
+    local = _deliveries(policy) if policy is not None else 1
+    by_client = listed_delays(policy.delay, None if local is None else min(local, LISTED)) if policy is not None else ()
+    if multiplies:
+        by_broker = chain(rules.delays, repeat(rules.delays[-1])) if rules.delays else iter(())
+        waits = _rounds(by_client, by_broker, endless=local is None)
+    else:
+        waits = _endless(by_client) if local is None else (("client", each) for each in by_client)
+    at = least = most = 0.0
+    yield Attempt(1, at, least, most, "first")
+    for number, (by, wait) in enumerate(waits, 2):
+        if number > (LISTED if total is None else min(total, LISTED)):
+            return
+        at, least, most = at + wait.seconds, least + wait.least, most + wait.most
+        yield Attempt(number, at, least, most, by)
+
+
+def _rounds(by_client: tuple[Delay, ...], by_broker: Iterator[Delay], *, endless: bool) -> Iterator[tuple[By, Delay]]:
+    if endless:
+        yield from _endless(by_client)
+    while True:
+        for each in by_client:
+            yield "client", each
+        wait = next(by_broker, None)
+        if wait is None:
+            return
+        yield "broker", wait
+
+
+def _endless(by_client: tuple[Delay, ...]) -> Iterator[tuple[By, Delay]]:
+    for each in chain(by_client, repeat(by_client[-1])):
+        yield "client", each
+
+
+def _wins(rules: DestinationRules, policy: RedeliveryPolicy | None, total: int | None, multiplies: bool) -> Wins:
+    if total is None:
+        return "nobody"
+    if policy is None:
+        return "broker"
+    return "both" if multiplies and rules.maximum != 1 else "client"
+
+
+def _warnings(
+    rules: DestinationRules, policy: RedeliveryPolicy | None, rounds: int | None, local: int | None, multiplies: bool
+) -> Iterator[str]:
+    if policy is not None and local != 1 and rounds != 1:
+        product = _times(rounds, local)
+        shown = f"{rounds} x {local} = {product}" if product is not None else "endlessly many"
+        when = (
+            "each time that the client gives up, the broker sends the message again"
+            if multiplies
+            else "each time that the client's connection ends before the message does, the broker delivers it anew"
+        )
+        yield f"up to {shown} attempts: {when}, and the client's policy begins again"
+    if rules.dead_letter is None and rounds is not None and (policy is None or multiplies):
+        yield f"the message is lost: {rules.fate}"
+    if policy is not None and local is None:
+        yield "the client redelivers without a limit: no message ever becomes a dead letter"
+    elif policy is None and rounds is None:
+        yield "the broker redelivers without a limit: no message ever becomes a dead letter"

@@ -1,0 +1,52 @@
+"""A configuration as the Python of a client that behaves like it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from redelivery.model.destinations import Destination
+from redelivery.operate.losses import Losses
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+_HIDDEN = ("destination", "pre_dispatch_check_set")
+
+
+def program(policies: BrokerPolicies, losses: Losses) -> str:
+    """Assignments of ``redelivery_policies`` and ``dead_letter_strategy``, for `redelivery.connect`."""
+    names = policies.redelivery_policies
+    strategies = policies.dead_letter_strategies
+    default = strategies.strategy_for("any.other.destination")
+    for entry in strategies.entries:
+        if entry.value != default:
+            losses.add(f"a client has one dead-letter strategy: that of {entry.pattern} is lost ({_call(entry.value)})")
+    lines = [f"# {policies.path} ({policies.broker})", "import redelivery", ""]
+    lines += ["redelivery_policies = redelivery.RedeliveryPolicyMap(", "    {"]
+    lines += [f"        {entry.key!r}: {_call(entry.value)}," for entry in names.entries]
+    lines += ["    },", f"    default={_call(names.default)},", ")"]
+    lines.append(f"dead_letter_strategy = {_call(default)}")
+    return "\n".join(lines) + "\n"
+
+
+def _call(value: RedeliveryPolicy | DeadLetterStrategy | None) -> str:
+    """The call that makes a value: what differs from the defaults."""
+    if value is None:
+        return "None"
+    usual = type(value)()
+    given = {
+        field.name: getattr(value, field.name)
+        for field in fields(value)
+        if field.init and field.name not in _HIDDEN and getattr(value, field.name) != getattr(usual, field.name)
+    }
+    if isinstance(value, RedeliveryPolicy) and "back_off_multiplier" in given:
+        given["use_exponential_back_off"] = value.use_exponential_back_off
+    arguments = ", ".join(f"{name}={_shown(each)}" for name, each in given.items())
+    return f"redelivery.{type(value).__name__}({arguments})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Destination):
+        return f"redelivery.{value!r}"
+    return _call(value) if isinstance(value, DeadLetterStrategy) else repr(value)

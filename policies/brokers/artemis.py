@@ -1,0 +1,269 @@
+"""Artemis' and HornetQ's rules: address settings that are merged field by field, and the queues that a file makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
+from redelivery.policies.brokers.places import NOWHERE, Place, Places, Setting
+from redelivery.policies.brokers.rules import DestinationRules, Matched, listed_delays, usable
+from redelivery.policies.dead_letters import (
+    DeadLetterStrategy,
+    DiscardingDeadLetterStrategy,
+    IndividualDeadLetterStrategy,
+    SharedDeadLetterStrategy,
+)
+from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
+
+Routing: TypeAlias = Literal["anycast", "multicast"]
+
+_SHOWN: Final = (
+    "redelivery_delay",
+    "redelivery_delay_multiplier",
+    "redelivery_collision_avoidance_factor",
+    "max_redelivery_delay",
+    "max_delivery_attempts",
+    "dead_letter_address",
+)
+_LITERAL: Final = "\0"
+_JMS: Final = {"jms.queue.": "queue", "jms.topic.": "topic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcards:
+    """The characters of patterns (``wildcard-addresses``): between words, for any further words, for one word."""
+
+    delimiter: str = "."
+    any_words: str = "#"
+    single_word: str = "*"
+
+    def words(self, match: str) -> tuple[str, ...]:
+        """The words of a pattern in our notation: ``>`` for any further ones, ``*`` for one.
+
+        ``management#`` is ``management.#`` (Match). What is a wildcard here and none there is kept apart by a NUL.
+        """
+        if match.endswith(self.any_words) and match != self.any_words:
+            match = match.removesuffix(self.any_words).removesuffix(self.delimiter) + self.delimiter + self.any_words
+        kinds = {REST: _LITERAL + REST, "#": _LITERAL + "#", ONE: _LITERAL + ONE}
+        kinds |= {self.any_words: REST, self.single_word: ONE}
+        return words_of(".".join(kinds.get(word, word) for word in match.split(self.delimiter)))
+
+
+DEFAULT_WILDCARDS: Final = Wildcards()
+
+
+@dataclass(frozen=True, slots=True)
+class AddressEntry:
+    """One ``address-setting``: what it matches, and the settings that it gives (``settings.fields_set``)."""
+
+    match: str
+    settings: AddressSettings
+    place: Place = field(default=NOWHERE, compare=False)
+    places: Places = field(default_factory=dict, compare=False)
+    fields_set: frozenset[str] = field(init=False, repr=False)  # a field that is set to its default differs, in a merge
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields_set", self.settings.fields_set)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQueue:
+    """A queue that the file makes on an address."""
+
+    address: str
+    name: str
+    routing: Routing
+    filter: str | None = None
+    place: Place = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtemisRules:
+    """What a ``broker.xml`` or ``hornetq-configuration.xml`` says.
+
+    ``dialect``: ``artemis`` or ``hornetq``. ``entries``: in the order of the file; a later one of the same match
+    replaces an earlier one. ``queues``: those that the file makes, by address.
+    ``persist_delivery_count_before_delivery``: False: after a crash of the broker, a message whose first delivery was
+    under way looks like one that was never delivered. ``max_redelivery_records``: journal records for each message.
+    """
+
+    dialect: str = "artemis"
+    entries: tuple[AddressEntry, ...] = ()
+    queues: tuple[BoundQueue, ...] = ()
+    wildcards: Wildcards = DEFAULT_WILDCARDS
+    persist_delivery_count_before_delivery: bool = False
+    max_redelivery_records: int | None = None
+
+    @property
+    def broker(self) -> str:
+        """The broker's name."""
+        return "HornetQ" if self.dialect == "hornetq" else "Artemis"
+
+    def address_of(self, destination: Destination) -> str:
+        """The address of a queue or topic: its name, and in HornetQ ``jms.queue.`` or ``jms.topic.`` before it."""
+        if self.dialect != "hornetq" or destination.name.startswith(tuple(_JMS)):
+            return destination.name
+        return ("jms.topic." if isinstance(destination, Topic) else "jms.queue.") + destination.name
+
+    def candidates(self, address: str) -> tuple[AddressEntry, ...]:
+        """The entries that match an address, in the broker's order: each field comes from the first that sets it.
+
+        The exact match comes first, then patterns without ``#`` before those with it; of two with ``#`` the longer
+        match, of two without it the one whose first word that differs is not ``*`` (HierarchicalObjectRepository).
+        """
+        words = self.wildcards.words(address)
+        last = {each.match: each for each in self.entries}.values()
+        found = [each for each in last if covers(self.wildcards.words(each.match), words)]
+        return tuple(sorted(found, key=lambda each: self._rank(each.match, address)))
+
+    def settings_for(self, address: str) -> AddressSettings:
+        """The merged settings of an address; of the embedded broker too."""
+        merged = AddressSettings()
+        for entry in self.candidates(address):
+            merged = merged.merged_with(entry.settings)
+        return merged
+
+    def dead_letter_queue(self, address: str, settings: AddressSettings | None = None) -> str | None:
+        """Where dead letters of an address are read: ``DLQ``, or ``DLA::DLQ.orders`` where it is created for them."""
+        settings = self.settings_for(address) if settings is None else settings
+        target = settings.dead_letter_address
+        if target is None or not settings.auto_create_dead_letter_resources or target == address:
+            return target
+        return f"{target}::{settings.dead_letter_queue_prefix}{address}{settings.dead_letter_queue_suffix}"
+
+    def rules_for(self, destination: Destination) -> DestinationRules:
+        """What counts for one destination."""
+        address = self.address_of(destination)
+        matched = self.candidates(address)
+        settings = self.settings_for(address)
+        limit = settings.max_delivery_attempts if settings.max_delivery_attempts > 0 else None
+        target = self.dead_letter_queue(address, settings)
+        return DestinationRules(
+            broker=self.broker,
+            destination=destination,
+            counts="deliveries",
+            maximum=limit,
+            delays=listed_delays(settings.delay, limit),
+            dead_letter=target,
+            removed_because="" if target else "no dead-letter-address is set",
+            matched=tuple(Matched(f"address-setting {each.match!r}", each.place) for each in matched),
+            settings=tuple(self._shown(settings, matched)),
+            notes=(*self._notes(settings), *self._uncovered(address, matched)),
+        )
+
+    def redelivery_policies(self) -> RedeliveryPolicyMap:
+        """Each match with its merged settings as a client's policy.
+
+        Such a client moves its delays from the second one on, and after the cap; a multiplier below 1 has no effect.
+        """
+        entries = {key: client_policy(self._merged(entry)) for key, entry in self._by_key().items()}
+        default = entries.pop(REST, None)
+        return RedeliveryPolicyMap(usable(entries), default=default or client_policy(AddressSettings()))
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """Each match with its merged settings as a client's strategy; without a dead-letter address: discarded."""
+        entries = {key: self._strategy(self._merged(entry)) for key, entry in self._by_key().items()}
+        return DeadLetterStrategyMap(usable({REST: self._strategy(AddressSettings()), **entries}))
+
+    def names(self) -> tuple[str, ...]:
+        """The matches, and the queues that the file makes."""
+        return tuple(dict.fromkeys([*self._by_key(), *(self._destination(each) for each in self.queues)]))
+
+    def _rank(self, match: str, address: str) -> tuple[int, int, tuple[bool, ...], int]:
+        words = self.wildcards.words(match)
+        if match == address:
+            return 0, 0, (), 0
+        if REST in words:
+            return 2, -len(match), (), 0
+        return 1, 0, tuple(word == ONE for word in words), len(match)
+
+    def _merged(self, entry: AddressEntry) -> AddressSettings:
+        """The settings of all addresses that an entry matches, as far as other entries match all of them too."""
+        return self.settings_for(entry.match)
+
+    def _by_key(self) -> dict[str, AddressEntry]:
+        keys = {self._key(each.match): each for each in self.entries}
+        return {key: each for key, each in keys.items() if _LITERAL not in key}
+
+    def _key(self, match: str) -> str:
+        """A match as a key of our maps: HornetQ's addresses become queues and topics."""
+        text = ".".join(self.wildcards.words(match))
+        for prefix, scheme in _JMS.items():
+            if self.dialect == "hornetq" and text.startswith(prefix):
+                return f"{scheme}://{text.removeprefix(prefix)}"
+        return REST if self.dialect == "hornetq" and text == "jms.>" else text
+
+    def _destination(self, queue: BoundQueue) -> str:
+        kind = Topic if queue.routing == "multicast" else Queue
+        return self._key(queue.address) if queue.address.startswith(tuple(_JMS)) else str(kind(queue.address))
+
+    def _strategy(self, settings: AddressSettings) -> DeadLetterStrategy:
+        target = settings.dead_letter_address
+        if target is None:
+            return DiscardingDeadLetterStrategy()
+        if settings.auto_create_dead_letter_resources:
+            prefix, suffix = settings.dead_letter_queue_prefix, settings.dead_letter_queue_suffix
+            return IndividualDeadLetterStrategy(
+                queue_prefix=prefix,
+                topic_prefix=prefix,
+                queue_suffix=suffix,
+                topic_suffix=suffix,
+                process_non_persistent=True,
+            )
+        if self.dialect == "hornetq":
+            target = target.removeprefix("jms.queue.").removeprefix("jms.topic.")
+        return SharedDeadLetterStrategy(Queue(target), process_non_persistent=True)
+
+    def _shown(self, settings: AddressSettings, matched: tuple[AddressEntry, ...]) -> Iterator[Setting]:
+        for name in ELEMENTS:
+            entry = next((each for each in matched if name in each.settings.fields_set), None)
+            if entry is not None:
+                value = spelled(name, getattr(settings, name))
+                yield Setting(ELEMENTS[name], value, f"address-setting {entry.match!r}", entry.places.get(name))
+            elif name in _SHOWN:
+                default = settings.longest_delay if name == "max_redelivery_delay" else getattr(settings, name)
+                shown = "(none)" if default is None else spelled(name, default)
+                yield Setting(ELEMENTS[name], shown, "default")
+
+    def _notes(self, settings: AddressSettings) -> Iterator[str]:
+        target = settings.dead_letter_address
+        unbound = bool(self.queues) and all(each.address != target for each in self.queues)
+        if target and unbound and not settings.auto_create_dead_letter_resources:
+            yield f"this file makes no queue on {target}: without one, the messages are removed"
+        if settings.redelivery_delay and settings.redelivery_delay < 0.1 and self.max_redelivery_records is None:
+            yield "each redelivery writes two records to the journal; with so short a delay, max-redelivery-records=1"
+        if not self.persist_delivery_count_before_delivery:
+            yield "a crash of the broker can lose a count (persist-delivery-count-before-delivery is false)"
+
+    def _uncovered(self, address: str, matched: tuple[AddressEntry, ...]) -> Iterator[str]:
+        """Where HornetQ 2.4 (Match) does not do what its document says."""
+        words = self.wildcards.words(address)
+        for each in matched:
+            if self.dialect == "hornetq" and self.wildcards.words(each.match) == (*words, REST):
+                yield f"HornetQ 2.4 itself does not take {each.match} for {address}, though its document says so"
+
+
+def client_policy(settings: AddressSettings) -> RedeliveryPolicy:
+    """The policy of a client that waits and gives up as these settings say."""
+    attempts = settings.max_delivery_attempts
+    multiplier = settings.redelivery_delay_multiplier
+    factor = settings.redelivery_collision_avoidance_factor
+    return RedeliveryPolicy(
+        maximum_redeliveries=attempts - 1 if attempts > 0 else NO_LIMIT,
+        initial_redelivery_delay=min(settings.redelivery_delay, settings.longest_delay),
+        redelivery_delay=min(settings.redelivery_delay, settings.longest_delay),
+        use_exponential_back_off=multiplier > 1,
+        back_off_multiplier=multiplier if multiplier > 1 else 5.0,
+        maximum_redelivery_delay=settings.longest_delay if multiplier > 1 else None,
+        use_collision_avoidance=factor > 0,
+        collision_avoidance_percent=round(factor * 100) if factor > 0 else 15,
+        pre_dispatch_check=None,
+        pre_dispatch_check_set=False,
+    )

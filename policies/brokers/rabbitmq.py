@@ -1,0 +1,200 @@
+"""RabbitMQ's rules: policies by regular expression and priority, and the arguments of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.policies.activemq.back_off import Random
+from redelivery.policies.brokers.places import NOWHERE, Place, Setting
+from redelivery.policies.brokers.rules import (
+    DestinationRules,
+    Matched,
+    listed_delays,
+    policy_at_once,
+    strategy_to,
+    usable,
+)
+from redelivery.policies.checks import expression
+from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+
+QUORUM: Final = "quorum"
+DEFAULT_DELIVERY_LIMIT: Final = 20  # of quorum queues, from 4.0 on
+_REST: Final = ">"
+_APPLIES: Final = {"queues": ("classic", QUORUM), "classic_queues": ("classic",), "quorum_queues": (QUORUM,)}
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitLevel:
+    """What a policy or the arguments of a queue set; None where they say nothing.
+
+    ``delivery_limit``: failures that are redelivered; -1 for no limit. ``message_ttl``: seconds.
+    ``dead_letter_exchange``: "" is the default exchange, which routes to the queue named by the routing key.
+    ``delayed_retry_type``, ``_min``, ``_max``: RabbitMQ 4.3's delays (seconds): the minimum times the count, at most
+    the maximum.
+    """
+
+    dead_letter_exchange: str | None = None
+    dead_letter_routing_key: str | None = None
+    dead_letter_strategy: str | None = None
+    delivery_limit: int | None = None
+    message_ttl: float | None = None
+    delayed_retry_type: str | None = None
+    delayed_retry_min: float | None = None
+    delayed_retry_max: float | None = None
+    place: Place = field(default=NOWHERE, compare=False)
+    settings: tuple[Setting, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitPolicy:
+    """A policy; of those that match a queue the one of the highest ``priority`` counts, as a whole.
+
+    ``operator``: an operator's policy, which counts beside the users' one.
+    """
+
+    name: str
+    pattern: str
+    level: RabbitLevel = RabbitLevel()
+    virtual_host: str = "/"
+    apply_to: str = "all"
+    priority: int = 0
+    operator: bool = False
+
+    def applies(self, queue: str, kind: str) -> bool:
+        """Whether it is about a queue of this name and type."""
+        types = _APPLIES.get(self.apply_to, ("classic", QUORUM) if self.apply_to == "all" else ())
+        return kind in types and expression(self.pattern).search(queue) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitQueue:
+    """A queue of the file. ``kind``: ``classic``, ``quorum`` or ``stream``; ``level``: its arguments."""
+
+    name: str
+    kind: str = "classic"
+    level: RabbitLevel = RabbitLevel()
+    virtual_host: str = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitBinding:
+    """A binding of a queue to an exchange."""
+
+    exchange: str
+    queue: str
+    routing_key: str = ""
+    virtual_host: str = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitRules:
+    """What an export of definitions, or a list of policies, says. ``version``: of the server that wrote it."""
+
+    policies: tuple[RabbitPolicy, ...] = ()
+    queues: tuple[RabbitQueue, ...] = ()
+    bindings: tuple[RabbitBinding, ...] = ()
+    version: str | None = None
+
+    @property
+    def broker(self) -> str:
+        """The broker's name."""
+        return "RabbitMQ"
+
+    @property
+    def dialect(self) -> str:
+        """What `redelivery.connect` calls it."""
+        return "rabbitmq"
+
+    def levels_for(self, queue: str) -> tuple[tuple[str, RabbitLevel], ...]:
+        """What is about a queue, the first that sets something first: its arguments, its policy, the operator's."""
+        found = self._queue(queue)
+        levels = [(f"arguments of queue {found.name!r}", found.level)] if found.level != RabbitLevel() else []
+        for operator in (False, True):
+            matching = [each for each in self.policies if each.operator == operator and each.applies(queue, found.kind)]
+            if matching:
+                policy = max(matching, key=lambda each: each.priority)
+                levels.append((f"{'operator policy' if operator else 'policy'} {policy.name!r}", policy.level))
+        return tuple(levels)
+
+    def limit_for(self, queue: str) -> int | None:
+        """After how many failures a message is a dead letter; None where the broker has no limit."""
+        if self._queue(queue).kind != QUORUM:
+            return None
+        limits = [level.delivery_limit for _, level in self.levels_for(queue) if level.delivery_limit is not None]
+        default = -1 if self.version and self.version.startswith("3.") else DEFAULT_DELIVERY_LIMIT
+        limit = min(limits) if limits else default
+        return None if limit < 0 else limit + 1
+
+    def rules_for(self, destination: Destination) -> DestinationRules:
+        """What counts for one destination."""
+        name = destination.name
+        levels, kind = self.levels_for(name), self._queue(name).kind
+        target, reason = self._target(name, [level for _, level in levels])
+        maximum = self.limit_for(name)
+        retry = next((level for _, level in levels if level.delayed_retry_min is not None), RabbitLevel())
+
+        def delay(count: int, _: Random | None) -> float:
+            least = (retry.delayed_retry_min or 0.0) * count
+            return least if retry.delayed_retry_max is None else min(least, retry.delayed_retry_max)
+
+        return DestinationRules(
+            broker=self.broker,
+            destination=destination,
+            counts="failures" if kind == QUORUM else "give-ups",
+            maximum=maximum if kind == QUORUM else 1,
+            delays=listed_delays(delay, maximum) if kind == QUORUM else (),
+            dead_letter=target,
+            removed_because=reason,
+            matched=tuple(Matched(title, level.place) for title, level in levels),
+            settings=tuple({each.name: each for _, level in reversed(levels) for each in level.settings}.values()),
+            notes=tuple(self._notes(kind, levels)),
+        )
+
+    def redelivery_policies(self) -> RedeliveryPolicyMap:
+        """Each quorum queue's limit as a client's policy, redelivered at once; a client's default for the others."""
+        entries = {}
+        for queue in self.queues:
+            if queue.kind == QUORUM:
+                entries[queue.name] = policy_at_once(self.limit_for(queue.name))
+        return RedeliveryPolicyMap(usable(entries))
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """Each queue's dead-letter queue as a client's strategy; discarded where there is none, or it is not known."""
+        entries: dict[str, DeadLetterStrategy] = {_REST: strategy_to(None)}
+        for queue in self.queues:
+            target = self.rules_for(Queue(queue.name)).dead_letter
+            if target and not target.startswith("exchange "):
+                entries[queue.name] = strategy_to(target)
+        return DeadLetterStrategyMap(usable(entries))
+
+    def names(self) -> tuple[str, ...]:
+        """The queues of the file."""
+        return tuple(dict.fromkeys(each.name for each in self.queues))
+
+    def _queue(self, name: str) -> RabbitQueue:
+        return next((each for each in self.queues if each.name == name), RabbitQueue(name))
+
+    def _target(self, queue: str, levels: list[RabbitLevel]) -> tuple[str | None, str]:
+        exchange = next((each.dead_letter_exchange for each in levels if each.dead_letter_exchange is not None), None)
+        key = next((each.dead_letter_routing_key for each in levels if each.dead_letter_routing_key is not None), None)
+        if exchange is None:
+            return None, "no dead-letter-exchange is set"
+        if exchange == "":
+            return key or queue, ""
+        bound = [each for each in self.bindings if each.exchange == exchange]
+        exact = [each.queue for each in bound if each.routing_key == (key or queue)] or [each.queue for each in bound]
+        return (exact[0] if len(set(exact)) == 1 else f"exchange {exchange!r}"), ""
+
+    @staticmethod
+    def _notes(kind: str, levels: tuple[tuple[str, RabbitLevel], ...]) -> Iterator[str]:
+        if kind != QUORUM:
+            yield "a classic queue counts nothing: what a client rejects without requeueing is a dead letter at once"
+        if kind == QUORUM and all(level.delivery_limit is None for _, level in levels):
+            yield f"no delivery-limit is set: {DEFAULT_DELIVERY_LIMIT} from RabbitMQ 4.0 on, none before"
+        if any(level.message_ttl is not None for _, level in levels):
+            yield "message-ttl dead-letters what nobody takes in time"

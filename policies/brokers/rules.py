@@ -1,0 +1,203 @@
+"""What a broker's configuration means for one destination, in the same words for every broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import ConfigError
+from redelivery.policies.activemq.back_off import Random
+from redelivery.policies.brokers.places import NOWHERE, Place, Setting
+from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy, SharedDeadLetterStrategy
+from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+T = TypeVar("T")
+
+LISTED: Final = 1000  # delays that are listed where the number of deliveries is limited
+LISTED_WITHOUT_LIMIT: Final = 12
+
+Counts: TypeAlias = Literal["deliveries", "failures", "give-ups"]
+"""What a broker counts: every delivery; deliveries that a client returned as failed; or poison acknowledgements, with
+which a client says that its own redelivery policy is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Seconds before one redelivery, and the bounds between which collision avoidance moves them."""
+
+    seconds: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A part of the file that applies to the destination."""
+
+    title: str
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.place})" if self.place not in (None, NOWHERE) else self.title
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationRules:
+    """What becomes of a message of ``destination`` that fails again and again; ``str()`` explains it.
+
+    ``broker``: its name. ``counts``: what is counted. ``maximum``: how many of these until the message is a dead
+    letter, the last one included; None for no limit.
+    ``delays``: before each redelivery, in order; without a limit the first 12.
+    ``dead_letter``: the address where it goes then; None where it is removed, and ``removed_because`` says why.
+    ``matched``: the parts of the file that apply, in the order in which they are asked. ``settings``: the settings
+    that count. ``notes``: what else there is to know.
+    """
+
+    broker: str
+    destination: Destination
+    counts: Counts
+    maximum: int | None
+    delays: tuple[Delay, ...]
+    dead_letter: str | None
+    removed_because: str = ""
+    matched: tuple[Matched, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """``7 deliveries over 31.5 s ± 15 %, then ActiveMQ.DLQ``."""
+        if self.counts == "give-ups" and self.maximum == 1:
+            policy = RedeliveryPolicy()
+            delays = listed_delays(policy.delay, policy.maximum_redeliveries + 1)
+            client = f"{policy.maximum_redeliveries + 1} deliveries{duration_text(delays)}"
+            return f"as the client's policy says (by default {client}), then {self.fate}"
+        if self.maximum is None:
+            waits = ", ".join(_seconds(each.seconds) for each in self.delays[:4])
+            return f"{self.counts} without a limit, redelivered after {waits}, …"
+        return f"{counted(self.maximum, self.counts)}{duration_text(self.delays)}, then {self.fate}"
+
+    @property
+    def fate(self) -> str:
+        """Where a message ends that has failed for good."""
+        return self.dead_letter or f"removed ({self.removed_because})"
+
+    def __str__(self) -> str:
+        asked = ", ".join(map(str, self.matched)) or "nothing matches, so the defaults count"
+        lines = [f"{self.destination} ({self.broker}): {self.summary}", f"asked in this order: {asked}"]
+        return "\n  ".join([*lines, *map(str, self.settings), *(f"note: {each}" for each in self.notes)])
+
+
+class Rules(Protocol):
+    """What all that is read of a broker's configuration can answer; the values behind it differ from broker to broker.
+
+    ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it.
+    """
+
+    @property
+    def broker(self) -> str: ...  # noqa: D102  # the class says it
+
+    @property
+    def dialect(self) -> str: ...  # noqa: D102  # the class says it
+
+    def rules_for(self, destination: Destination) -> DestinationRules:
+        """What counts for one destination."""
+
+    def redelivery_policies(self) -> RedeliveryPolicyMap:
+        """The policies of a client that redelivers by itself as this broker does."""
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """The strategies of a client that dead-letters as this broker does."""
+
+    def names(self) -> tuple[str, ...]:
+        """The destinations and patterns that the file names, each once."""
+
+
+class _Extreme:
+    """Draws one end of what collision avoidance can do: the side, then almost the whole way."""
+
+    def __init__(self, *, up: bool) -> None:
+        self._side = 0.9 if up else 0.0
+        self._draws_side = False
+
+    def random(self) -> float:
+        self._draws_side = not self._draws_side
+        return self._side if self._draws_side else 1 - 1e-12
+
+
+class _Middle:
+    """Draws no collision avoidance at all."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def at_once(_count: int, _rng: Random | None) -> float:
+    """The delay of brokers that have none."""
+    return 0.0
+
+
+def listed_delays(delay: Callable[[int, Random | None], float], maximum: int | None) -> tuple[Delay, ...]:
+    """The delay before each redelivery; ``delay(n, rng)`` gives the seconds after the n-th failure, n = 1, 2, …"""
+    number = LISTED_WITHOUT_LIMIT if maximum is None else min(maximum - 1, LISTED)
+    return tuple(
+        Delay(delay(n, _Middle()), delay(n, _Extreme(up=False)), delay(n, _Extreme(up=True)))
+        for n in range(1, number + 1)
+    )
+
+
+def policy_at_once(maximum: int | None) -> RedeliveryPolicy:
+    """A client's policy that gives up after so many deliveries (None: never), and waits before none of them."""
+    return RedeliveryPolicy(
+        maximum_redeliveries=-1 if maximum is None else maximum - 1,
+        initial_redelivery_delay=0,
+        redelivery_delay=0,
+    )
+
+
+def strategy_to(queue: str | None) -> DeadLetterStrategy:
+    """A client's strategy that sends every dead letter to that queue; None: it discards them."""
+    if queue is None:
+        return DiscardingDeadLetterStrategy()
+    return SharedDeadLetterStrategy(Queue(queue), process_non_persistent=True)
+
+
+def usable(entries: Mapping[str, T]) -> dict[str, T]:
+    """The entries whose keys can be keys of a `DestinationMap`: what a broker calls ``/queue/x`` is none of ours."""
+    found: dict[str, T] = {}
+    for key, value in entries.items():
+        try:
+            DestinationMap({**found, key: value})
+        except ConfigError:
+            continue
+        found[key] = value
+    return found
+
+
+def counted(number: int, counts: Counts) -> str:
+    """``7 deliveries``, ``1 delivery``."""
+    singular = {"deliveries": "delivery", "failures": "failure", "give-ups": "give-up"}[counts]
+    return f"{number} {singular if number == 1 else counts}"
+
+
+def duration_text(delays: tuple[Delay, ...]) -> str:
+    """`` over 31.5 s ± 15 %``: the sum of all delays; empty where there are none."""
+    total = sum(each.seconds for each in delays)
+    least, most = sum(each.least for each in delays), sum(each.most for each in delays)
+    if not delays:
+        return ""
+    if most - least < 0.002 * len(delays):  # a millisecond each, from rounding
+        return f" over {_seconds(total)}"
+    share = round((most - total) / total * 100)
+    if share and abs((total - least) - (most - total)) <= 0.02 * (most - least):
+        return f" over {_seconds(total)} ± {share} %"
+    return f" over {_seconds(total)} ({_seconds(least)} to {_seconds(most)})"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.6g} s"

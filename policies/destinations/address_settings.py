@@ -1,0 +1,289 @@
+"""What Artemis and HornetQ do with a rolled-back message: address settings, merged field by field per address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from redelivery.model.destinations import Destination, destination
+from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import suggesting
+from redelivery.policies.activemq.back_off import Random, artemis_delay
+from redelivery.policies.checks import (
+    Seconds,
+    check_flag,
+    check_number,
+    check_optional_str,
+    check_seconds,
+    check_whole,
+    to_ms,
+)
+from redelivery.policies.destinations.explain import DEFAULT_KEY, why_before
+from redelivery.policies.destinations.map import DestinationMap, Entry
+
+NO_EXPIRY: Final = -1.0
+_MAX_FACTOR_OF_DELAY: Final = 10
+
+
+def _check_str(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ConfigError(f"{name}={value!r}: use a str")
+
+
+def _check_optional_seconds(name: str, value: object) -> float | None:
+    return None if value is None else check_seconds(name, value)
+
+
+def _check_multiplier(name: str, value: object) -> float:
+    return check_number(name, value, 0.0)
+
+
+def _check_factor(name: str, value: object) -> float:
+    return check_number(name, value, 0.0, 1.0)
+
+
+def _check_expiry(name: str, value: object) -> float:
+    return NO_EXPIRY if isinstance(value, (int, float)) and value == NO_EXPIRY else check_seconds(name, value)
+
+
+def _check_attempts(name: str, value: object) -> int:
+    return check_whole(name, value, -1)
+
+
+_FIELDS: Final[Mapping[str, tuple[object, Callable[[str, object], object]]]] = MappingProxyType(
+    {
+        "redelivery_delay": (0.0, check_seconds),
+        "redelivery_delay_multiplier": (1.0, _check_multiplier),
+        "redelivery_collision_avoidance_factor": (0.0, _check_factor),
+        "max_redelivery_delay": (None, _check_optional_seconds),
+        "max_delivery_attempts": (10, _check_attempts),
+        "dead_letter_address": (None, check_optional_str),
+        "expiry_address": (None, check_optional_str),
+        "auto_create_dead_letter_resources": (False, check_flag),
+        "dead_letter_queue_prefix": ("DLQ.", _check_str),
+        "dead_letter_queue_suffix": ("", _check_str),
+        "send_to_dla_on_no_route": (False, check_flag),
+        "expiry_delay": (NO_EXPIRY, _check_expiry),
+        "min_expiry_delay": (NO_EXPIRY, _check_expiry),
+        "max_expiry_delay": (NO_EXPIRY, _check_expiry),
+        "no_expiry": (False, check_flag),
+        "auto_create_expiry_resources": (False, check_flag),
+        "expiry_queue_prefix": ("EXP.", _check_str),
+        "expiry_queue_suffix": ("", _check_str),
+    }
+)
+"""Field -> (default, check)."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AddressSettings:
+    """Artemis' ``address-setting``; durations in seconds, or given as timedelta. A field not given has the default.
+
+    ``redelivery_delay`` (0): before the first redelivery; each later one is ``redelivery_delay_multiplier`` (1.0) times
+    the previous one, moved up or down by chance by less than ``redelivery_collision_avoidance_factor`` (0.0, 0 to 1)
+    of it, and at most ``max_redelivery_delay`` (ten times ``redelivery_delay``).
+    ``max_delivery_attempts`` (10): deliveries in all, then the message goes to ``dead_letter_address``, or is removed
+    where that is None; -1 for no limit.
+    ``expiry_address``: where expired messages go.
+    ``send_to_dla_on_no_route`` (False): a message that no queue takes goes to ``dead_letter_address``.
+    ``expiry_delay`` (-1: none): the time to live of messages that have none; ``min_expiry_delay`` and
+    ``max_expiry_delay`` (-1: no bound) change it where it is outside, or absent (then the maximum); ``no_expiry``: no
+    message expires.
+    ``auto_create_dead_letter_resources`` (False): a queue per original address, named ``dead_letter_queue_prefix``
+    (``DLQ.``) + address + ``dead_letter_queue_suffix``; ``auto_create_expiry_resources``, ``expiry_queue_prefix``
+    (``EXP.``) and ``expiry_queue_suffix`` are the same for expired messages.
+    ``fields_set``: the names of the fields that were given: only these take part when settings are merged.
+
+    Raises:
+        ConfigError: a value of a wrong type or out of its range; the text names it.
+    """
+
+    redelivery_delay: float
+    redelivery_delay_multiplier: float
+    redelivery_collision_avoidance_factor: float
+    max_redelivery_delay: float | None
+    max_delivery_attempts: int
+    dead_letter_address: str | None
+    expiry_address: str | None
+    auto_create_dead_letter_resources: bool
+    dead_letter_queue_prefix: str
+    dead_letter_queue_suffix: str
+    send_to_dla_on_no_route: bool
+    expiry_delay: float
+    min_expiry_delay: float
+    max_expiry_delay: float
+    no_expiry: bool
+    auto_create_expiry_resources: bool
+    expiry_queue_prefix: str
+    expiry_queue_suffix: str
+    fields_set: frozenset[str] = field(compare=False)
+
+    @suggesting({"max_redeliveries": "max_delivery_attempts", "maximum_redeliveries": "max_delivery_attempts"})
+    def __init__(
+        self,
+        *,
+        redelivery_delay: Seconds | None = None,
+        redelivery_delay_multiplier: float | None = None,
+        redelivery_collision_avoidance_factor: float | None = None,
+        max_redelivery_delay: Seconds | None = None,
+        max_delivery_attempts: int | None = None,
+        dead_letter_address: str | None = None,
+        expiry_address: str | None = None,
+        auto_create_dead_letter_resources: bool | None = None,
+        dead_letter_queue_prefix: str | None = None,
+        dead_letter_queue_suffix: str | None = None,
+        send_to_dla_on_no_route: bool | None = None,
+        expiry_delay: Seconds | None = None,
+        min_expiry_delay: Seconds | None = None,
+        max_expiry_delay: Seconds | None = None,
+        no_expiry: bool | None = None,
+        auto_create_expiry_resources: bool | None = None,
+        expiry_queue_prefix: str | None = None,
+        expiry_queue_suffix: str | None = None,
+        fields_set: Iterable[str] | None = None,
+    ) -> None:
+        given: dict[str, object] = {
+            "redelivery_delay": redelivery_delay,
+            "redelivery_delay_multiplier": redelivery_delay_multiplier,
+            "redelivery_collision_avoidance_factor": redelivery_collision_avoidance_factor,
+            "max_redelivery_delay": max_redelivery_delay,
+            "max_delivery_attempts": max_delivery_attempts,
+            "dead_letter_address": dead_letter_address,
+            "expiry_address": expiry_address,
+            "auto_create_dead_letter_resources": auto_create_dead_letter_resources,
+            "dead_letter_queue_prefix": dead_letter_queue_prefix,
+            "dead_letter_queue_suffix": dead_letter_queue_suffix,
+            "send_to_dla_on_no_route": send_to_dla_on_no_route,
+            "expiry_delay": expiry_delay,
+            "min_expiry_delay": min_expiry_delay,
+            "max_expiry_delay": max_expiry_delay,
+            "no_expiry": no_expiry,
+            "auto_create_expiry_resources": auto_create_expiry_resources,
+            "expiry_queue_prefix": expiry_queue_prefix,
+            "expiry_queue_suffix": expiry_queue_suffix,
+        }
+        # dataclasses.replace hands every field over, and the old fields_set: then what differs from its default is new.
+        was_set = None if fields_set is None else frozenset(fields_set)
+        names = set()
+        put = partial(object.__setattr__, self)
+        for name, value in given.items():
+            default, check = _FIELDS[name]
+            checked = default if value is None else check(name, value)
+            put(name, checked)
+            if value is not None and (was_set is None or name in was_set or checked != default):
+                names.add(name)
+        put("fields_set", frozenset(names))
+
+    @property
+    def longest_delay(self) -> float:
+        """The cap of every delay in seconds: ``max_redelivery_delay``, or ten times ``redelivery_delay``."""
+        cap = self.max_redelivery_delay
+        return self.redelivery_delay * _MAX_FACTOR_OF_DELAY if cap is None else cap
+
+    def delay(self, delivery_count: int, rng: Random | None = None) -> float:
+        """Seconds before the redelivery that follows the n-th delivery, n = 1, 2, …; exact to the millisecond.
+
+        ``rng`` serves collision avoidance: its ``random()`` is drawn twice. The cap comes after it.
+
+        Raises:
+            ConfigError: the count is not a whole number from 1.
+        """
+        check_whole("delivery_count", delivery_count, 1)
+        delay = artemis_delay(
+            delivery_count,
+            to_ms(self.redelivery_delay),
+            self.redelivery_delay_multiplier,
+            self.redelivery_collision_avoidance_factor,
+            to_ms(self.longest_delay),
+            rng,
+        )
+        return delay / 1000
+
+    def exceeded(self, delivery_count: int) -> bool:
+        """Whether a message that was delivered so often goes to the dead-letter address instead of being redelivered.
+
+        Raises:
+            ConfigError: the count is not a whole number from 1.
+        """
+        check_whole("delivery_count", delivery_count, 1)
+        return 0 < self.max_delivery_attempts <= delivery_count
+
+    def merged_with(self, less_specific: AddressSettings) -> AddressSettings:
+        """These settings, with the fields that they do not set taken from less specific ones."""
+        values: dict[str, Any] = {name: getattr(less_specific, name) for name in less_specific.fields_set}
+        values.update((name, getattr(self, name)) for name in self.fields_set)
+        return AddressSettings(**values)
+
+
+class AddressSettingsMap:
+    """Immutable. Each field comes from the most specific entry that sets it, else it has its default.
+
+    Keys and their order: `destination_map`; ``#`` (or ``>``) stands for any further words, ``*`` for one.
+
+    Raises:
+        ConfigError: a key is not a pattern or occurs twice, or a value is not an AddressSettings; the text names it.
+    """
+
+    __slots__ = ("_map",)
+
+    def __init__(self, entries: Mapping[str, AddressSettings] | Mapping[str | Destination, AddressSettings]) -> None:
+        self._map = DestinationMap(entries)
+        for entry in self._map.entries:
+            if not isinstance(entry.value, AddressSettings):
+                raise ConfigError(f"{entry.key!r}: {entry.value!r} is not an AddressSettings")
+
+    def settings_for(self, target: Destination | str) -> AddressSettings:
+        """The merged settings of an address. A str without a scheme is a queue.
+
+        Raises:
+            InvalidDestinationError: the str is not a destination.
+        """
+        merged = AddressSettings()
+        for entry in self._map.candidates(target):
+            merged = merged.merged_with(entry.value)
+        return merged
+
+    def explain(self, target: Destination | str) -> SettingsExplanation:
+        """Which entries match, in their order, and which one each field comes from.
+
+        Raises:
+            InvalidDestinationError: the str is not a destination.
+        """
+        return SettingsExplanation(destination(target), self._map.candidates(target), self.settings_for(target))
+
+    def __repr__(self) -> str:
+        keys = ", ".join(repr(key) for key in dict.fromkeys(entry.key for entry in self._map.entries))
+        return f"<AddressSettingsMap {keys or 'without entries'}>"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsExplanation:
+    """``candidates``: the entries that match ``destination``, the most specific first; ``settings``: them merged."""
+
+    destination: Destination
+    candidates: tuple[Entry[AddressSettings], ...]
+    settings: AddressSettings
+
+    @property
+    def winner(self) -> Entry[AddressSettings]:
+        """The most specific entry, which is asked first for every field; ``(default)`` where nothing matches."""
+        return self.candidates[0] if self.candidates else Entry(DEFAULT_KEY, DEFAULT_KEY, "", (), AddressSettings())
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """Field -> the pattern that it comes from, of the fields that any candidate sets."""
+        return {name: entry.pattern for entry in reversed(self.candidates) for name in sorted(entry.value.fields_set)}
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.destination}: asked in this order: {', '.join(e.pattern for e in self.candidates) or 'nothing'}"
+        ]
+        lines += [
+            f"{name} = {getattr(self.settings, name)!r}, from {self.origins[name]}" for name in sorted(self.origins)
+        ]
+        lines += [why_before(self.winner, later) for later in self.candidates[1:]]
+        return "\n  ".join(lines)

@@ -1,0 +1,80 @@
+"""A redelivery policy per destination: ActiveMQ's RedeliveryPolicyMap with a total order of its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from redelivery.model.destinations import Destination, destination
+from redelivery.model.errors import ConfigError
+from redelivery.policies.destinations.explain import Explanation
+from redelivery.policies.destinations.map import DestinationMap, Entry
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+
+class RedeliveryPolicyMap:
+    """Immutable. One entry counts as a whole: its unset fields have RedeliveryPolicy's defaults, not another entry's.
+
+    Keys and their order: `destination_map`. The policies found carry their key as ``destination``, which appears in
+    the causes of dead letters as it does in ActiveMQ.
+
+    Raises:
+        ConfigError: a key is not a pattern or occurs twice, or a value is not a RedeliveryPolicy; the text names it.
+    """
+
+    __slots__ = ("_default", "_map")
+
+    def __init__(
+        self,
+        entries: Mapping[str, RedeliveryPolicy] | Mapping[str | Destination, RedeliveryPolicy],
+        default: RedeliveryPolicy | None = None,
+    ) -> None:
+        self._default = RedeliveryPolicy() if default is None else default
+        _check("default", self._default)
+        plain = DestinationMap(entries)
+        named = {}
+        for entry in plain.entries:
+            _check(repr(entry.key), entry.value)
+            named[entry.key] = replace(entry.value, destination=_shown(entry.key))
+        self._map = DestinationMap(named)
+
+    @property
+    def default(self) -> RedeliveryPolicy:
+        """What counts where no entry matches."""
+        return self._default
+
+    @property
+    def entries(self) -> tuple[Entry[RedeliveryPolicy], ...]:
+        """All entries, the most specific first."""
+        return self._map.entries
+
+    def policy_for(self, target: Destination | str) -> RedeliveryPolicy:
+        """The policy of the most specific entry that matches, else the default. A str without a scheme is a queue.
+
+        Raises:
+            InvalidDestinationError: the str is not a destination.
+        """
+        found = self._map.get(target)
+        return self._default if found is None else found
+
+    def explain(self, target: Destination | str) -> Explanation[RedeliveryPolicy]:
+        """Which entries match, in their order, and why the first one counts.
+
+        Raises:
+            InvalidDestinationError: the str is not a destination.
+        """
+        return Explanation(destination(target), self._map.candidates(target), self._default)
+
+    def __repr__(self) -> str:
+        keys = ", ".join(repr(key) for key in dict.fromkeys(entry.key for entry in self._map.entries))
+        return f"<RedeliveryPolicyMap {keys or 'without entries'}>"
+
+
+def _check(name: str, value: object) -> None:
+    if not isinstance(value, RedeliveryPolicy):
+        raise ConfigError(f"{name}: {value!r} is not a RedeliveryPolicy")
+
+
+def _shown(key: str) -> str:
+    # ActiveMQ writes several destinations without the scheme that they share.
+    return key.partition("://")[2] or key if "," in key else key

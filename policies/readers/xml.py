@@ -1,0 +1,149 @@
+"""XML as a tree of elements that know where they stand; nothing that a file says is loaded, expanded or run.
+
+defusedxml refuses every DTD, and with it entities; a file has an upper size, and its elements a number and a depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+from xml.parsers import expat
+
+from redelivery.policies.brokers.places import ConfigFileError, Place, Problem
+
+DEEPEST: Final = 100
+MOST: Final = 200_000  # elements of a file
+_INCLUDES: Final = 20  # files within each other
+XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
+
+Load: TypeAlias = Callable[[str, str], tuple[str, bytes]]
+"""``(file that includes, what it names) -> (name of that file, its bytes)``. Raises ConfigError where it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """``name``: without its prefix. ``text``: what stands in it outside of its children, without outer spaces."""
+
+    name: str
+    namespace: str
+    attributes: Mapping[str, str]
+    place: Place
+    text: str = ""
+    children: tuple[Element, ...] = field(default=(), repr=False)
+
+    def all(self, *names: str) -> Iterator[Element]:
+        """The children of these names."""
+        return (each for each in self.children if each.name in names)
+
+    def first(self, name: str) -> Element | None:
+        """The first child of that name."""
+        return next(self.all(name), None)
+
+    def walk(self) -> Iterator[Element]:
+        """This element, and all below it."""
+        todo = [self]
+        while todo:
+            each = todo.pop()
+            yield each
+            todo += reversed(each.children)
+
+
+class _Tree:
+    """The target of the parser: builds the elements from the inside out."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.parser: Any = None  # expat's, which knows the line
+        self.root: Element | None = None
+        self._left = MOST
+        self._open: list[tuple[str, str, Mapping[str, str], Place, list[str], list[Element]]] = []
+
+    def here(self) -> Place:
+        return Place(self.file, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if len(self._open) >= DEEPEST:
+            raise ConfigFileError((Problem(f"more than {DEEPEST} elements within each other", self.here()),))
+        self._left -= 1
+        if self._left < 0:
+            raise ConfigFileError((Problem(f"more than {MOST} elements", self.here()),))
+        namespace, name = tag[1:].split("}", 1) if tag.startswith("{") else ("", tag)
+        plain = {key.rpartition("}")[2]: value for key, value in attributes.items()}
+        self._open.append((name, namespace, MappingProxyType(plain), self.here(), [], []))
+
+    def data(self, text: str) -> None:
+        if self._open:
+            self._open[-1][4].append(text)
+
+    def end(self, _tag: str) -> None:
+        name, namespace, attributes, place, texts, children = self._open.pop()
+        element = Element(name, namespace, attributes, place, "".join(texts).strip(), tuple(children))
+        if self._open:
+            self._open[-1][5].append(element)
+        else:
+            self.root = element
+
+    def close(self) -> None:
+        """The parser asks for it."""
+
+
+def parse(content: bytes, file: str, load: Load | None = None) -> Element:
+    """The root element of a document, with what it includes by XInclude where ``load`` is given.
+
+    Raises:
+        ConfigFileError: it is not well-formed, has a DTD, is nested too deeply, or includes what cannot be loaded.
+    """
+    return _included(_parsed(content, file), (file,), load)
+
+
+def _parsed(content: bytes, file: str) -> Element:
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import DefusedXMLParser, ParseError
+
+    tree = _Tree(file)
+    parser = DefusedXMLParser(target=tree, forbid_dtd=True)
+    tree.parser = parser.parser
+    try:
+        parser.feed(content)
+        parser.close()
+    except DefusedXmlException as error:
+        what = f"a DTD or an entity is refused ({type(error).__name__}): write the values into the file"
+        raise ConfigFileError((Problem(what, tree.here()),)) from error
+    except (ParseError, expat.ExpatError) as error:
+        line, column = getattr(error, "position", (0, 0))
+        text = str(error).partition(": line")[0]
+        raise ConfigFileError((Problem(f"not well-formed XML: {text}", Place(file, line, column + 1)),)) from error
+    except (LookupError, ValueError, RecursionError) as error:  # an encoding that Python does not have
+        raise ConfigFileError((Problem(f"not readable as XML: {error}", Place(file)),)) from error
+    assert tree.root is not None, "expat refuses a document without a root"
+    return tree.root
+
+
+def _included(element: Element, files: tuple[str, ...], load: Load | None) -> Element:
+    """The element with its ``xi:include`` children replaced by the roots of what they name."""
+    from dataclasses import replace
+
+    from redelivery.model.errors import ConfigError
+
+    if all(each.namespace != XINCLUDE for each in element.walk()):
+        return element
+    children = []
+    for child in element.children:
+        if child.namespace != XINCLUDE:
+            children.append(_included(child, files, load))
+            continue
+        href = child.attributes.get("href", "")
+        try:
+            if load is None:
+                raise ConfigError("it includes another file, which only a file can: read it by its path")
+            name, content = load(files[-1], href)
+            if name in files:
+                raise ConfigError("it includes itself")
+            if len(files) > _INCLUDES:
+                raise ConfigError(f"more than {_INCLUDES} files that include each other")
+        except ConfigError as error:
+            raise ConfigFileError((Problem(f"include of {href!r}: {error}", child.place),)) from error
+        children.append(_included(_parsed(content, name), (*files, name), load))
+    return replace(element, children=tuple(children))

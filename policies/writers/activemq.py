@@ -1,0 +1,132 @@
+"""Writes ActiveMQ Classic's ``activemq.xml``, to which transports and a store must be added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redelivery.model.destinations import Destination, destination
+from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.classic import (
+    ClassicRules,
+    DeadLetterRules,
+    DiscardingPlugin,
+    PolicyEntry,
+    RedeliveryPlugin,
+)
+from redelivery.policies.brokers.classic_names import (
+    AUDIT,
+    DISCARDING,
+    ENTRY,
+    INDIVIDUAL,
+    REDELIVERY,
+    STRATEGIES,
+    STRATEGY,
+    Names,
+    spelled,
+)
+from redelivery.policies.dead_letters import (
+    DEFAULT_DEAD_LETTER_QUEUE,
+    DiscardingDeadLetterStrategy,
+    SharedDeadLetterStrategy,
+)
+from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.writers.xml_text import Node
+
+_DEFAULT_ENTRY: Final = PolicyEntry(">")
+_DEFAULT_RULES: Final = DeadLetterRules()
+
+
+def write_activemq(rules: ClassicRules) -> str:
+    """The document.
+
+    Raises:
+        ConfigError: a value cannot be written.
+    """
+    beans = Node("beans", {"xmlns": "http://www.springframework.org/schema/beans"})
+    attributes = {"xmlns": "http://activemq.apache.org/schema/core"}
+    if rules.scheduler_support is not None:
+        attributes["schedulerSupport"] = spelled(rules.scheduler_support)
+    broker = beans.add("broker", attributes=attributes)
+    if rules.entries or rules.default_entry:
+        policy_map = broker.add("destinationPolicy").add("policyMap")
+        if rules.entries:
+            entries = policy_map.add("policyEntries")
+            for entry in rules.entries:
+                _write_entry(entries, entry, _places(entry.pattern))
+        if rules.default_entry:
+            _write_entry(policy_map.add("defaultEntry"), rules.default_entry, {})
+    if rules.plugins:
+        plugins = broker.add("plugins")
+        for plugin in rules.plugins:
+            if isinstance(plugin, DiscardingPlugin):
+                plugins.add("discardingDLQBrokerPlugin", attributes=_changed(DISCARDING, plugin, DiscardingPlugin()))
+            else:
+                _write_redelivery(plugins, plugin)
+    return beans.document()
+
+
+def policy_options(policy: RedeliveryPolicy) -> dict[str, str]:
+    """What differs from the defaults, by ActiveMQ's names and in milliseconds."""
+    default = RedeliveryPolicy()
+    given = {
+        "maximumRedeliveries": "maximum_redeliveries",
+        "initialRedeliveryDelay": "initial_redelivery_delay",
+        "redeliveryDelay": "redelivery_delay",
+        "useExponentialBackOff": "use_exponential_back_off",
+        "maximumRedeliveryDelay": "maximum_redelivery_delay",
+        "useCollisionAvoidance": "use_collision_avoidance",
+        "collisionAvoidancePercent": "collision_avoidance_percent",
+        "preDispatchCheck": "pre_dispatch_check",
+    }
+    options = {
+        name: spelled(getattr(policy, field))
+        for name, field in given.items()
+        if getattr(policy, field) != getattr(default, field)
+    }
+    if policy.back_off_multiplier != default.back_off_multiplier:
+        options["backOffMultiplier"] = repr(policy.back_off_multiplier)
+    return options
+
+
+def _write_entry(parent: Node, entry: PolicyEntry, places: Mapping[str, str]) -> None:
+    node = parent.add("policyEntry", attributes={**places, **_changed(ENTRY, entry, _DEFAULT_ENTRY)})
+    if entry.dead_letters is not None:
+        _write_strategy(node.add("deadLetterStrategy"), entry.dead_letters)
+
+
+def _write_strategy(parent: Node, rules: DeadLetterRules) -> None:
+    strategy = rules.strategy
+    name = next((name for name, kind in STRATEGIES.items() if kind is type(strategy)), None)
+    if name is None or (isinstance(strategy, DiscardingDeadLetterStrategy) and strategy.drop_only):
+        raise ConfigError(f"a policyEntry cannot have {strategy!r}")
+    names = {**STRATEGY, **(INDIVIDUAL if name == "individualDeadLetterStrategy" else {})}
+    attributes = _changed(names, strategy, STRATEGIES[name]()) | _changed(AUDIT, rules, _DEFAULT_RULES)
+    node = parent.add(name, attributes=attributes)
+    if isinstance(strategy, SharedDeadLetterStrategy) and strategy.dead_letter_queue != DEFAULT_DEAD_LETTER_QUEUE:
+        target: Destination = destination(strategy.dead_letter_queue)
+        node.add("deadLetterQueue").add(target.scheme, attributes={"physicalName": target.name})
+
+
+def _write_redelivery(parent: Node, plugin: RedeliveryPlugin) -> None:
+    node = parent.add("redeliveryPlugin", attributes=_changed(REDELIVERY, plugin, RedeliveryPlugin()))
+    if not plugin.entries and plugin.default is None:
+        return
+    policies = node.add("redeliveryPolicyMap").add("redeliveryPolicyMap")
+    if plugin.entries:
+        entries = policies.add("redeliveryPolicyEntries")
+        for entry in plugin.entries:
+            entries.add("redeliveryPolicy", attributes={**_places(entry.pattern), **policy_options(entry.policy)})
+    if plugin.default is not None:
+        policies.add("defaultEntry").add("redeliveryPolicy", attributes=policy_options(plugin.default.policy))
+
+
+def _places(pattern: str) -> dict[str, str]:
+    scheme, separator, name = pattern.partition("://")
+    return {scheme: name} if separator else {"queue": pattern}
+
+
+def _changed(names: Names, value: Any, default: Any) -> dict[str, str]:
+    """The attributes whose values are not the defaults."""
+    fields = ((name, getattr(value, field), getattr(default, field)) for name, (field, _) in names.items())
+    return {name: spelled(given) for name, given, usual in fields if given != usual}

@@ -1,0 +1,217 @@
+"""Which files a broker takes as its store, and which it refuses without a change."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import redelivery
+from redelivery import ConnectionLostError, Queue
+from redelivery.broker import EmbeddedBroker
+from redelivery.broker.store import schema
+from redelivery.model.errors import ConfigError, ConnectError, IllegalStateError
+
+
+def refused(store: Path, says: str) -> None:
+    before = store.read_bytes() if store.is_file() else None
+    with pytest.raises(ConfigError, match=says):
+        EmbeddedBroker("refused", store=store).start()
+    if before is not None:
+        assert store.read_bytes() == before, "nothing was changed"
+    EmbeddedBroker("refused").start().close()  # the name is free again
+
+
+def made(store: Path) -> Path:
+    with EmbeddedBroker("made", store=store) as broker:
+        broker.send("q", "kept")
+    return store
+
+
+def changed(store: Path, statement: str) -> Path:
+    with closing(sqlite3.connect(store)) as database:
+        database.execute(statement)
+        database.commit()
+    return store
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    refused(tmp_path, "is a folder")
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    refused(tmp_path / "no" / "shop.db", "there is no folder")
+
+
+@pytest.mark.parametrize(
+    ("which", "says"), [("", "cannot write to the folder"), ("shop.db", "cannot be read and written")]
+)
+def test_what_this_user_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, says: str) -> None:
+    """The system is not asked: a superuser may do everything."""
+    store, forbidden = made(tmp_path / "shop.db"), tmp_path / which
+    monkeypatch.setattr("os.access", lambda path, _mode, **_: path != forbidden)
+    refused(store, says)
+
+
+def test_something_else(tmp_path: Path) -> None:
+    store = tmp_path / "shop.db"
+    store.write_bytes(b"not a database, but long enough to look at" * 100)
+    refused(store, "is not a store, or is damaged")
+
+
+def test_a_database_of_another_program(tmp_path: Path) -> None:
+    refused(changed(tmp_path / "other.db", "CREATE TABLE message (id)"), "of another program")
+
+
+def test_a_newer_schema(tmp_path: Path) -> None:
+    refused(changed(made(tmp_path / "shop.db"), "PRAGMA user_version=99"), "newer version")
+
+
+def test_an_older_schema_that_cannot_be_read(tmp_path: Path) -> None:
+    refused(changed(made(tmp_path / "shop.db"), "PRAGMA user_version=0"), "older version")
+
+
+def test_an_older_schema_is_brought_to_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = made(tmp_path / "shop.db")
+    last = schema.VERSION
+    monkeypatch.setattr(schema, "VERSION", last + 2)
+    steps = {last: ("ALTER TABLE message ADD COLUMN note",), last + 1: ("CREATE TABLE note (id)",)}
+    monkeypatch.setattr(schema, "_MIGRATIONS", {**steps, last + 1: ("CREATE TABLE message (id)",)})
+    refused(store, "already exists")
+    monkeypatch.setattr(schema, "_MIGRATIONS", steps)
+    monkeypatch.setattr(schema, "_TABLES", ())
+    schema.open_file(store, synchronous="full").close()
+    with closing(sqlite3.connect(store)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (last + 2,)
+        assert database.execute("SELECT count(*), count(note) FROM message").fetchone() == (1, 0)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_an_older_schema_is_used(tmp_path: Path, version: int) -> None:
+    store = made(tmp_path / "shop.db")
+    with closing(sqlite3.connect(store)) as database:
+        database.executescript(
+            "DROP TABLE counted; CREATE TABLE counted (key INTEGER PRIMARY KEY, redeliveries INTEGER NOT NULL);"
+            "INSERT INTO counted SELECT key, 3 FROM message"
+        )
+        database.execute(f"PRAGMA user_version={version}")
+        if version == 1:
+            database.execute("DROP TABLE removed")
+    for left in ([("kept", 4)], []):
+        with EmbeddedBroker("again", store=store) as broker, redelivery.connect(broker.vm_url) as connection:
+            assert [(message.body, message.delivery_count) for message in broker.messages("q")] == left
+            with connection.session() as session:
+                assert len(session.consumer("q").receive_many(2, timeout=0.01)) == len(left)
+
+
+def test_a_damaged_file(tmp_path: Path) -> None:
+    store = made(tmp_path / "shop.db")
+    content = bytearray(store.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    store.write_bytes(content)
+    refused(store, "damaged")
+
+
+def test_damage_that_sqlite_does_not_see_is_found_before_anything_is_changed(tmp_path: Path) -> None:
+    store = made(tmp_path / "shop.db")
+    store.write_bytes(store.read_bytes().replace(b"binding BLOB", b"bindinG_BLOB"))
+    refused(store, "damaged")
+
+
+@pytest.mark.parametrize("protocol", ["vm", "stomp", "amqp"])
+@pytest.mark.parametrize(
+    ("sent_by", "size", "damage"),
+    [
+        ("vm", 10, "UPDATE message SET head = x'ff00' WHERE key % 8 = 2"),
+        ("vm", 10, "UPDATE message SET body = x'ff00' WHERE key % 8 = 2"),
+        ("vm", 2 << 20, "UPDATE piece SET data = x'ff00'"),
+        ("amqp", 10, "UPDATE message SET body = x'ff00' WHERE key % 8 = 2"),
+        ("amqp", 2 << 20, "DELETE FROM piece"),
+    ],
+    ids=["head", "body", "large body", "AMQP", "large AMQP"],
+)
+def test_a_message_that_cannot_be_read_ends_the_broker_with_the_reason(
+    tmp_path: Path, protocol: str, sent_by: str, size: int, damage: str
+) -> None:
+    """And not the thread that serves its clients, while the broker seems to live."""
+    store = tmp_path / "shop.db"
+    with (
+        EmbeddedBroker("good", store=store, amqp_port=0) as broker,
+        redelivery.connect(getattr(broker, f"{sent_by}_url")) as connection,
+        connection.session() as session,
+    ):
+        for _ in range(3):
+            session.producer("q").send("x" * size)
+    changed(store, damage)
+    with (
+        EmbeddedBroker("damaged", store=store, stomp_port=0, amqp_port=0) as broker,
+        redelivery.connect(getattr(broker, f"{protocol}_url")) as connection,
+        connection.session() as session,
+    ):
+        with pytest.raises((ConnectionLostError, ConfigError)):
+            session.consumer("q").receive_body(str, timeout=10)
+        if protocol == "vm" and size > 10:
+            return  # it is read by the application, which was told
+        with pytest.raises(IllegalStateError, match=r"is damaged.*restore it from a copy"):
+            broker.send("q", "more")
+    with closing(sqlite3.connect(store)) as database:
+        assert database.execute("SELECT count(*) FROM message").fetchone() == (3,), "nothing was removed"
+
+
+def test_a_file_that_another_broker_has(tmp_path: Path) -> None:
+    store = tmp_path / "shop.db"
+    with EmbeddedBroker("first", store=store) as broker:
+        broker.send("q", "kept")
+        with pytest.raises(ConfigError, match="in use by another broker"):
+            EmbeddedBroker("second", store=store).start()
+        broker.send("q", "and this")
+    with EmbeddedBroker("second", store=store) as broker:
+        assert broker.queue_depth("q") == 2
+
+
+@pytest.mark.parametrize("wrong", ["", 7, b"shop.db"])
+def test_not_a_name_of_a_file(wrong: object) -> None:
+    with pytest.raises(ConfigError, match="not a file's name"):
+        EmbeddedBroker("wrong", store=wrong)  # type: ignore[arg-type]  # this is what is refused
+
+
+def test_a_queue_of_any_name_is_kept(tmp_path: Path) -> None:
+    names = ["ä.日本", "half \ud800", "'; DROP TABLE message; --", "x" * 10_000]
+    store = tmp_path / "shop.db"
+    with EmbeddedBroker("named", store=store) as broker:
+        for name in names:
+            broker.send(Queue(name), name[:5])
+    with EmbeddedBroker("named", store=store) as broker:
+        assert [broker.messages(Queue(name))[0].body for name in names] == [name[:5] for name in names]
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    store = tmp_path / "shop.db"
+    store.touch()
+    made(store)
+    with EmbeddedBroker("again", store=store) as broker:
+        assert broker.queue_depth("q") == 1
+
+
+def test_vm_keeps_its_messages_in_the_file_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with redelivery.connect("vm://shop?store=shop.db") as connection, connection.session() as session:
+            session.producer("q").send("kept")
+    with redelivery.connect(f"vm://shop?store={tmp_path}/shop.db") as connection, connection.session() as session:
+        assert len(session.consumer("q").receive_many(3, timeout=0.1)) == 2
+
+
+def test_vm_names_the_store_of_a_broker_that_runs(tmp_path: Path) -> None:
+    with EmbeddedBroker("runs", store=tmp_path / "a.db"):
+        redelivery.connect(f"vm://runs?store={tmp_path}/a.db").close()
+        redelivery.connect("vm://runs").close()
+        with pytest.raises(ConnectError, match=r"a\.db"):
+            redelivery.connect(f"vm://runs?store={tmp_path}/b.db")
+
+
+def test_repr_says_whether_messages_are_kept(tmp_path: Path) -> None:
+    assert "messages end with it" in repr(EmbeddedBroker("x"))
+    assert "shop.db" in repr(EmbeddedBroker("x", store=tmp_path / "shop.db"))

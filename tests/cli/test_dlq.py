@@ -1,0 +1,238 @@
+"""`redelivery dlq`: what is printed, what moves where, and that a kill loses and doubles nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner
+
+import redelivery
+from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery.broker import EmbeddedBroker
+from redelivery.cli import dlq
+from redelivery.cli.app import app
+
+COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()", "dlq")
+DLQ = "ActiveMQ.DLQ"
+AT_ONCE = RedeliveryPolicy(maximum_redeliveries=0)
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
+    """The one that `url` names, by each protocol."""
+    if request.param == "amqp":
+        pytest.importorskip("proton")
+    ports: dict[str, Any] = {f"{request.param}_port": 0}
+    with EmbeddedBroker(f"dlq-{uuid4().hex}", **ports) as broker:
+        yield broker
+
+
+def url(broker: EmbeddedBroker) -> str:
+    return next(iter(broker.urls.values()))
+
+
+def run(broker: EmbeddedBroker, *arguments: str, code: int = 0, **options: Any) -> Any:
+    done = CliRunner(env={"REDELIVERY_URL": url(broker)}).invoke(app, ["dlq", *arguments], **options)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def fail(broker: EmbeddedBroker, *failures: tuple[str, Exception], queue: str = "orders") -> None:
+    """Let each order fail once too often, with its error."""
+    with (
+        redelivery.connect(
+            broker.vm_url, redelivery_policy=AT_ONCE, dead_letter_strategy=SharedDeadLetterStrategy(DLQ)
+        ) as connection,
+        connection.session("transacted") as session,
+    ):
+        producer, consumer = session.producer(queue), session.consumer(queue)
+        for body, error in failures:
+            producer.send(body, properties={"tenant": body[0]}, priority=7)
+            session.commit()
+            assert consumer.receive(timeout=5)
+            session.rollback(error)
+    broker.wait_for(queue, depth=0)
+
+
+def bodies(broker: EmbeddedBroker, queue: str) -> list[Any]:
+    return [message.body for message in broker.messages(queue)]
+
+
+MIXED = (
+    ("a1", ValueError("order 17 has no 'price'")),
+    ("b2", TimeoutError("bank")),
+    ("a3", ValueError("order 18 has no 'size'")),
+)
+
+
+def test_groups_are_what_failed_alike(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED)
+    fail(broker, ("a4", TimeoutError("bank")), queue="bills")
+    found = json.loads(run(broker, "groups", DLQ, "--json").output)
+    assert (found[0]["count"], found[0]["origin"], found[0]["exception"]) == (
+        2,
+        "queue://orders",
+        "ValueError: order 17 has no 'price'",
+    )
+    assert sorted((each["count"], each["origin"]) for each in found) == [
+        (1, "queue://bills"),
+        (1, "queue://orders"),
+        (2, "queue://orders"),
+    ]
+    assert {frozenset(each) for each in found} == {
+        frozenset({"count", "origin", "cause", "exception", "fingerprint", "first", "last"})
+    }
+    assert found[0]["first"] <= found[0]["last"]
+    assert found[0]["fingerprint"][:8] in run(broker, "groups", DLQ).output
+    assert run(broker, "groups", "empty").output == "queue://empty is empty\n"
+
+
+def test_ls_and_show(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED)
+    lines = run(broker, "ls", DLQ, "--limit", "2").output.splitlines()
+    assert [line.rpartition("queue://orders  ")[2] for line in lines] == [
+        "ValueError: order 17 has no 'price'",
+        "TimeoutError: bank",
+    ]
+    listed = [json.loads(line) for line in run(broker, "ls", DLQ, "--json").output.splitlines()]
+    assert [each["dead_letter"]["count"] for each in listed] == [1, 1, 1]
+    shown = run(broker, "show", DLQ, listed[1]["message_id"]).output
+    assert "  exception: TimeoutError: bank\n" in shown
+    assert json.loads(run(broker, "show", DLQ, "--json").output)["body"] == "a1"
+    assert "has no such letter" in run(broker, "show", DLQ, "ID:none", code=1).stderr
+
+
+def test_replay_sends_them_back_as_they_were(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED)
+    assert run(broker, "replay", DLQ, "--yes").stdout == "3 replayed\n"
+    assert (bodies(broker, "orders"), bodies(broker, DLQ)) == (["a1", "b2", "a3"], [])
+    first = broker.messages("orders")[0]
+    properties = dict(first.properties)
+    assert (properties.pop("tenant"), str(properties.pop("redeliveryReplays")), first.priority) == ("a", "1", 7)
+    assert properties.keys() == {"redeliveryReplay"}
+    assert first.dead_letter is None
+
+
+def test_replay_of_some(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED, ("a5", TimeoutError("bank")))
+    run(broker, "replay", DLQ, "--yes", "--where", "tenant = 'b'")
+    assert bodies(broker, DLQ) == ["a1", "a3", "a5"]
+    fingerprint = json.loads(run(broker, "groups", DLQ, "--json").output)[0]["fingerprint"]
+    run(broker, "replay", DLQ, "--yes", "--group", fingerprint, "--to", "elsewhere")
+    assert (bodies(broker, DLQ), bodies(broker, "elsewhere")) == (["a5"], ["a1", "a3"])
+    run(broker, "replay", DLQ, "--yes", "--limit", "1", "--rate", "100/s")
+    assert (bodies(broker, DLQ), bodies(broker, "orders")) == ([], ["b2", "a5"])
+
+
+def test_what_names_no_origin_stays(broker: EmbeddedBroker) -> None:
+    broker.send(DLQ, "of nobody")
+    fail(broker, ("a1", ValueError("x")))
+    done = run(broker, "replay", DLQ, "--yes")
+    assert done.stdout == "1 replayed\n"
+    assert "1 stay: they do not say where they came from" in done.stderr
+    assert (bodies(broker, DLQ), bodies(broker, "orders")) == (["of nobody"], ["a1"])
+
+
+def test_nothing_is_done_without_a_yes(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED)
+    for command in (("replay",), ("purge",), ("move", "--to", "archive")):
+        assert "add --yes" in run(broker, command[0], DLQ, *command[1:], code=2).stderr
+        dry = run(broker, command[0], DLQ, *command[1:], "--dry-run", "--json").stdout
+        assert json.loads(dry) == {"letters": 3, "stay": 0, "dry_run": True}
+    assert len(bodies(broker, DLQ)) == 3
+
+
+def test_move_keeps_what_they_say_and_purge_takes_them_away(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED)
+    assert run(broker, "move", DLQ, "--to", "archive", "--limit", "2", "--yes").stdout == "2 moved\n"
+    kept = broker.messages("archive")[0].dead_letter
+    assert kept is not None
+    assert (str(kept.origin), kept.exception) == ("queue://orders", "ValueError: order 17 has no 'price'")
+    assert run(broker, "purge", DLQ, "--yes", "--json").stdout == '{"letters": 1, "stay": 0, "dry_run": false}\n'
+    assert (bodies(broker, DLQ), bodies(broker, "archive")) == ([], ["a1", "b2"])
+    assert "they are there" in run(broker, "move", DLQ, "--to", DLQ, "--yes", code=2).stderr
+
+
+def test_export_and_import(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    fail(broker, *MIXED)
+    file = tmp_path / "letters.jsonl"
+    assert run(broker, "export", DLQ, "--output", str(file)).stdout == f"3 written to {file}\n"
+    assert run(broker, "export", DLQ).stdout == file.read_text(encoding="utf-8")
+    assert "--output" in run(broker, "export", DLQ, "--output", str(file), code=2).stderr  # it is there already
+    run(broker, "purge", DLQ, "--yes")
+    assert run(broker, "import", DLQ, str(file)).stdout == f"3 sent to queue://{DLQ}\n"
+    letters = broker.messages(DLQ)
+    assert [(each.body, each.priority, each.dead_letter.exception) for each in letters if each.dead_letter] == [
+        (body, 7, f"{type(error).__name__}: {error}") for body, error in MIXED
+    ]
+    lines = '{"body": "fine"}\n{"properties": 5}\n'
+    bad = run(broker, "import", DLQ, input=lines, code=2)
+    assert "line 2: properties must be a JSON object" in bad.stderr
+    assert "line 1 is not JSON, as export writes it" in run(broker, "import", DLQ, input="<broker/>", code=2).stderr
+    assert len(bodies(broker, DLQ)) == 3
+
+
+def test_a_body_with_any_end_of_a_line_is_exported_and_imported(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    body = "a\n\r\n\x0b\x0c\x1c\x85\u2028\u2029b"
+    broker.send(DLQ, body)
+    file = tmp_path / "letters.jsonl"
+    run(broker, "export", DLQ, "--output", str(file))
+    run(broker, "import", "again", str(file))
+    run(broker, "import", "again", input=file.read_text(encoding="utf-8"))
+    assert bodies(broker, "again") == [body, body]
+
+
+def test_a_rate_is_looked_at_before_anybody_is_asked(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED)
+    assert "--rate fast: write letters per second" in run(broker, "replay", DLQ, "--rate", "fast", code=2).stderr
+
+
+def test_a_canary_that_comes_back_stops_the_replay(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(broker, *MIXED)
+    monkeypatch.setattr(dlq, "CANARY_WAIT", 0.0)
+    back = run(broker, "replay", DLQ, "--yes", "--canary", "1", "--to", DLQ, code=1)  # a handler that fails at once
+    assert "1 of 1 came back within 0 s: nothing else was replayed" in back.stderr
+    assert sorted(bodies(broker, DLQ)) == ["a1", "a3", "b2"]
+    assert run(broker, "replay", DLQ, "--yes", "--canary", "1").stdout == "2 replayed\n"  # the other names no origin
+    assert len(bodies(broker, "orders")) == 2
+
+
+@pytest.mark.parametrize("arguments", ["--rate=fast", "--rate=0/s", "--where=tenant =", "--limit=0"])
+def test_wrong_usage_is_exit_code_2(broker: EmbeddedBroker, arguments: str) -> None:
+    fail(broker, *MIXED)
+    run(broker, "replay", DLQ, "--yes", arguments, code=2)
+    assert len(bodies(broker, DLQ)) == 3
+
+
+@pytest.mark.long_form
+@pytest.mark.parametrize("broker", ["stomp"], indirect=True)
+def test_a_replay_that_is_killed_loses_and_doubles_nothing(broker: EmbeddedBroker) -> None:
+    count = 90
+    with redelivery.connect(broker.vm_url) as connection, connection.session("transacted") as session:
+        producer = session.producer(DLQ)
+        for number in range(count):
+            producer.send(str(number), properties={"originalDestination": "queue://orders"})
+        session.commit()
+    command = (*COMMAND, "replay", DLQ, "--yes", "--rate", "150/s", "--url", url(broker))
+    killed = 0
+    while broker.queue_depth(DLQ):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:  # noqa: S603  # ourselves
+            before = broker.queue_depth("orders")
+            deadline = time.monotonic() + 20
+            while process.poll() is None and broker.queue_depth("orders") == before and time.monotonic() < deadline:
+                time.sleep(0.005)
+            time.sleep(0.1)  # into the next batch
+            killed += process.poll() is None
+            process.kill()
+            process.communicate()
+    assert killed
+    assert Counter(bodies(broker, "orders")) == Counter(map(str, range(count)))

@@ -1,0 +1,61 @@
+"""``redelivery doctor``: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.policies.readers.documents import address_settings, written
+from typer.testing import CliRunner, Result
+
+from redelivery.cli.app import app
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(app, ["doctor", "--watch", "0", *arguments], env=environment)
+
+
+def test_nothing_wrong_is_exit_code_0() -> None:
+    result = run("--url", "vm://healthy")
+    assert result.exit_code == 0
+    assert "0 errors, 0 warnings" in result.output
+
+
+def test_an_error_is_exit_code_1_and_says_what_why_and_what_to_do(tmp_path: Path) -> None:
+    file = str(written(tmp_path, "broker.xml", address_settings(orders={})))
+    result = run("--url", "vm://losing", "--config", file)
+    assert result.exit_code == 1
+    assert "error: queue://orders: a message is removed after 10 deliveries" in result.output
+    assert "  why: messages that fail are lost" in result.output
+    assert "  do:  set a dead-letter address" in result.output
+
+
+def test_a_file_that_is_not_understood_is_an_error_with_its_place(tmp_path: Path) -> None:
+    file = str(written(tmp_path, "broker.xml", address_settings(orders={"redelivery_delay": "soon"})))
+    result = run("--url", "vm://problems", "--config", file)
+    assert result.exit_code == 1
+    assert f"error: {file}:3:" in result.output
+    assert "redelivery-delay='soon'" in result.output
+
+
+def test_json_and_the_url_of_the_environment(tmp_path: Path) -> None:
+    file = str(written(tmp_path, "broker.xml", address_settings(orders={})))
+    result = run("--config", file, "--json", REDELIVERY_URL="vm://losing")
+    said = json.loads(result.output)
+    assert (result.exit_code, said["failed"], said["findings"][0]["check"]) == (1, True, "removed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ((), 2, "--url"),
+        (("--url", "vm://x", "--queue", "a b"), 2, "has a space"),
+        (("--url", "nonsense"), 2, "redelivery doctor: "),
+        (("--url", "vm://x", "--config", "missing.xml"), 1, "cannot be read"),
+    ],
+)
+def test_exit_codes(arguments: tuple[str, ...], code: int, says: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert says in result.stderr

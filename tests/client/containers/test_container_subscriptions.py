@@ -1,0 +1,80 @@
+"""A listener container on a named subscription, of threads and of asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.client.shell import eventually
+
+import redelivery
+from redelivery import ConfigError, IllegalStateError, InvalidDestinationError, Message
+from redelivery.broker import EmbeddedBroker
+
+NEWS = "topic://news"
+
+
+@pytest.mark.parametrize("options", [{}, {"shared": True, "concurrency": 3}, {"max_messages_per_task": 1}])
+def test_its_workers_consume_what_came_while_there_were_none(
+    served: tuple[EmbeddedBroker, str], options: dict[str, Any]
+) -> None:
+    broker, url = served
+    got: list[Any] = []
+
+    def handler(message: Message) -> None:
+        if message.delivery_count == 1 and message.body == "b":
+            raise ValueError("once more")
+        got.append(message.body)
+
+    policy = redelivery.RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01)
+    with redelivery.connect(url, client_id="me", redelivery_policy=policy) as connection:
+        with connection.listener_container(NEWS, handler, subscription="sub", **options) as container:
+            for body in "ab":
+                broker.send(NEWS, body)
+            eventually(lambda: len(got) == 2)
+            container.drain()
+        for body in "cde":
+            broker.send(NEWS, body)  # nobody is consuming now
+        with connection.listener_container(NEWS, handler, subscription="sub", **options) as container:
+            eventually(lambda: len(got) == 5)
+            container.drain()
+        connection.session().unsubscribe("sub")
+    assert sorted(got) == list("abcde")
+
+
+def test_tasks_consume_it_too(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+    got: list[Any] = []
+
+    async def handler(message: redelivery.aio.Message) -> None:
+        got.append(message.body)
+
+    async def play() -> None:
+        async with await redelivery.aio.connect(url, client_id="me") as connection:
+            async with await connection.session() as session, await session.durable_consumer(NEWS, "sub"):
+                pass
+            broker.send(NEWS, "kept")
+            async with connection.listener_container(NEWS, handler, subscription="sub"):
+                while not got:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(play(), 20))
+    assert got == ["kept"]
+
+
+def test_what_it_cannot_consume_is_refused(served: tuple[EmbeddedBroker, str]) -> None:
+    with redelivery.connect(served[1]) as connection:
+        make = connection.listener_container
+        with pytest.raises(InvalidDestinationError, match="needs a topic"):
+            make("orders", print, subscription="sub")
+        with pytest.raises(ConfigError, match="one consumer at a time"):
+            make(NEWS, print, subscription="sub", concurrency=2)
+        with pytest.raises(ConfigError, match="name it by subscription"):
+            make(NEWS, print, shared=True)
+        with pytest.raises(ConfigError, match="neither durable nor shared"):
+            make(NEWS, print, subscription="sub", durable=False)
+        container = make(NEWS, print, subscription="sub")
+        with pytest.raises(IllegalStateError, match="client_id"):
+            container.start()
+        container.stop()

@@ -1,0 +1,239 @@
+"""Plays a scenario with clients that do just what it says: AMQP on proton's engine, STOMP frame by frame."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from time import monotonic, sleep
+from typing import Any
+
+import proton
+from tests.broker.amqp.amqp_client import ACCEPTED, MODIFIED, REJECTED, RELEASED, Peer, Refused, decoded
+from tests.broker.raw_stomp import Raw
+from tests.differential.scenarios import Played, Scenario
+
+_TOPIC = "topic://"
+# Annotations and properties by which a dead letter says where it comes from.
+_ORIGIN = ("x-opt-ORIG-ADDRESS", "_AMQ_ORIG_ADDRESS", "_HQ_ORIG_ADDRESS", "originalDestination")
+
+
+class Place:
+    """Where a broker is reached, and how it names a queue over STOMP."""
+
+    def __init__(self, amqp: str | None, stomp: str | None, *, prefix: str = "/queue/", anycast: bool = False) -> None:
+        self.amqp = amqp
+        self.stomp = stomp
+        self.prefix = prefix
+        self.more = {"subscription-type": "ANYCAST"} if anycast else {}
+
+
+def play(scenario: Scenario, place: Place) -> Played:
+    """Send, take and return as the scenario says, then look where the messages are."""
+    played = Played()
+    left = scenario.manner.endswith("leave")
+    with ExitStack() as stack:
+        heard = [(topic, stack.enter_context(_subscribed(place, topic))) for topic in scenario.dead if _TOPIC in topic]
+        _send(scenario, place)
+        if left:
+            _wait(scenario.patience)
+        elif scenario.manner.startswith("stomp-"):
+            _play_stomp(scenario, place, played)
+        else:
+            _play_amqp(scenario, place, played)
+        if scenario.ttl and not left:
+            _wait(scenario.ttl / 1000 + 2)
+        for topic, client in heard:
+            played.dead += [(topic, body, origin) for body, origin in _taken(client, 0.4)]
+    for where in scenario.dead:
+        if _TOPIC not in where:
+            played.dead += [(where, body, origin) for body, origin in _drain(place, where, 0.4)]
+    if played.deliveries[scenario.most - 1 :] or left:
+        played.left = len(list(_drain(place, scenario.queue, 0.7)))
+    return played
+
+
+@contextmanager
+def _client(place: Place) -> Iterator[Peer]:
+    assert place.amqp is not None
+    client = Peer(place.amqp, container=str(uuid.uuid4()))
+    try:
+        yield client
+    finally:
+        client.connection.close()
+        client.flush()
+        client.drop()
+
+
+def _send(scenario: Scenario, place: Place) -> None:
+    if scenario.manner.startswith("stomp-"):
+        assert place.stomp is not None
+        with Raw(place.stomp) as stomp:
+            more = {"destination-type": "ANYCAST"} if place.more else {}
+            for number in range(scenario.sends):
+                headers = {"destination": place.prefix + scenario.queue, "persistent": str(scenario.durable).lower()}
+                stomp.ok("SEND", str(number + 1).encode(), **headers, **more)
+        return
+    with _client(place) as client:
+        link = client.sender(scenario.queue, "queue")
+        ttl = {"ttl": scenario.ttl / 1000} if scenario.ttl else {}
+        for number in range(scenario.sends):
+            client.send(link, {"body": str(number + 1), "durable": scenario.durable, **ttl})
+
+
+def _play_amqp(scenario: Scenario, place: Place, played: Played) -> None:
+    returned: float | None = None
+    client: Peer | None = None
+    link: Any = None
+    try:
+        while len(played.deliveries) < scenario.most:
+            if client is None:
+                assert place.amqp is not None
+                client = Peer(place.amqp, container=str(uuid.uuid4()))
+            if link is None:
+                link = client.receiver(scenario.queue, "queue", credit=1)
+            if not _await(client, scenario.patience):
+                return
+            _, delivery, data = client.received.pop(0)
+            message: Any = decoded(data)
+            _note(played, str(message.body), message.delivery_count, returned)
+            returned = monotonic()
+            match scenario.manner:
+                case "close-link":
+                    client.end(link)
+                    link = None
+                case "close-connection":
+                    client.connection.close()
+                    client.flush()
+                    _await_end(client)
+                    client.drop()
+                    client, link = None, None
+                case "undeliverable":
+                    _settle(client, delivery, scenario)
+                    link.flow(1)
+                    if not _await(client, scenario.patience):  # so the waits show that it does not come there again
+                        client.end(link)
+                        link = None
+                case _:
+                    _settle(client, delivery, scenario)
+                    link.flow(1)
+                    client.flush()
+    finally:
+        if client is not None:
+            client.connection.close()
+            client.flush()
+            client.drop()
+
+
+def _settle(client: Peer, delivery: Any, scenario: Scenario) -> None:
+    states = {"rejected": REJECTED, "released": RELEASED}
+    failed, undeliverable = scenario.manner == "modified-failed", scenario.manner == "undeliverable"
+    client.settle(delivery, states.get(scenario.manner, MODIFIED), failed=failed, undeliverable=undeliverable)
+
+
+def _play_stomp(scenario: Scenario, place: Place, played: Played) -> None:
+    assert place.stomp is not None
+    returned: float | None = None
+    while len(played.deliveries) < scenario.most:
+        with Raw(place.stomp, timeout=scenario.patience) as client:
+            client.subscribe(place.prefix + scenario.queue, **place.more)
+            try:
+                frame = client.next()
+            except TimeoutError:
+                return
+            _note(played, frame.body.decode(), int(frame.headers.get("redelivered") == "true"), returned)
+            returned = monotonic()
+            client.socket.settimeout(10)
+            match scenario.manner:
+                case "stomp-disconnect":
+                    client.ok("DISCONNECT")
+                case "stomp-unsubscribe":
+                    client.ok("UNSUBSCRIBE", id="s")
+                    client.ok("DISCONNECT")
+                case "stomp-nack":
+                    client.ok("NACK", id=frame.headers["ack"])
+                    client.ok("DISCONNECT")
+                case "stomp-ack-abort":
+                    client.ok("BEGIN", transaction="t")
+                    client.ok("ACK", id=frame.headers["ack"], transaction="t")
+                    client.ok("ABORT", transaction="t")
+                    client.ok("DISCONNECT")
+
+
+def _note(played: Played, body: str, count: int, returned: float | None) -> None:
+    played.deliveries.append((body, count))
+    if returned is not None:
+        played.waits.append(round((monotonic() - returned) * 1000))
+
+
+def _drain(place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
+    """Take all that a queue holds; nothing where there is no such queue."""
+    if place.amqp is None:
+        yield from _drain_stomp(place, queue, patience)
+        return
+    with _client(place) as client:
+        try:
+            client.receiver(queue, credit=50)
+        except Refused:
+            return
+        yield from _taken(client, patience)
+
+
+@contextmanager
+def _subscribed(place: Place, topic: str) -> Iterator[Peer]:
+    with _client(place) as client:
+        client.receiver(topic, "topic", credit=50)
+        yield client
+
+
+def _taken(client: Peer, patience: float) -> Iterator[tuple[str, str]]:
+    while _await(client, patience):
+        _, delivery, data = client.received.pop(0)
+        client.settle(delivery, ACCEPTED)
+        message: Any = decoded(data)
+        yield str(message.body), _origin(message)
+
+
+def _drain_stomp(place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
+    assert place.stomp is not None
+    with Raw(place.stomp, timeout=patience) as client:
+        client.subscribe(place.prefix + queue, ack="auto", **place.more)
+        while True:
+            try:
+                frame = client.next()
+            except TimeoutError:
+                return
+            yield frame.body.decode(), _said(frame.headers)
+
+
+def _origin(message: proton.Message) -> str:
+    found: dict[str, Any] = {
+        **{str(key): value for key, value in (message.annotations or {}).items()},
+        **(message.properties or {}),
+    }
+    return _said(found)
+
+
+def _said(found: Mapping[str, Any]) -> str:
+    return next((f"{name}: {found[name]}" for name in _ORIGIN if name in found), "")
+
+
+def _await(client: Peer, seconds: float) -> bool:
+    end = monotonic() + seconds
+    while not client.received:
+        left = end - monotonic()
+        if left <= 0 or client.eof:
+            return False
+        client.step(left)
+    return True
+
+
+def _await_end(client: Peer) -> None:
+    end = monotonic() + 5
+    while not client.connection.state & proton.Endpoint.REMOTE_CLOSED and not client.eof and monotonic() < end:
+        client.step(0.1)
+
+
+def _wait(seconds: float) -> None:
+    """Let the brokers' own timers pass: there is nothing to wait for."""
+    sleep(seconds)

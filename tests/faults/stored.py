@@ -1,0 +1,68 @@
+"""The embedded broker with a store as a process of its own, to be killed as the real ones are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.conformance.pairs import Kind
+
+from redelivery.testing.brokers.real import RealBroker, running
+
+NAME: Final = "embedded"
+_COMMAND: Final = (sys.executable, "-c", "from redelivery.cli.main import main; main()", "broker", "--json")
+
+
+class Process:
+    """`redelivery broker`; its ports and its file stay the same. A `redelivery.testing.brokers.real.Provider`."""
+
+    def __init__(self, store: Path) -> None:
+        self.host = "127.0.0.1"
+        self.ports: Mapping[str, int] = {"stomp": 0, "amqp": 0}
+        self._store = store
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        ports = [word for protocol, port in self.ports.items() for word in (f"--{protocol}", str(port))]
+        command = [*_COMMAND, "--store", str(self._store), *ports]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  # ours
+        assert self._process.stdout is not None
+        urls = json.loads(self._process.stdout.readline())
+        self.ports = {protocol: int(urls[protocol].rpartition(":")[2]) for protocol in self.ports}
+
+    def kill(self) -> None:
+        if self._process is not None:
+            with self._process:
+                self._process.kill()
+            self._process = None
+
+    def close(self) -> None:
+        self.kill()
+
+
+def broker_of(kind: Kind) -> str:
+    """What runs the broker of a pair."""
+    return kind.broker or NAME
+
+
+@contextmanager
+def started(name: str) -> Iterator[RealBroker]:
+    """A broker of that name for one campaign."""
+    if name != NAME:
+        with running(name) as broker:
+            yield broker
+        return
+    with tempfile.TemporaryDirectory(prefix="stored-broker-") as folder:
+        process = Process(Path(folder) / "store.db")
+        process.start()
+        try:
+            urls = {protocol: f"{protocol}://127.0.0.1:{port}" for protocol, port in process.ports.items()}
+            yield RealBroker(NAME, "the embedded broker with a store", urls, process)
+        finally:
+            process.close()

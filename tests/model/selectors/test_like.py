@@ -1,0 +1,90 @@
+"""LIKE against another way to tell, and in time that grows with what is read, whatever the pattern."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.run import forms
+
+from redelivery.model.selectors.patterns import Pattern
+from redelivery.model.selectors.selector import Selector
+
+
+def is_like(text: str, pattern: str, escape: str | None) -> bool:
+    """By a table: whether the first i characters are like the first j parts of the pattern."""
+    parts: list[tuple[str, bool]] = []  # with whether it is a wildcard
+    characters = iter(pattern)
+    for character in characters:
+        parts.append((next(characters), False) if character == escape else (character, character in "%_"))
+    row = [True] + [False] * len(text)
+    for part, wild in parts:
+        new = [row[0] and wild and part == "%"]
+        for index, character in enumerate(text):
+            if wild and part == "%":
+                new.append(row[index + 1] or new[index])
+            else:
+                new.append(row[index] and (wild or part == character))
+        row = new
+    return row[-1]
+
+
+@settings(max_examples=forms.examples(500), deadline=None)
+@given(st.text("ab%_!", max_size=12), st.text("ab%_!", max_size=10), st.sampled_from((None, "!", "a", "%", "_")))
+def test_it_is_what_a_table_says(text: str, pattern: str, escape: str | None) -> None:
+    try:
+        found = Pattern(pattern, escape)
+    except ValueError:
+        rest = pattern
+        for character in (escape or "",):
+            rest = rest.replace(character * 2, "")
+        assert rest.endswith(escape or ""), "only what ends with the escape character is refused"
+        return
+    assert found.matches(text) == is_like(text, pattern, escape)
+
+
+LONG = "a" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        ("%" * 10_000 + "b", LONG, False),
+        ("%a" * 10_000 + "%b", LONG, False),
+        ("%a" * 10_000 + "%", LONG, True),
+        ("%" + "a_" * 5_000 + "b%", LONG, False),
+        ("%a_a" * 2_000 + "%", LONG, True),
+        ("%a_b" * 2_000 + "%", LONG, False),
+        ("_" * 10_000 + "%", LONG, True),
+        ("%_" * 10_000 + "%", LONG, True),
+        ("%" + "ä" * 10_000 + "%", "ä" * 9_999 + "b", False),
+        ("%a%" * 10_000, "ab" * 10_000, True),
+    ],
+    ids=[
+        "percents",
+        "a at the end",
+        "many a",
+        "underscores",
+        "found",
+        "not found",
+        "only _",
+        "%_",
+        "one less",
+        "twice",
+    ],
+)
+def test_no_pattern_takes_long(pattern: str, text: str, value: bool) -> None:
+    """A backtracking matcher needs hours for each: more than the processor time of this whole file by far."""
+    selector = Selector(f"a LIKE '{pattern}'")
+    began = process_time()
+    assert selector.matches({"a": text}.get) is value
+    assert process_time() - began < 5
+
+
+def test_characters_are_what_python_counts() -> None:
+    assert Pattern("_", None).matches("😀")
+    assert Pattern("a%b", None).matches("a\nb"), "a line end is a character"
+    assert not Pattern("A", None).matches("a")
+    assert Pattern("[a].*", None).matches("[a].*"), "nothing but % and _ is special"

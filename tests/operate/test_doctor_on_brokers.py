@@ -1,0 +1,72 @@
+"""The doctor on brokers that report their queues and rules over AMQP."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from tests.policies.readers.documents import address_settings, read
+
+import redelivery
+from redelivery.operate.doctor import inspect
+from redelivery.operate.doctor.doctor import examine
+from redelivery.operate.doctor.findings import Report
+from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.wire import clock
+
+pytest.importorskip("proton")
+
+
+def said(report: Report, check: str) -> list[str]:
+    return [each.what for each in report.findings if each.check == check]
+
+
+def test_artemis_tells_its_queues_and_address_settings(redelivery_artemis: RealBroker) -> None:
+    url, queue = redelivery_artemis.amqp_url, f"doctor.{uuid4().hex}"
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer(queue).send("waiting")
+        with_backlog = examine(url, queues=[queue], watch=0)
+        with session.consumer(queue) as consumer:
+            assert consumer.receive(timeout=10) is not None
+            emptied = examine(url, queues=[queue], watch=0)
+    waiting = f"1 message is in {queue}, which has no consumer"
+    assert waiting in said(with_backlog, "backlog")  # beside what other tests have left there
+    assert waiting not in said(emptied, "backlog")
+    assert any("of 10)" in each for each in said(with_backlog, "prefetch"))  # max-delivery-attempts, as it says
+
+
+def test_a_dead_letter_address_without_a_queue_is_found_on_artemis(redelivery_artemis: RealBroker) -> None:
+    address = f"nowhere.{uuid4().hex}"
+    file = read(address_settings(**{"#": {"dead_letter_address": address}}))
+    report = examine(redelivery_artemis.amqp_url, file, watch=0)
+    assert said(report, "unbound") == [f"the broker has no queue on the dead-letter address {address}"]
+    assert report.failed
+    assert said(examine(redelivery_artemis.amqp_url, watch=0), "unbound") == []  # its own DLQ has one
+
+
+def test_broker_j_tells_the_depth_of_a_queue_that_is_named(redelivery_qpid: RealBroker) -> None:
+    url, queue = redelivery_qpid.amqp_url, f"doctor.{uuid4().hex}"
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer(queue).send("waiting", persistent=False)
+        report = examine(url, queues=[queue], watch=0)
+        with session.consumer(queue) as consumer:
+            assert consumer.receive(timeout=10) is not None
+    assert said(report, "backlog") == [f"1 message is in {queue}, which has no consumer"]
+
+
+def test_artemis_and_broker_j_report_their_time_over_amqp(
+    redelivery_artemis: RealBroker, redelivery_qpid: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for broker in (redelivery_artemis, redelivery_qpid):
+        with redelivery.connect(broker.amqp_url) as connection:
+            assert inspect.clock_skew(connection) == pytest.approx(0, abs=0.5)
+            with monkeypatch.context() as patch:
+                patch.setattr(inspect, "epoch_ms", lambda: clock.epoch_ms() - 60_000)
+                assert inspect.clock_skew(connection) == pytest.approx(60, abs=3)
+
+
+def test_classic_does_over_stomp_and_says_so_over_amqp(redelivery_activemq: RealBroker) -> None:
+    over_stomp = examine(redelivery_activemq.stomp_url, watch=0)
+    assert not [each for each in over_stomp.unchecked if "clock" in each]
+    (unchecked,) = (each for each in examine(redelivery_activemq.amqp_url, watch=0).unchecked if "clock" in each)
+    assert unchecked.endswith("use stomp://")

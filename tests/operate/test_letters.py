@@ -1,0 +1,192 @@
+"""Letters are moved without being lost or doubled: where a run is interrupted, and where the broker can do less."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import redelivery
+from redelivery import Connection, Message
+from redelivery.broker import EmbeddedBroker
+from redelivery.model.destinations import destination
+from redelivery.operate.letters.groups import fingerprint
+from redelivery.operate.letters.moving import BATCH, Mover, plan
+from redelivery.operate.letters.routes import Leaving, Route, back
+from redelivery.operate.letters.selection import Selection
+
+DLQ, ORDERS = destination("dead"), "queue://orders"
+COUNT = 2 * BATCH + 20
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("redelivery.operate.letters.moving._COMES", 0.2)
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(f"letters-{uuid4().hex}") as broker:
+        yield broker
+
+
+def fill(broker: EmbeddedBroker, count: int = COUNT, **properties: Any) -> None:
+    with redelivery.connect(broker.vm_url) as connection, connection.session("transacted") as session:
+        producer = session.producer(DLQ)
+        for number in range(count):
+            what = "odd" if number % 2 else "even"
+            cause = f"Delivery[1] exceeds redelivery policy limit:{{}}, cause:ValueError: order {number} is {what}"
+            said = {"originalDestination": ORDERS, "dlqDeliveryFailureCause": cause, "number": number, **properties}
+            producer.send(str(number), properties=said)
+        session.commit()
+
+
+def bodies(broker: EmbeddedBroker, queue: str) -> list[str]:
+    return [message.body for message in broker.messages(queue)]
+
+
+def weaken(connection: Connection, **capabilities: Any) -> None:
+    """As if the broker could do less."""
+    peer = connection.transport.peer
+    connection.transport.peer = replace(peer, capabilities=replace(peer.capabilities, **capabilities))
+
+
+def interrupting(after: int, route: Route) -> Route:
+    left = [after]
+
+    def leave(letter: Message) -> Leaving | None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return route(letter)
+
+    return leave
+
+
+@pytest.mark.parametrize("after", [0, 1, BATCH - 1, BATCH, BATCH + 7])
+def test_an_interrupted_run_has_moved_whole_batches(broker: EmbeddedBroker, after: int) -> None:
+    fill(broker)
+    route = back(None, "run")
+    counted: list[int] = []
+    with redelivery.connect(broker.vm_url) as connection:
+        planned = plan(connection, Selection(DLQ), route)
+        mover = Mover(connection, Selection(DLQ), interrupting(after, route), moved=counted.append)
+        with pytest.raises(KeyboardInterrupt):
+            mover.move(planned)
+    moved = after // BATCH * BATCH
+    assert (mover.moved, counted) == (moved, [BATCH] if moved else [])
+    assert bodies(broker, "orders") == [str(number) for number in range(moved)]
+    assert Counter(bodies(broker, "dead")) == Counter(str(number) for number in range(moved, COUNT))
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [{}, {"selectors": False}, {"transactions": False}, {"selectors": False, "transactions": False}],
+    ids=["all", "no selectors", "no transactions", "neither"],
+)
+def test_some_of_them_whatever_the_broker_can_do(broker: EmbeddedBroker, capabilities: dict[str, bool]) -> None:
+    fill(broker)
+    with redelivery.connect(broker.vm_url) as connection:
+        weaken(connection, **capabilities)
+        odd = next(each for each in Selection(DLQ, "number = 1").browse(connection))
+        selection, route = Selection(DLQ, "number >= 10", fingerprint(odd), 30), back(None, "run")
+        planned = plan(connection, selection, route)
+        assert (len(planned.ids), planned.others) == (30, True)
+        assert Mover(connection, selection, route).move(planned) == 30
+    moved = [str(number) for number in range(11, 71, 2)]
+    assert bodies(broker, "orders") == moved
+    assert Counter(bodies(broker, "dead")) == Counter(set(map(str, range(COUNT))) - set(moved))
+
+
+def test_the_plan_is_not_exceeded_by_what_comes_meanwhile(broker: EmbeddedBroker) -> None:
+    fill(broker, 3)
+    with redelivery.connect(broker.vm_url) as connection:
+        route = back(DLQ, "run")  # they come back at once, without their origin
+        planned = plan(connection, Selection(DLQ), route)
+        assert Mover(connection, Selection(DLQ), route).move(planned) == 3
+    assert bodies(broker, "dead") == ["0", "1", "2"]
+
+
+def test_a_batch_that_is_not_what_was_planned_stays(broker: EmbeddedBroker) -> None:
+    fill(broker, 1)
+    with redelivery.connect(broker.vm_url) as connection:
+        (letter,) = Selection(DLQ).browse(connection)
+        selection, route = Selection(DLQ, group=fingerprint(letter)), back(None, "run")
+        planned = plan(connection, selection, route)
+        with connection.session() as session:
+            session.consumer(DLQ).receive(timeout=1)  # somebody takes it, and another one comes
+        broker.send("dead", "another", properties={"originalDestination": ORDERS})
+        with pytest.raises(redelivery.JMSError, match="the queue has changed meanwhile"):
+            Mover(connection, selection, route).move(planned)
+    assert (bodies(broker, "dead"), bodies(broker, "orders")) == (["another"], [])
+
+
+def test_slow_runs_keep_their_rate(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(broker, 10)
+    slept: list[float] = []
+    clock = [100.0]
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr("redelivery.operate.letters.moving.time.sleep", sleep)
+    monkeypatch.setattr("redelivery.operate.letters.moving.time.monotonic", lambda: clock[0])
+    counts: list[int] = []
+    with redelivery.connect(broker.vm_url) as connection:
+        selection, route = Selection(DLQ), back(None, "run")
+        Mover(connection, selection, route, rate=4, moved=counts.append).move(plan(connection, selection, route))
+    assert sum(slept) == pytest.approx(9 / 4)
+    assert counts == [4, 8, 10]  # committed once a second
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"selectors": False}, {"transactions": False}], ids=str)
+def test_a_broker_that_cannot_browse_gives_all_that_it_has(
+    broker: EmbeddedBroker, capabilities: dict[str, bool]
+) -> None:
+    fill(broker)
+    with redelivery.connect(broker.vm_url) as connection:
+        weaken(connection, browse=False, **capabilities)
+        selection, route = Selection(DLQ, "number < 70"), back(None, "run")
+        planned = plan(connection, selection, route)
+        assert (planned.ids, planned.unseen) == ([], True)
+        assert Mover(connection, replace(selection, limit=60), route).move(planned) == 60
+        assert Mover(connection, selection, route).move(planned) == 10
+        with pytest.raises(redelivery.UnsupportedError):
+            plan(connection, Selection(DLQ, group="1"), route)
+    assert bodies(broker, "orders") == [str(number) for number in range(70)]
+    assert Counter(bodies(broker, "dead")) == Counter(str(number) for number in range(70, COUNT))
+
+
+def test_where_nobody_can_look_what_comes_back_ends_the_run(broker: EmbeddedBroker) -> None:
+    fill(broker, 3)
+    with redelivery.connect(broker.vm_url) as connection:
+        weaken(connection, browse=False)
+        route = back(DLQ, "run")
+        mover = Mover(connection, replace(Selection(DLQ), limit=2), route)
+        assert mover.move(plan(connection, Selection(DLQ), route)) == 2
+        with pytest.raises(redelivery.JMSError, match="was replayed by this run, and is here again"):
+            Mover(connection, Selection(DLQ), route).move(plan(connection, Selection(DLQ), route))
+    assert sorted(bodies(broker, "dead")) == ["0", "1", "2"]
+
+
+def test_a_letter_that_cannot_be_read_stays(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(broker, 3)
+    copy = Message.copy
+
+    def unreadable(message: Message) -> Message:
+        if message.body == "1":
+            raise redelivery.MessageFormatError("no such codec")
+        return copy(message)
+
+    monkeypatch.setattr(Message, "copy", unreadable)
+    with redelivery.connect(broker.vm_url) as connection:
+        route = back(None, "run")
+        planned = plan(connection, Selection(DLQ), route)
+        assert (len(planned.ids), planned.stay) == (2, 1)
+        assert Mover(connection, Selection(DLQ), route).move(planned) == 2
+    assert (bodies(broker, "orders"), bodies(broker, "dead")) == (["0", "2"], ["1"])

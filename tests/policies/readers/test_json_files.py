@@ -1,0 +1,251 @@
+"""The JSON of Broker-J and RabbitMQ, and the tree that both are read through."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.policies.readers.documents import read
+
+import redelivery
+from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rabbitmq import RabbitRules
+from redelivery.policies.readers import json_tree
+from redelivery.policies.readers.json_tree import parse_json
+
+QUEUES = [
+    {"name": "DLQ", "type": "standard"},
+    {"name": "max3", "maximumDeliveryAttempts": 3, "alternateBinding": {"destination": "DLQ"}},
+    {"name": "off", "maximumDeliveryAttempts": 0},
+    {"name": "old", "x-qpid-maximum-delivery-count": "2", "x-qpid-dlq-enabled": True},
+    {"name": "plain"},
+]
+HOST = {
+    "type": "Memory",
+    "context": {"queue.maximumDeliveryAttempts": "7", "queue.defaultAlternateBinding": '{"destination": "HOSTDLQ"}'},
+    "nodeAutoCreationPolicies": [
+        {"pattern": "auto\\..*", "nodeType": "queue", "attributes": {"maximumDeliveryAttempts": 4}}
+    ],
+    "queues": QUEUES,
+}
+BROKER = {
+    "name": "x",
+    "modelVersion": "9.0",
+    "ports": [],
+    "context": {"queue.maximumDeliveryAttempts": "9"},
+    "virtualhostnodes": [
+        {"name": "default", "defaultVirtualHostNode": "true", "virtualHostInitialConfiguration": json.dumps(HOST)}
+    ],
+}
+
+
+def broker_j(document: object) -> BrokerPolicies:
+    return read(json.dumps(document, indent=1), "config.json")
+
+
+def rabbit(document: object, **options: object) -> BrokerPolicies:
+    return read(json.dumps(document, indent=1), "definitions.json", **options)
+
+
+@pytest.mark.parametrize(
+    "document", [BROKER, HOST, {"virtualhosts": [{"name": "h", **HOST}]}], ids=["config", "host", "store"]
+)
+@pytest.mark.parametrize(
+    ("queue", "maximum", "dead_letters"),
+    [
+        ("max3", 3, "DLQ"),
+        ("off", None, "HOSTDLQ"),
+        ("old", 2, "old_DLQ"),
+        ("plain", 7, "HOSTDLQ"),
+        ("auto.x", 4, "HOSTDLQ"),
+        ("unknown", 7, "HOSTDLQ"),
+    ],
+)
+def test_broker_j_asks_the_queue_then_its_virtual_host_and_zero_turns_the_limit_off(
+    document: dict[str, object], queue: str, maximum: int | None, dead_letters: str
+) -> None:
+    found = broker_j(document).explain(queue)
+    assert (found.maximum, found.dead_letter) == (maximum, dead_letters)
+
+
+def test_broker_j_asks_the_broker_last() -> None:
+    host = {key: value for key, value in HOST.items() if key != "context"}
+    nodes = [{"name": "default", "virtualHostInitialConfiguration": json.dumps(host)}]
+    found = broker_j({**BROKER, "virtualhostnodes": nodes}).explain("plain")
+    assert (found.maximum, found.fate) == (9, "removed (there is no alternate binding)")
+
+
+def test_broker_j_names_the_lines() -> None:
+    said = str(broker_j(HOST).explain("max3"))
+    before = json.dumps(HOST, indent=1).partition(": 3")[0] + ": "
+    line, column = before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1
+    assert f"maximumDeliveryAttempts = 3, from queue 'max3' (config.json:{line}:{column})" in said
+    assert "alternateBinding = DLQ" in said
+
+
+def test_broker_j_does_not_route_by_a_binding_that_names_the_queue_itself() -> None:
+    document = {
+        "queues": [{"name": "q", "maximumDeliveryAttempts": 1, "alternateBinding": {"destination": "${this:name}_x"}}]
+    }
+    assert "does not route" in broker_j(document).explain("q").fate
+
+
+@pytest.mark.parametrize(
+    ("queue", "says"),
+    [
+        ({"maximumDeliveryAttempts": "many"}, "maximumDeliveryAttempts='many': use a whole number"),
+        ({"maximumDeliveryAttempts": -1}, "maximumDeliveryAttempts=-1: use"),
+        ({"maximumDeliveryAttempt": 1}, "did you mean 'maximumDeliveryAttempts'"),
+        ({"alternateBinding": {}}, "an alternateBinding without a destination"),
+        ({"alternateBinding": "DLQ"}, "alternateBinding: not JSON"),
+        ({"expiryPolicy": "KEEP"}, "expiryPolicy='KEEP': use one of DELETE, ROUTE_TO_ALTERNATE"),
+        ({"x-qpid-dlq-enabled": 1}, "x-qpid-dlq-enabled='1': use true or false"),
+    ],
+)
+def test_broker_j_refuses_what_it_does_not_understand(queue: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigFileError, match=rf"config\.json:\d+:\d+: .*{says}"):
+        broker_j({"queues": [{"name": "q", **queue}]})
+
+
+def test_broker_j_lists_what_it_skips() -> None:
+    assert [each.name for each in broker_j(BROKER).unread] == ["ports"]
+
+
+POLICY = {
+    "vhost": "/",
+    "name": "DLX",
+    "pattern": "^q\\.",
+    "apply-to": "queues",
+    "definition": {"dead-letter-exchange": "", "dead-letter-routing-key": "DLQ", "delivery-limit": 5},
+    "priority": 0,
+}
+QUORUM = {"name": "q.quorum", "vhost": "/", "durable": True, "arguments": {"x-queue-type": "quorum"}}
+
+
+def test_rabbitmq_dead_letters_after_more_failures_than_the_limit() -> None:
+    found = rabbit({"rabbitmq_version": "4.0.1", "policies": [POLICY], "queues": [QUORUM]}).explain("q.quorum")
+    assert (found.maximum, found.dead_letter, found.counts) == (6, "DLQ", "failures")
+    assert "delivery-limit = 5, from policy 'DLX' (definitions.json:12:23)" in str(found)
+
+
+def test_rabbitmq_counts_nothing_of_a_classic_queue() -> None:
+    found = rabbit({"policies": [POLICY]}).explain("q.x")
+    assert (found.maximum, found.dead_letter, found.counts) == (1, "DLQ", "give-ups")
+    assert rabbit({"policies": [POLICY]}).explain("other").fate == "removed (no dead-letter-exchange is set)"
+
+
+def test_rabbitmq_takes_the_policy_of_the_highest_priority_and_arguments_before_it() -> None:
+    high = {**POLICY, "name": "high", "priority": 3, "definition": {"delivery-limit": 2, "dead-letter-exchange": "dlx"}}
+    argued = {**QUORUM, "arguments": {"x-queue-type": "quorum", "x-dead-letter-exchange": "own", "x-delivery-limit": 9}}
+    bindings = [
+        {"source": "own", "vhost": "/", "destination": "OWN", "destination_type": "queue", "routing_key": "any"}
+    ]
+    found = rabbit({"policies": [POLICY, high], "queues": [argued], "bindings": bindings}).explain("q.quorum")
+    assert (found.maximum, found.dead_letter) == (3, "OWN")  # the lower limit, and the nearer exchange
+
+
+@pytest.mark.parametrize(
+    ("version", "maximum"), [("3.13.7", None), ("4.0.1", 21), (None, 21)], ids=["3.13", "4.0", "not known"]
+)
+def test_rabbitmq_has_a_default_limit_since_4_0(version: str | None, maximum: int | None) -> None:
+    found = rabbit({"rabbitmq_version": version, "queues": [QUORUM]}).explain("q.quorum")
+    assert found.maximum == maximum
+
+
+def test_rabbitmq_s_delayed_retries_grow_to_their_maximum() -> None:
+    definition = {
+        "delivery-limit": 4,
+        "delayed-retry-type": "all",
+        "delayed-retry-min": 1000,
+        "delayed-retry-max": 2500,
+    }
+    found = rabbit({"policies": [{**POLICY, "definition": definition}], "queues": [QUORUM]}).explain("q.quorum")
+    assert [each.seconds for each in found.delays] == [1.0, 2.0, 2.5, 2.5]
+
+
+def test_a_list_of_rabbitmq_s_policies_reads_too_with_definitions_as_text() -> None:
+    found = rabbit([{**POLICY, "definition": json.dumps(POLICY["definition"])}])
+    assert isinstance(found.rules, RabbitRules)
+    assert found.explain("q.x").dead_letter == "DLQ"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"pattern": "("}, "is not a regular expression"),
+        ({"definition": {"delivery-limits": 5}}, "did you mean 'delivery-limit'"),
+        ({"definition": {"delivery-limit": "x"}}, "delivery-limit='x': use a whole number"),
+        ({"definition": {"dead-letter-strategy": "never"}}, "use one of at-most-once, at-least-once"),
+        ({"apply-to": "people"}, "apply-to='people'"),
+        ({"pattern": None}, "a policy without a pattern"),
+        ({"priority": "high"}, "priority='high'"),
+    ],
+)
+def test_rabbitmq_refuses_what_it_does_not_understand(change: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigFileError, match=rf"definitions\.json:\d+:\d+: .*{says}"):
+        rabbit({"policies": [{**POLICY, **change}]})
+
+
+def test_client_policies_of_both_mean_the_same() -> None:
+    assert broker_j(BROKER).redelivery_policies.policy_for("max3").maximum_redeliveries == 2
+    assert broker_j(BROKER).dead_letter_strategies.strategy_for("max3") == redelivery.SharedDeadLetterStrategy(
+        redelivery.Queue("DLQ"), process_non_persistent=True
+    )
+    found = rabbit({"policies": [POLICY], "queues": [QUORUM]})
+    assert found.redelivery_policies.policy_for("q.quorum").maximum_redeliveries == 5
+
+
+def test_broker_j_s_json_may_have_comments_as_its_own_files_do() -> None:
+    text = """/* of "Apache" // */ {
+  // the virtual host
+  "queues": [{"name": "a//b", /* in
+  two lines */ "maximumDeliveryAttempts": 3, "alternateBinding": {"destination": "/*DLQ*/"}}]
+}"""
+    found = read(text, "host.json").explain("a//b")
+    assert (found.maximum, found.dead_letter) == (3, "/*DLQ*/")
+    assert "(host.json:4:43)" in str(found.settings[0])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_json_has_any_encoding_of_unicode(encoding: str) -> None:
+    from redelivery.policies.readers.formats import read_content
+
+    assert read_content(json.dumps({"policies": [POLICY]}).encode(encoding), "x.json").format == "rabbitmq"
+
+
+def test_json_has_a_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_tree, "MOST", 5)
+    with pytest.raises(ConfigFileError, match="more than 5 values"):
+        parse_json(b"[1, 2, 3, 4, 5]", "x.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"{", r"x\.json:1:2: not JSON"),
+        (b'{"policies": [}', r"x\.json:1:15: not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"policies": ' + b"9" * 5000 + b"}", "a number of 5000 digits"),
+        (b'{"a": 1}', "no names of a broker"),
+        (b'{"policies": "\xff"}', "not readable as JSON"),
+        (b"/* {}", r"x\.json:1:6: not JSON"),
+        (b"[]", None),
+    ],
+    ids=["cut off", "crossed", "deep", "long number", "foreign", "not UTF-8", "open comment", "empty"],
+)
+def test_what_is_not_such_json_is_an_error(content: bytes, says: str | None) -> None:
+    from redelivery.policies.readers.formats import read_content
+
+    if says is None:
+        assert read_content(content, "x.json").format == "rabbitmq"
+        return
+    with pytest.raises(ConfigFileError, match=says):
+        read_content(content, "x.json")
+
+
+def test_a_value_knows_its_line_and_column() -> None:
+    tree = parse_json(b'{\n  "a": [1,\n    {"b": true}]\n}', "x.json")
+    inner = list(tree.get("a") or ())[1].get("b")
+    assert inner is not None
+    assert (inner.value, str(inner.place)) == (True, "x.json:3:11")

@@ -1,0 +1,86 @@
+"""Real brokers with a file of a test's own: started, and skipped where there are none (in CI that is a failure)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+from tests.differential.files import spec_with, text_of
+
+from redelivery.testing.brokers.native import NativeBroker
+from redelivery.testing.brokers.ports import NotStartedError
+from redelivery.testing.brokers.spec import BrokerSpec, Site
+from redelivery.testing.brokers.specs import artemis, hornetq
+
+Edit = Callable[[str], str]
+FILES: Final = {"artemis": "broker.xml", "activemq": "activemq.xml", "hornetq": "hornetq-configuration.xml"}
+
+
+def made(spec: BrokerSpec, text: Callable[[Site], str]) -> NativeBroker:
+    """A broker that is not started yet, with that text as its file; close it."""
+    missing = spec.source.missing()
+    if missing is not None:
+        if os.environ.get("CI"):
+            pytest.fail(missing, pytrace=False)
+        pytest.skip(missing)
+    return NativeBroker(spec_with(spec, FILES[spec.name], text))
+
+
+@contextmanager
+def running(spec: BrokerSpec, text: Callable[[Site], str]) -> Iterator[NativeBroker]:
+    broker = made(spec, text)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.close()
+
+
+def refusal(spec: BrokerSpec, text: Callable[[Site], str]) -> str:
+    """What a broker prints that does not start."""
+    broker = made(spec, text)
+    try:
+        with pytest.raises(NotStartedError, match="it ended before it listened"):
+            broker.start()
+        return broker.output()
+    finally:
+        broker.close()
+
+
+def with_a_store(edit: Edit) -> Callable[[Site], str]:
+    """Artemis' file of the tests, which has a journal, changed."""
+    return lambda site: edit((site.folder / FILES["artemis"]).read_text(encoding="utf-8"))
+
+
+def artemis_with(settings: str, *queues: str) -> Callable[[Site], str]:
+    """Artemis' file of the differential run, with more address settings and queues."""
+    addresses = "".join(
+        f'<address name="{each}"><anycast><queue name="{each}"/></anycast></address>' for each in queues
+    )
+
+    def text(site: Site) -> str:
+        usual = text_of("artemis", site.host, site.ports)
+        usual = usual.replace("</address-settings>", f"{settings}</address-settings>")
+        return usual.replace("</addresses>", f"{addresses}</addresses>")
+
+    return text
+
+
+def hornetq_with(settings: str, *queues: str, more: str = "") -> Callable[[Site], str]:
+    """A file of HornetQ with these settings and queues, and more in front of them."""
+    made = "".join(f'<queue name="{each}"><address>{each}</address></queue>' for each in queues)
+    inside = f"{more}<queues>{made}</queues><address-settings>{settings}</address-settings>"
+    return lambda _: f'<configuration xmlns="urn:hornetq">{inside}</configuration>'
+
+
+def setting(match: str, **values: object) -> str:
+    """An ``address-setting``; ``_`` in names stands for ``-``."""
+    inside = "".join(f"<{key.replace('_', '-')}>{value}</{key.replace('_', '-')}>" for key, value in values.items())
+    return f'<address-setting match="{match}">{inside}</address-setting>'
+
+
+ARTEMIS: Final = artemis.SPEC
+HORNETQ: Final = hornetq.SPEC

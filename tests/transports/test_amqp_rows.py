@@ -1,0 +1,195 @@
+"""Acknowledgements and sends over AMQP in the main thread: whole, and mostly without the help of another thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
+from tests.transports.amqp_sessions import Client, Session, with_messages
+from tests.transports.scripted import TIMEOUT, text
+
+from redelivery.model.errors import IllegalStateError
+from redelivery.transports.amqp.rows import Rows
+from redelivery.transports.seam import Pending, T
+from redelivery.transports.wire.sockets import Stream
+
+
+class Helped:
+    """How often another thread was asked, while something else is looked at."""
+
+    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        protocol = session.channel._protocol  # type: ignore[attr-defined]  # nothing public tells
+        whole = protocol.whole
+
+        def counted(work: Callable[[], T]) -> T:
+            self.times += 1
+            result: T = whole(work)
+            return result
+
+        monkeypatch.setattr(protocol, "whole", counted)
+
+
+def test_an_acknowledgement_leaves_before_accept_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        for number in range(3):
+            frame = end.take("disposition")
+            assert frame["first"] == number
+            assert frame["settled"]
+            taken.set()
+
+    with ScriptedPeer(with_messages(3, script)) as peer, Client(peer.port) as client:
+        session = client.session()
+        session.attach()
+        deliveries = session.receive_many(3)
+        helped = Helped(session, monkeypatch)
+        for delivery in deliveries:
+            done: list[None] = []
+            session.channel.accept([delivery], batched=False, done=done)
+            assert taken.wait(TIMEOUT)
+            taken.clear()
+            assert done
+        assert not helped.times
+
+
+def test_acknowledgements_that_wait_for_company_leave_before_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        link = end.attached()
+        for number in range(1, 4):
+            end.message(link, number)
+        acknowledged: set[int] = set()
+        while len(acknowledged) < 3:  # one for all, or more where this took milliseconds
+            frame = end.take("disposition")
+            assert frame["settled"]
+            first, last = frame["first"], frame["last"]
+            acknowledged.update(range(first, (first if last is None else last) + 1))
+        end.message(link, 4)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        session.attach()
+        deliveries = session.receive_many(3)
+        helped = Helped(session, monkeypatch)
+        for delivery in deliveries:
+            session.channel.accept([delivery], batched=True)
+        assert session.receive(TIMEOUT) is not None
+        assert not helped.times
+
+
+def test_what_is_settled_already_is_refused_and_the_connection_goes_on() -> None:
+    def script(end: PeerEnd) -> None:
+        end.take("disposition")
+        end.take("disposition")
+
+    with ScriptedPeer(with_messages(2, script)) as peer, Client(peer.port) as client:
+        session = client.session()
+        session.attach()
+        first, second = session.receive_many(2)
+        session.channel.accept([first], batched=False)
+        done: list[None] = []
+        with pytest.raises(IllegalStateError):
+            session.channel.accept([first], batched=False, done=done)
+        assert not done
+        session.channel.accept([second], batched=False)
+
+
+def test_a_send_needs_no_help_but_for_a_new_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        for _ in range(3):
+            end.settle(end.take("transfer"))
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        pending = session.post(text())
+        session.until(lambda: pending.done)
+        helped = Helped(session, monkeypatch)
+        for _ in range(2):
+            pending = session.post(text())
+            session.until(lambda: pending.done)  # noqa: B023  # called at once
+            assert pending.error is None
+        assert not helped.times
+
+
+def test_a_send_without_credit_leaves_when_there_is_some() -> None:
+    asked = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        link = end.attached(credit=1)
+        end.settle(end.take("transfer"))
+        assert asked.wait(TIMEOUT)
+        end.nothing()
+        end.give(link, 5, 1)
+        bodies = [end.settle(end.take("transfer")).payload[-2:] for _ in range(3)]
+        assert bodies == [b"b2", b"b3", b"b4"]
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        first = session.post(text("b1"))
+        session.until(lambda: first.done)
+        rest = [session.post(text(body)) for body in ("b2", "b3", "b4")]
+        asked.set()
+        session.until(lambda: all(each.done for each in rest))
+        assert not any(each.error for each in rest)
+
+
+def test_what_the_system_does_not_take_at_once_arrives_whole_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    body, number = "x" * 60_000, 300  # more than the two sockets hold
+    full = threading.Event()
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        assert full.wait(TIMEOUT)
+        for each in range(number):
+            assert end.settle(end.take("transfer")).payload.endswith(b"%06d%b" % (each, body.encode()))
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        protocol = session.channel._protocol  # type: ignore[attr-defined]  # nothing public tells
+        drain = protocol.drain
+
+        def waits() -> bool:
+            full.set()
+            waited: bool = drain()
+            return waited
+
+        monkeypatch.setattr(protocol, "drain", waits)
+        sends = [Pending() for _ in range(number)]
+        for each, pending in enumerate(sends):
+            session.channel.send(text(f"{each:06}{body}"), transacted=False, pending=pending)
+        session.until(lambda: all(each.done for each in sends))
+        assert not any(each.error for each in sends)
+
+
+def test_a_step_that_raises_leaves_the_lock_free() -> None:
+    lock = threading.Lock()
+    stream = type("Plain", (), {"send_directly": len, "owes_ack": False})()
+    rows = Rows(lock, None, _as_stream(stream))
+    held: list[bool] = []
+    assert rows.run(((held.append, True), ({}.pop, "missing"), (held.append, False)), write=False) is None
+    assert held == [True]
+    assert not lock.locked()
+    with pytest.raises(TypeError):
+        rows.run(((len, 5),), write=False)
+    assert not lock.locked()
+    rows.forbid()
+    assert rows.run(((held.append, False),), write=False) is None
+    assert held == [True]
+    assert not lock.locked()
+
+
+def _as_stream(stream: object) -> Stream:
+    assert not isinstance(stream, Stream)
+    return stream  # type: ignore[return-value]  # what rows ask of one

@@ -1,0 +1,171 @@
+"""Sending the long way: to a new link, in a transaction, without credit, or to a peer that takes not all at once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from itertools import count
+from typing import Final, cast
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import JMSError, RequestTimeoutError
+from redelivery.model.messages import Message
+from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.transactions import Transactions
+from redelivery.transports.amqp.codec.names import to_address
+from redelivery.transports.amqp.codec.sends import encode
+from redelivery.transports.amqp.links.senders import Parts, Sender, relay, sender_to
+from redelivery.transports.dialects.composites import check_one
+from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
+from redelivery.transports.wire.clock import monotonic
+
+TOGETHER: Final = 16 << 10  # bytes of asynchronous sends that leave in one write
+_MOST_BLOCKED: Final = 1000  # messages that may wait for the broker's credit before a sender waits too
+_LOOK: Final = 0.25  # seconds after which a sender that waits for credit looks again
+_OWN_LINKS: Final = 16  # destinations that get a link of their own; more go by the relay, where there is one
+_identifiers: Final = f"ID:{uuid.uuid4()}"
+_numbers: Final = count(1)
+
+
+class Sending:
+    """One session's sending links.
+
+    Args:
+        context: the means to write and to ask.
+        transactions: the session's.
+        report: is notified of errors that no call waits for.
+        relays: the broker has the anonymous relay.
+        timeout: seconds that a send waits for credit.
+
+    Attributes:
+        links: by destination; None is the relay's key.
+        congested: see `Channel`.
+    """
+
+    def __init__(
+        self,
+        context: ChannelContext,
+        transactions: Transactions,
+        report: Callable[[JMSError], None],
+        *,
+        relays: bool,
+        timeout: float,
+    ) -> None:
+        self._context = context
+        self._protocol = context.protocol
+        self._dialect = context.dialect
+        self._transactions = transactions
+        self._report = report
+        self._relays = relays
+        self._timeout = timeout
+        self.links: dict[Destination | None, Sender] = {}
+        self.congested = False
+        self._last: tuple[Destination | None, str] = (None, "")  # that a message was encoded for, and its address
+        self._full: Sender | None = None  # has more than that waiting
+
+    def send(
+        self, destination: Destination, parts: tuple[bytes, ...], *, transacted: bool, pending: Pending | None
+    ) -> None:
+        """`Channel.send`, in a transaction too. Where an interrupt may come, sheltered."""
+        awaited = pending is not None and pending.waiter is not None
+        if transacted:  # the commit waits for it
+            answer = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
+        else:
+            answer = Pending(None, self.report_refusal) if pending is None else pending
+        protocol = self._protocol
+        with protocol.lock:
+            protocol.check()
+            sender = self.sender(destination)
+            if transacted:
+                self._transactions.send(sender, parts, answer)
+            else:
+                sender.send(parts, None, answer)
+            protocol.waiting += sum(map(len, parts))
+            # one that is neither awaited nor reported is written when send() returns
+            at_once = awaited or (pending is None and not transacted) or protocol.waiting > TOGETHER
+            if at_once:
+                protocol.write()
+            if len(sender.queued) > _MOST_BLOCKED:
+                self._full, self.congested = sender, True
+        if protocol.blocked and not protocol.drain():
+            self.congested = True
+        if protocol.table.notifications:
+            protocol.notify()
+        if not awaited:
+            protocol.read_on_behalf()
+            if not at_once:
+                protocol.flush_soon()
+
+    def sender(self, destination: Destination) -> Sender:
+        """The link to a destination; inside `writing`."""
+        sender = self.links.get(destination)
+        if sender is None and self._relays and len(self.links) >= _OWN_LINKS:
+            destination, sender = None, self.links.get(None)  # type: ignore[assignment]  # None is the relay's key
+        if sender is None or sender.ended is not None:
+            session = self._context.session()
+            sender = relay(session) if destination is None else sender_to(session, destination, self._dialect)
+            sender.open(None)
+            self.links[destination] = sender
+        return sender
+
+    def encode(self, message: Message) -> Parts:
+        """The message, which gets its id."""
+        message_id = f"{_identifiers}:{next(_numbers)}"
+        message.stamp(message_id=message_id)
+        destination = cast(Destination, message.destination)
+        last, address = self._last
+        if destination is not last:
+            check_one(destination, self._dialect.capabilities)
+            address = to_address(destination, self._dialect)
+            self._last = (destination, address)
+        return encode(message, message_id, address, self._dialect)
+
+    def answers(self) -> Flow[None]:
+        """All that was sent is answered, also what nobody waited for: the end of its session leaves it unanswered."""
+        waiter = self._context.events.waiter
+        with self._protocol.lock:
+            asked = [each for sender in self.links.values() for each in sender.unanswered.values()]
+            asked += [each for sender in self.links.values() for _, _, each in sender.queued]
+        for each in asked:
+            each.also = waiter  # a thread that asked for the result keeps its own
+            if not each.done:
+                yield each
+
+    def detach(self) -> Flow[None]:
+        """End the links, where their session would end late with them."""
+        asked: list[Pending] = []
+        if self._dialect.end_waits_for_senders:
+            with self._context.writing():
+                for sender in self.links.values():
+                    if sender.opened:  # or the broker would answer nothing
+                        asked.append(self._context.ask_for_detach())
+                        sender.close(asked[-1])
+        for each in asked:
+            yield from self._context.answer(each)
+
+    def room(self) -> Flow[None]:
+        """See `Channel.room`: until there was credit for half of what may wait, and the system has taken the rest."""
+        sender = self._full
+        self._full, self.congested = None, False
+        if self._protocol.blocked:
+            yield from self._context.drained()
+        if sender is None:
+            return
+        deadline = monotonic() + self._timeout
+        sender.blocked_senders = self._context.events
+        try:
+            while (waiting := len(sender.queued)) > _MOST_BLOCKED // 2:
+                remaining = deadline - monotonic()
+                if remaining <= 0:
+                    raise RequestTimeoutError(
+                        f"{sender.what}: the broker gave no credit within {self._timeout:g} s; "
+                        f"about {waiting} messages wait"
+                    )
+                yield Arrival(min(deadline, monotonic() + _LOOK))
+        finally:
+            sender.blocked_senders = None
+
+    def report_refusal(self, pending: Pending) -> None:
+        """Of a send that no call waits for."""
+        if pending.error is not None and not isinstance(pending.error, NO_ANSWER):
+            self._report(pending.error)

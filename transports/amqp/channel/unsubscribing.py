@@ -1,0 +1,44 @@
+"""The end of a durable subscription: found by a link, which is then closed and not merely detached."""
+
+from __future__ import annotations
+
+from redelivery.model.destinations import SubscriptionName
+from redelivery.model.errors import InvalidDestinationError, UnsupportedError
+from redelivery.transports.amqp.channel.context import answer
+from redelivery.transports.amqp.connection.protocol import AmqpProtocol
+from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.amqp.links.subscriptions import Finder, subscription_name
+from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.seam import Flow, Link, Pending, Waiter
+
+
+def unsubscribe(
+    protocol: AmqpProtocol, dialect: AmqpDialect, name: str, known: Link | None, waiter: Waiter
+) -> Flow[None]:
+    """See `Transport.unsubscribe`; its link is in a session of its own."""
+    client_id = protocol.table.client_id
+    named = SubscriptionName(name, durable=True, shared=not client_id)
+    by_name = client_id or dialect.finds_global
+    if not by_name and known is None:
+        if named.kind not in dialect.capabilities.subscriptions:
+            raise InvalidDestinationError(f"there is no {named.kind} subscription {name!r} without a client id")
+        raise UnsupportedError(
+            f"unsubscribe({name!r}): over AMQP a shared subscription that belongs to no client id is not found by its "
+            "name alone: make a shared_durable_consumer of it in this connection, close that, and unsubscribe then"
+        )
+    opened, closed, ended = (Pending(waiter) for _ in range(3))
+    with protocol.writing():
+        session = AmqpSession(protocol.table)
+        session.open(None)
+        link = subscription_name(named, (), client_id=client_id)
+        finder = Finder(session, link, None if by_name else known, dialect)
+        finder.open(opened)
+    try:
+        yield from answer(opened)
+        with protocol.writing():
+            finder.close(closed)
+        yield from answer(closed)
+    finally:
+        with protocol.writing():
+            session.close(ended)
+    yield from answer(ended)
