@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -15,6 +16,7 @@ from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.outbox import Outbox
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.housekeeping import Housekeeper, housekeeper
 
 LARGE = 8 << 20
 TIMEOUT = 10.0
@@ -120,15 +122,20 @@ def test_a_peer_that_is_slow_is_not_lost_by_those_who_write_behind_a_large_body(
 
 
 def test_a_peer_that_takes_nothing_is_lost_once(pipe: Pipe) -> None:
+    refused = threading.Event()
+
     def second() -> None:
+        pipe.full()
         with pytest.raises(ConnectionLostError):
             pipe.outbox.write(b"b")
+        refused.set()
 
-    later = threading.Timer(0.1, second)
+    later = threading.Thread(target=second)
     later.start()
     with pytest.raises(ConnectionLostError, match=r"took no byte for 0\.3 s"):
         pipe.outbox.write(b"a" * LARGE)
     later.join(TIMEOUT)
+    assert refused.is_set()
     assert len(pipe.lost) == 1
 
 
@@ -143,20 +150,61 @@ def test_the_error_of_a_loss_has_no_frames_though_a_write_raises_it(pipe: Pipe) 
         error = error.__cause__
 
 
-def test_a_signal_handler_may_write_and_close_while_its_thread_waits(pipe: Pipe) -> None:
+@pytest.fixture
+def closing(pipe: Pipe) -> Iterator[Callable[[], None]]:
+    """Sends this thread a signal whose handler writes and closes."""
+
     def handle(*_: object) -> None:
         pipe.outbox.write(b"b")
         pipe.wire.lose(ConnectionLostError("closed by the handler"))
 
-    before = signal.signal(signal.SIGUSR1, handle)
     main = threading.main_thread().ident
     assert main is not None
+    before = signal.signal(signal.SIGUSR1, handle)
     pipe.wire.timeout = TIMEOUT
-    threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGUSR1)).start()
+    yield lambda: signal.pthread_kill(main, signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_signal_handler_may_write_and_close_while_its_thread_waits(pipe: Pipe, closing: Callable[[], None]) -> None:
+    threading.Timer(0.1, closing).start()
     began = time.monotonic()
-    try:
-        with pytest.raises(ConnectionLostError, match="closed by the handler"):
-            pipe.outbox.write(b"a" * LARGE)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
+    with pytest.raises(ConnectionLostError, match="closed by the handler"):
+        pipe.outbox.write(b"a" * LARGE)
     assert time.monotonic() - began < TIMEOUT / 2
+
+
+def signal_in(step: str, send: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send it once, when the process's housekeeper begins this step."""
+    keeper, taken, times = housekeeper(), getattr(Housekeeper, step), itertools.count()
+
+    def signalled(*arguments: object) -> object:
+        if not next(times):
+            send()
+        return taken(keeper, *arguments)
+
+    monkeypatch.setattr(keeper, step, signalled)
+
+
+@pytest.mark.timeout(TIMEOUT)
+@pytest.mark.parametrize("step", ["_need", "_note_asked"])
+def test_a_signal_handler_may_close_while_its_thread_asks_the_housekeeping_thread(
+    pipe: Pipe, closing: Callable[[], None], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    signal_in(step, closing, monkeypatch)
+    with pytest.raises(ConnectionLostError, match="closed by the handler"):
+        pipe.outbox.write(b"a" * LARGE)
+    assert len(pipe.lost) == 1
+
+
+@pytest.mark.timeout(TIMEOUT)
+def test_a_signal_handler_may_close_while_its_thread_asks_to_be_called(
+    pipe: Pipe, closing: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe.wire.flush_soon()  # the thread is there
+    signal_in("_poke", closing, monkeypatch)
+    deadline = time.monotonic() + TIMEOUT
+    while not pipe.lost:
+        assert time.monotonic() < deadline
+        pipe.wire.flush_soon()
+    assert len(pipe.lost) == 1

@@ -1,4 +1,8 @@
-"""What a connection needs of threads: the housekeeping thread's lists, and a shelter from signals."""
+"""What a connection needs of threads: the housekeeping thread's lists, and a shelter from signals.
+
+The lists are changed under a lock, which the main thread takes in the shelter: a signal handler that closes a
+connection needs it too.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,11 @@ class ThreadRuntime:
 
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""
-        housekeeper().enter(owner)
+        sheltered(lambda: housekeeper().enter(owner))
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
         """See `Runtime.leave`."""
-        housekeeper().leave(owner, *tasks, watches=watches)
+        sheltered(lambda: housekeeper().leave(owner, *tasks, watches=watches))
 
     def at(self, due: float, task: Task) -> None:
         """See `Runtime.at`."""
@@ -50,12 +54,12 @@ class ThreadRuntime:
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
-        housekeeper().watch(descriptor, watch)
+        sheltered(lambda: housekeeper().watch(descriptor, watch))
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_ended`."""
         if self._notices_ends:
-            housekeeper().watch_end(descriptor, watch)
+            sheltered(lambda: housekeeper().watch_end(descriptor, watch))
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_writable`: a thread waits for that itself."""
