@@ -120,7 +120,8 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
     def close(self) -> None:
         """Close all sessions within close_timeout, then the connection within another. Twice is harmless.
 
-        Called from a listener it takes effect when the callback has returned.
+        Called from a listener it takes effect when the callback has returned. A signal handler should raise SystemExit
+        instead: a `close` that interrupts a call of the same thread waits `close_timeout` for it, in vain.
         """
         with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, not our close
             self._transport.wait(self._transport.new_waiter(), 0)

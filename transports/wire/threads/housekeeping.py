@@ -11,7 +11,6 @@ import os
 import select
 import socket
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from itertools import count
@@ -26,15 +25,10 @@ _CLOSED_BY_PEER: Final = getattr(select, "POLLRDHUP", 0)  # Linux has it
 
 
 class Housekeeper:
-    """The thread and its two lists: tasks by time, and descriptors to watch.
-
-    A signal handler may come between any two steps of the main thread, and what it calls, such as `close()`, needs the
-    lock: the main thread takes it in a shelter only, and `at`, which is called for messages, takes none.
-    """
+    """The thread and its two lists: tasks by time, and descriptors to watch."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked: deque[tuple[float, Task]] = deque()  # for when, and what: of `at`, until the lock is there
         self._owners: set[Owner] = set()
         self._heap: list[tuple[float, int]] = []  # when, and the task's number: a stale entry must keep nothing alive
         self._tasks: dict[int, Task] = {}
@@ -48,7 +42,7 @@ class Housekeeper:
 
     @property
     def runs(self) -> bool:
-        """Whether the thread is there. Where it is not, `at` starts it, and needs a shelter for that."""
+        """Whether the thread is there; an interrupt must not come while it is started."""
         return self._thread is not None
 
     def enter(self, owner: Owner) -> None:
@@ -59,7 +53,6 @@ class Housekeeper:
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
         """It is not any more; its tasks and watches are forgotten."""
         with self._lock:
-            self._note_asked()
             self._owners.discard(owner)
             for watch in watches:
                 self._watched.pop(watch, None)
@@ -74,12 +67,15 @@ class Housekeeper:
 
         After an interrupt another call of this does what was not done.
         """
-        self._asked.append((due, task))
-        if self._thread is None:
-            with self._lock:
-                self._need(due)
-        elif due < self._asleep_until:
-            self._poke()
+        with self._lock:
+            known = self._due.get(task, _NOTHING)
+            if due < known[0]:
+                entry = due, next(self._numbers)
+                heapq.heappush(self._heap, entry)
+                self._tasks[entry[1]] = task
+                self._due[task] = entry  # after these: alone it would forbid another entry
+                self._tasks.pop(known[1], None)
+            self._need(self._due[task][0])  # also where it is known: an interrupt may have come before this
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` while the descriptor has input, until it says False."""
@@ -113,21 +109,9 @@ class Housekeeper:
             self._poke()
 
     def _poke(self) -> None:
-        wake = self._wake
-        if wake is not None and self._asleep_until > -_NEVER:
-            with suppress(OSError):  # full: it is awake soon anyway; closed: it has ended
-                wake[1].send(b"!")
-
-    def _note_asked(self) -> None:
-        while self._asked:
-            due, task = self._asked.popleft()
-            known = self._due.get(task, _NOTHING)
-            if due < known[0]:
-                entry = due, next(self._numbers)
-                heapq.heappush(self._heap, entry)
-                self._tasks[entry[1]] = task
-                self._due[task] = entry
-                self._tasks.pop(known[1], None)
+        if self._wake is not None and self._asleep_until > -_NEVER:
+            with suppress(OSError):  # full: it is awake soon anyway
+                self._wake[1].send(b"!")
 
     def _run(self) -> None:
         assert self._wake is not None, "made before the thread"
@@ -137,7 +121,6 @@ class Housekeeper:
                 if not self._owners:
                     self._end()
                     return
-                self._note_asked()
                 now = monotonic()
                 tasks = self._pop_due(now)
                 watched = {} if tasks else {descriptor: watch for watch, descriptor in self._watched.items()}
@@ -147,9 +130,6 @@ class Housekeeper:
                     timeout = None if self._asleep_until == _NEVER else max(0.0, self._asleep_until - now)
             if tasks:
                 self._call(tasks, now)
-                continue
-            if self._asked:  # before it slept, so that nobody has woken it
-                self._asleep_until = -_NEVER
                 continue
             ready = _ready((wake.fileno(), *watched), ends, timeout)
             self._asleep_until = -_NEVER
@@ -189,7 +169,6 @@ class Housekeeper:
 
     def _end(self) -> None:
         self._thread = None
-        self._asked.clear()
         self._heap.clear()
         self._tasks.clear()
         self._due.clear()

@@ -1,8 +1,4 @@
-"""What a connection needs of threads: the housekeeping thread's lists, and a shelter from signals.
-
-The lists are changed under a lock, which the main thread takes in the shelter: a signal handler that closes a
-connection needs it too.
-"""
+"""What a connection needs of threads: the housekeeping thread's lists, and a shelter from signals."""
 
 from __future__ import annotations
 
@@ -34,11 +30,11 @@ class ThreadRuntime:
 
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""
-        sheltered(lambda: housekeeper().enter(owner))
+        housekeeper().enter(owner)
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
         """See `Runtime.leave`."""
-        sheltered(lambda: housekeeper().leave(owner, *tasks, watches=watches))
+        housekeeper().leave(owner, *tasks, watches=watches)
 
     def at(self, due: float, task: Task) -> None:
         """See `Runtime.at`."""
@@ -54,12 +50,12 @@ class ThreadRuntime:
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
-        sheltered(lambda: housekeeper().watch(descriptor, watch))
+        sheltered(lambda: housekeeper().watch(descriptor, watch))  # a signal handler may close while it starts
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_ended`."""
         if self._notices_ends:
-            sheltered(lambda: housekeeper().watch_end(descriptor, watch))
+            housekeeper().watch_end(descriptor, watch)
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_writable`: a thread waits for that itself."""
