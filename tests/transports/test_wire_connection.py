@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import signal
 import socket
@@ -17,6 +18,7 @@ from redelivery.transports.wire.outbox import Outbox
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.housekeeping import Housekeeper, housekeeper
+from redelivery.transports.wire.threads.shelter import sheltered
 
 LARGE = 8 << 20
 TIMEOUT = 10.0
@@ -174,23 +176,31 @@ def test_a_signal_handler_may_write_and_close_while_its_thread_waits(pipe: Pipe,
     assert time.monotonic() - began < TIMEOUT / 2
 
 
-def signal_in(step: str, send: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send it once, when the process's housekeeper begins this step."""
-    keeper, taken, times = housekeeper(), getattr(Housekeeper, step), itertools.count()
-
-    def signalled(*arguments: object) -> object:
-        if not next(times):
-            send()
-        return taken(keeper, *arguments)
-
-    monkeypatch.setattr(keeper, step, signalled)
-
-
 @pytest.mark.timeout(TIMEOUT)
 def test_a_signal_handler_may_close_while_its_thread_asks_the_housekeeping_thread(
     pipe: Pipe, closing: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signal_in("_need", closing, monkeypatch)
+    keeper, times = housekeeper(), itertools.count()
+
+    def need(due: float) -> None:
+        if not next(times):
+            closing()
+        Housekeeper._need(keeper, due)
+
+    monkeypatch.setattr(keeper, "_need", need)
     with pytest.raises(ConnectionLostError, match="closed by the handler"):
         pipe.outbox.write(b"a" * LARGE)
     assert len(pipe.lost) == 1
+
+
+def test_a_thread_that_python_does_not_know_may_lose_a_connection_and_leaves_no_trace(pipe: Pipe) -> None:
+    before, ended = threading.active_count(), threading.Event()
+
+    def lose() -> None:
+        sheltered(lambda: pipe.wire.lose(ConnectionLostError("dropped")))  # as the collector's thread does
+        ended.set()
+
+    _thread.start_new_thread(lose, ())
+    assert ended.wait(TIMEOUT)
+    assert len(pipe.lost) == 1
+    assert threading.active_count() <= before

@@ -19,7 +19,7 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 _IDLE: Final = 2.0  # seconds without work after which the thread ends
-_main = threading.main_thread()
+_main = threading.main_thread().ident
 
 
 class _Job(Generic[T]):
@@ -103,14 +103,14 @@ def sheltered(work: Callable[[], T], on_interrupt: Callable[[], None] | None = N
 
     ``on_interrupt``: called when one has come, for work that can wait for long: it must end soon then.
     """
-    if threading.current_thread() is not _main or sys.is_finalizing():
+    if threading.get_ident() != _main or sys.is_finalizing():  # `current_thread` would keep one it does not know
         return work()
     return (Shelter() if _shelter.busy else _shelter).run(work, on_interrupt)
 
 
 def _after_fork() -> None:
     global _shelter, _main  # the thread is the parent's; the one that forked is the main thread here
-    _shelter, _main = Shelter(), threading.main_thread()
+    _shelter, _main = Shelter(), threading.get_ident()
 
 
 if hasattr(os, "register_at_fork"):
