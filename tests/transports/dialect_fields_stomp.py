@@ -67,6 +67,8 @@ def _activemq(name: str) -> dict[str, Fact]:
         ),
         "parks": _conforms(False, "test_order.py::test_parking_delayed_messages_do_not_fill_the_window", name),
         "receipt_in_transaction": _settled(False, "test_a_send_in_a_transaction_is_answered_before_the_commit", name),
+        "max_header": _settled(0, "test_what_the_wire_format_allows_is_delivered_and_one_more_is_refused_here", name),
+        "max_headers": _settled(0, "test_what_the_wire_format_allows_is_delivered_and_one_more_is_refused_here", name),
         "error_names_receipt": _settled(False, "test_an_error_that_answers_nobody_fails_no_call", name),
         "temporaries": _temporaries(name),
         "exclusive_header": _conforms(
@@ -119,12 +121,6 @@ STOMP: Final[Facts] = {
         "amqp_bodies": Fact(
             None,
             "transports/test_amqp_and_stomp_on_classic.py::test_what_comes_over_amqp_cannot_be_acknowledged_over_stomp_and_is_not_lost",
-        ),
-        "max_header": _settled(
-            0, "test_what_the_wire_format_allows_is_delivered_and_one_more_is_refused_here", "activemq"
-        ),
-        "max_headers": _settled(
-            0, "test_what_the_wire_format_allows_is_delivered_and_one_more_is_refused_here", "activemq"
         ),
         "sessions_per_wire": _conforms(
             0,

@@ -153,9 +153,9 @@ def test_a_batch_beyond_a_page_does_not_stall_whatever_the_window(place: Place, 
     session.do(session.channel.commit(batch))
 
 
-@on("activemq")
+@on("activemq", "embedded")
 def test_what_the_wire_format_allows_is_delivered_and_one_more_is_refused_here(place: Place) -> None:
-    """Classic ends the connection at a header of more than 10 KiB or at more than 1000 headers."""
+    """They end the connection at a header of more than 10 KiB or at more than 1000 headers."""
     session = place.client().session()
     for name in ("longest", "most"):
         properties = {"k": "v" * (10 * 1024 - 2)} if name == "longest" else {f"k{at}": "v" for at in range(990)}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.errors import JMSError, MessageFormatError, ProtocolError
+from redelivery.transports.dialects.embedded import DIALECT
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
 
-MAX_HEADERS: Final = 1000  # ActiveMQ's limits
-MAX_HEADER: Final = 10 << 10  # bytes of a line
+assert DIALECT.stomp is not None, "it is what the server speaks"
+MAX_HEADERS: Final = DIALECT.stomp.max_headers  # ActiveMQ's limits; clients that know the dialect refuse the rest
+MAX_HEADER: Final = DIALECT.stomp.max_header  # bytes of a line
 
 
 class HangUpError(ProtocolError):

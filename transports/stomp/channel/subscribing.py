@@ -43,6 +43,7 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
             f"{link.destination}: on this broker a consumer over STOMP takes from one queue; "
             "a pattern would be one more queue, of that name"
         )
+    _check_length("destination", to_wire(link.destination, dialect), dialect)
     headers = dict(dialect.consume_queue if queue else dialect.consume_topic)
     headers |= _serving_headers(link, dialect, window)
     if dialect.acks_topics_itself and not queue:
@@ -58,7 +59,7 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
     if conditions:
         both = " AND ".join(f"({each})" for each in conditions)
         headers["selector"] = written = _selector(conditions[0] if len(conditions) == 1 else both, dialect)
-        _check_length(written, dialect)
+        _check_length("selector", written, dialect)
     if dialect.map_transformation is not None:
         headers["transformation"] = dialect.map_transformation
     return headers | (browse_headers(dialect) if link.browse else {})
@@ -90,6 +91,7 @@ def subscription_headers(named: SubscriptionName | None, context: ChannelContext
         raise UnsupportedError(
             f"{named}: over STOMP this broker keeps one for a client id only: connect(…, client_id='…'), or use amqp://"
         )
+    _check_length(dialect.subscription_header, named.name, dialect)
     headers = {dialect.subscription_header: named.name}
     if named.shared:
         headers |= dict(dialect.shared_headers)
@@ -99,7 +101,8 @@ def subscription_headers(named: SubscriptionName | None, context: ChannelContext
 
 
 def remove_frame(name: str, control: ControlFrames, dialect: StompDialect, receipt: bytes) -> bytes:
-    """UNSUBSCRIBE that removes a durable subscription, answered."""
+    """UNSUBSCRIBE that removes a durable subscription, answered. Raises UnsupportedError: the name is too long."""
+    _check_length(dialect.subscription_header, name, dialect)
     return control.unsubscribe(new_identifier(), receipt.decode(), {dialect.subscription_header: name})
 
 
@@ -182,11 +185,11 @@ def end(context: ChannelContext, subscriptions: Sequence[Subscription], before: 
         yield from context.answer(pending, receipt)
 
 
-def _check_length(selector: str, dialect: StompDialect) -> None:
-    length = len(encode_head("SUBSCRIBE", {"selector": selector})) - len("SUBSCRIBE\n\n")
+def _check_length(name: str, value: str, dialect: StompDialect) -> None:
+    length = len(encode_head("SUBSCRIBE", {name: value})) - len("SUBSCRIBE\n\n")
     if 0 < dialect.max_header < length:
         raise UnsupportedError(
-            f"the selector takes {length} bytes: over STOMP this broker ends the connection at a header of more than "
+            f"the {name} takes {length} bytes: over STOMP this broker ends the connection at a header of more than "
             f"{dialect.max_header}"
         )
 
