@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from redelivery.operate.diff import Difference, example_of, is_pattern
+from redelivery.operate.diff import Difference
+from redelivery.operate.examples import example_of, is_pattern
 from redelivery.operate.simulate import Simulation
 from redelivery.policies.brokers.places import Setting
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -50,9 +51,9 @@ def differences(found: tuple[Difference, ...]) -> list[dict[str, Any]]:
     return [
         {
             "destination": each.title,
-            "example": str(each.example),
-            "before": each.before.summary,
-            "after": each.after.summary,
+            "example": str(each.example) if each.example else None,
+            "before": each.before.summary if each.before else None,
+            "after": each.after.summary if each.after else None,
             "changes": [{"name": one.name, "before": one.before, "after": one.after} for one in each.changes],
         }
         for each in found

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
-from redelivery.model.destinations import Destination, Queue, read_destination
-from redelivery.model.errors import InvalidDestinationError
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.operate.examples import examples_of, is_pattern, overlaps, specificity
+from redelivery.policies.brokers.broker_j import BrokerJRules
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import DestinationRules
+from redelivery.policies.brokers.qpid import QpidRules
+from redelivery.policies.brokers.rabbitmq import RabbitRules
+from redelivery.policies.brokers.rules import DestinationRules, Rules
+from redelivery.policies.writers.broker_j import level_as_json
+from redelivery.policies.writers.rabbitmq import policy_as_json
 
-_SAMPLE = "x"
-_OTHERS = "(all others)"
+_OTHERS: Final = "(all others)"
+_OTHER: Final = "any.other.destination"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,44 +34,67 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``title``: the destination, or the pattern whose destinations change, compared by an example of it."""
+    """``title``: the destination, or the pattern whose destinations change, compared by an example of it.
+
+    ``example``, ``before`` and ``after`` are None for what applies to queues by a regular expression: RabbitMQ's
+    policies and Broker-J's nodeAutoCreationPolicies are compared as they stand in the files.
+    """
 
     title: str
-    example: Destination
-    before: DestinationRules
-    after: DestinationRules
+    example: Destination | None
+    before: DestinationRules | None
+    after: DestinationRules | None
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
-        return "\n  ".join([self.title, *map(str, self.changes)])
+        such = f", such as {self.example}" if self.example and is_pattern(self.title) else ""
+        return "\n  ".join([self.title + such, *map(str, self.changes)])
 
 
 def diff(before: BrokerPolicies, after: BrokerPolicies) -> tuple[Difference, ...]:
-    """The destinations and patterns that either names, and all others, where the two differ."""
-    found = []
-    examples = {title: each for title in (*before.rules.names(), *after.rules.names()) if (each := example_of(title))}
-    for title, example in {**examples, _OTHERS: Queue("any.other.destination")}.items():
+    """The destinations and patterns that either names, and all others, where the two differ.
+
+    A pattern is compared by examples of each depth: ``orders.>`` by ``orders``, ``orders.x`` and ``orders.x.x``. Those
+    that change alike are one difference.
+    """
+    titles = dict.fromkeys([*before.rules.names(), *after.rules.names()])
+    owners: dict[Destination, str] = {}  # the title that says most of an example
+    for title in sorted(titles, key=specificity):
+        for example in examples_of(title, titles):
+            owners.setdefault(example, title)
+    examples: dict[str, list[Destination]] = {title: [] for title in titles}
+    for example, title in owners.items():
+        examples[title].append(example)
+    found = {title: _compared(title, each, before, after) for title, each in examples.items()}
+    for title, parents in overlaps(titles).items():
+        if title not in titles:
+            alike = {kind for parent in parents for kind in found[parent]}
+            unowned = [each for each in examples_of(title, titles) if each not in owners]
+            compared = _compared(title, unowned, before, after)
+            found[title] = {kind: each for kind, each in compared.items() if kind not in alike}
+    others = {title: _of_host(title) for rules in (before.rules, after.rules) for title in _in_hosts(rules)}
+    for title, example in others.items():
+        found[title] = _compared(title, [example], before, after)
+    found[_OTHERS] = _compared(_OTHERS, [Queue(_OTHER), Topic(_OTHER)], before, after)
+    of_expressions = _compared_expressions(_expressions(before.rules), _expressions(after.rules))
+    return (*(each for of_title in found.values() for each in of_title.values()), *of_expressions)
+
+
+def _compared(
+    title: str, examples: Iterable[Destination], before: BrokerPolicies, after: BrokerPolicies
+) -> dict[object, Difference]:
+    """The first example of each kind of change, by that kind: the changes without the example's own name."""
+    found: dict[object, Difference] = {}
+    for example in examples:
         one, two = before.explain(example), after.explain(example)
         changes = tuple(_changes(one, two))
         if changes:
-            found.append(Difference(title, example, one, two, changes))
-    return tuple(found)
-
-
-def is_pattern(title: str) -> bool:
-    """Whether it stands for more than one destination."""
-    return bool({"*", ">", "#"} & set(title.rpartition("://")[2].split("."))) or "," in title
-
-
-def example_of(title: str) -> Destination | None:
-    """A destination that a pattern matches; None where it is none of ours."""
-    first = title.partition(",")[0]
-    scheme, separator, name = first.rpartition("://")
-    name = ".".join(_SAMPLE if word in ("*", ">", "#") else word for word in name.split("."))
-    try:
-        return read_destination(f"{scheme}://{name}" if separator else name)
-    except InvalidDestinationError:
-        return None
+            name = example.name
+            kind = tuple(
+                (each.name, each.before.replace(name, "\0"), each.after.replace(name, "\0")) for each in changes
+            )
+            found.setdefault(kind, Difference(title, example, one, two, changes))
+    return found
 
 
 def _changes(one: DestinationRules, two: DestinationRules) -> Iterator[Change]:
@@ -73,6 +102,64 @@ def _changes(one: DestinationRules, two: DestinationRules) -> Iterator[Change]:
         yield Change("outcome", one.summary, two.summary)
     before = {each.name: each.value for each in one.settings}
     after = {each.name: each.value for each in two.settings}
+    yield from _changed(before, after)
+    if one.broker == two.broker:
+        yield from (Change("note", each, "") for each in one.notes if each not in two.notes)
+        yield from (Change("note", "", each) for each in two.notes if each not in one.notes)
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
             yield Change(name, before.get(name, ""), after.get(name, ""))
+
+
+def _in_hosts(rules: Rules) -> Iterator[str]:
+    """``host/queue`` for what is in a virtual host that is not the default one, and for all others there."""
+    hosts: list[tuple[str, tuple[str, ...]]] = []
+    if isinstance(rules, QpidRules):
+        hosts = [(each.level.name, tuple(queue.name for queue in each.queues)) for each in rules.hosts]
+    elif isinstance(rules, BrokerJRules):
+        hosts = [(each.name, tuple(queue.name for queue in each.queues)) for each in rules.hosts]
+    for host, queues in hosts if len(hosts) > 1 else ():
+        yield from (f"{host}/{queue}" for queue in (*queues, _OTHERS))
+
+
+def _of_host(title: str) -> Destination:
+    return Queue(title.replace(_OTHERS, _OTHER))
+
+
+def _expressions(rules: Rules) -> dict[str, dict[str, str]]:
+    """What applies to the queues that a regular expression matches: its values by its title."""
+    found: dict[str, dict[str, str]] = {}
+    if isinstance(rules, RabbitRules):
+        for policy in rules.policies:
+            written = policy_as_json(policy)
+            title = f"{'operator policy' if policy.operator else 'policy'} {policy.name!r}"
+            where = "" if policy.virtual_host == "/" else f" of virtual host {policy.virtual_host!r}"
+            values = {name: written[name] for name in ("pattern", "apply-to", "priority")}
+            _add(found, title + where, {**values, **written["definition"]})
+    elif isinstance(rules, BrokerJRules):
+        for host in rules.hosts:
+            for number, rule in enumerate(host.auto_creation, 1):
+                title = f"nodeAutoCreationPolicy {rule.pattern!r} of virtual host {host.name!r}"
+                values = {"pattern": rule.pattern, "asked as number": number}
+                _add(found, title, {**values, **level_as_json(rule.level)})
+    return found
+
+
+def _add(found: dict[str, dict[str, str]], title: str, values: Mapping[str, Any]) -> None:
+    number, unique = 1, title
+    while unique in found:
+        number += 1
+        unique = f"{title} ({number})"
+    found[unique] = {name: str(value) for name, value in values.items()}
+
+
+def _compared_expressions(
+    before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
+) -> Iterator[Difference]:
+    for title in dict.fromkeys([*before, *after]):
+        changes = tuple(_changed(before.get(title, {}), after.get(title, {})))
+        if changes:
+            yield Difference(title, None, None, None, changes)

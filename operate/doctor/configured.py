@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
-from redelivery.operate.diff import example_of, is_pattern
 from redelivery.operate.doctor.findings import Finding
+from redelivery.operate.examples import example_of, is_pattern
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import DestinationRules

@@ -38,18 +38,19 @@ def _host(host: BrokerJHost) -> dict[str, Any]:
                 "createdOnPublish": "true",
                 "createdOnConsume": "true",
                 "nodeType": "queue",
-                "attributes": _level(rule.level),
+                "attributes": level_as_json(rule.level),
             }
             for rule in host.auto_creation
         ]
     document["queues"] = [
-        {"name": queue.name, "type": "standard", **_level(queue.level), **_context(queue.context)}
+        {"name": queue.name, "type": "standard", **level_as_json(queue.level), **_context(queue.context)}
         for queue in host.queues
     ]
     return document
 
 
-def _level(level: BrokerJLevel) -> dict[str, Any]:
+def level_as_json(level: BrokerJLevel) -> dict[str, Any]:
+    """The attributes of a queue that a level sets."""
     document: dict[str, Any] = {}
     if level.maximum_delivery_attempts is not None:
         document["maximumDeliveryAttempts"] = level.maximum_delivery_attempts

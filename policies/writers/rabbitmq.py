@@ -15,8 +15,8 @@ def write_rabbitmq(rules: RabbitRules) -> str:
     document: dict[str, Any] = {}
     if rules.version is not None:
         document["rabbitmq_version"] = rules.version
-    document["policies"] = [_policy(each) for each in rules.policies if not each.operator]
-    operators = [_policy(each) for each in rules.policies if each.operator]
+    document["policies"] = [policy_as_json(each) for each in rules.policies if not each.operator]
+    operators = [policy_as_json(each) for each in rules.policies if each.operator]
     if operators:
         document["operator_policies"] = operators
     document["queues"] = [
@@ -43,7 +43,8 @@ def write_rabbitmq(rules: RabbitRules) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _policy(policy: RabbitPolicy) -> dict[str, Any]:
+def policy_as_json(policy: RabbitPolicy) -> dict[str, Any]:
+    """A policy as definitions have it."""
     return {
         "vhost": policy.virtual_host,
         "name": policy.name,

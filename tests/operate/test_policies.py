@@ -12,7 +12,6 @@ from tests.policies.readers.documents import address_settings, classic, policy_e
 import redelivery
 from redelivery.operate import as_json, plot
 from redelivery.operate.convert import TARGETS, convert
-from redelivery.operate.diff import diff
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.readers.formats import read_content, read_url
@@ -99,26 +98,6 @@ def test_collision_avoidance_gives_a_band() -> None:
 def test_a_long_sequence_is_listed_to_its_200th_attempt() -> None:
     found = simulate(artemis(orders={"max_delivery_attempts": 5000}), "orders")
     assert (found.total, len(found.attempts)) == (5000, 200)
-
-
-def test_differences_name_the_destinations_and_what_changes() -> None:
-    before = artemis(**{"#": {"max_delivery_attempts": 3}, "orders.#": {"redelivery_delay": 5}})
-    after = artemis(**{"#": {"max_delivery_attempts": 3}, "orders.#": {"redelivery_delay": 7}})
-    (found,) = diff(before, after)
-    assert found.title == "orders.>"
-    assert [str(each) for each in found.changes] == [
-        "outcome: 3 deliveries over 0.01 s, then removed (no dead-letter-address is set) -> "
-        "3 deliveries over 0.014 s, then removed (no dead-letter-address is set)",
-        "redelivery-delay: 5 -> 7",
-        "max-redelivery-delay: 50 -> 70",
-    ]
-    assert diff(before, before) == ()
-    assert as_json.differences((found,))[0]["destination"] == "orders.>"
-
-
-def test_differences_of_all_others_are_found() -> None:
-    found = diff(artemis(orders={}), artemis(**{"#": {"max_delivery_attempts": 2}}))
-    assert [each.title for each in found] == ["orders", ">", "(all others)"]
 
 
 ADDRESSES: dict[str, dict[str, object]] = {
