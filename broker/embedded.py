@@ -288,6 +288,7 @@ class EmbeddedBroker:
 
     def __repr__(self) -> str:
         kept = "messages end with it" if self.store is None else f"store={str(self.store)!r}"
+        kept = registry.remark(self) or kept
         return f"<EmbeddedBroker {self.name!r} {self._state}, {kept}>"
 
 

@@ -52,6 +52,13 @@ def unregister(broker: RunningBroker) -> None:
             del _running[broker.name]
 
 
+def remark(broker: RunningBroker) -> str:
+    """How long the messages of a broker stay that a connection started, and that has no store; "" for any other."""
+    if broker.store is not None or broker not in _started_by_us:
+        return ""
+    return f"messages end with the last connection to vm://{broker.name}"
+
+
 def join(
     name: str,
     connection: Connection,

@@ -244,6 +244,11 @@ class Transport(ABC):
         self.events = events
         self.runtime = runtime  # None: threads
 
+    @property
+    def remark(self) -> str:
+        """What ``repr`` says of the connection beside its URL and stage; "" for nothing."""
+        return ""
+
     @abstractmethod
     def open(self) -> Flow[None]:
         """Connect and log in within connect_timeout; fill `peer`. Raises ConnectError, SecurityError, ProtocolError.

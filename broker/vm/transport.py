@@ -105,6 +105,11 @@ class VmTransport(Transport):
             raise IllegalStateError(f"vm://{self.options.host} is not open yet")
         return self._broker.core
 
+    @property
+    def remark(self) -> str:
+        """Where a connection started the broker: what becomes of the messages."""
+        return "" if self._broker is None else registry.remark(self._broker)
+
     def open(self) -> Flow[None]:
         """Find or start the broker."""
         yield from ()

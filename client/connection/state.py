@@ -110,7 +110,9 @@ class ConnectionState(Adopter):
         self._exception_listener = listener
 
     def __repr__(self) -> str:
-        return f"<Connection {self.url} {self._life.stage.value}>"
+        transport = getattr(self, "_transport", None)  # there is none before the first was opened
+        remark = transport.remark if transport is not None else ""
+        return f"<Connection {self.url} {self._life.stage.value}{remark and f'; {remark}'}>"
 
     @property
     def transport(self) -> Transport:

@@ -127,6 +127,8 @@ def _entry(element: Element, report: Report, pattern: str | None) -> PolicyEntry
     rules = _dead_letters(strategies[0], report) if strategies else None
     if pattern is None:
         return None
+    if element.attributes.get("prioritizedMessages", "false") != "false":
+        report.skip(f"prioritizedMessages of policyEntry {pattern}", element.place)
     return PolicyEntry(pattern, rules, place=element.place, settings=values.settings, **values.fields)
 
 

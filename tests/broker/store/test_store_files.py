@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import redelivery
 from redelivery import ConnectionLostError, Queue
-from redelivery.broker import EmbeddedBroker
+from redelivery.broker import BrokerConfig, EmbeddedBroker, registry
 from redelivery.broker.store import schema
 from redelivery.model.errors import ConfigError, ConnectError, IllegalStateError
 
@@ -215,3 +216,33 @@ def test_vm_names_the_store_of_a_broker_that_runs(tmp_path: Path) -> None:
 def test_repr_says_whether_messages_are_kept(tmp_path: Path) -> None:
     assert "messages end with it" in repr(EmbeddedBroker("x"))
     assert "shop.db" in repr(EmbeddedBroker("x", store=tmp_path / "shop.db"))
+
+
+def test_repr_of_a_connection_says_that_messages_end_with_the_last_one(tmp_path: Path) -> None:
+    with redelivery.connect("vm://x?create=true") as first, redelivery.connect("vm://x") as last:
+        for each in (first, last):
+            assert repr(each) == f"<Connection {each.url} started; messages end with the last connection to vm://x>"
+        assert "messages end with the last connection to vm://x" in repr(registry._running["x"])
+    assert repr(last) == "<Connection vm://x closed>"
+    with redelivery.connect(f"vm://x?store={tmp_path}/x.db") as kept:
+        assert repr(kept) == f"<Connection vm://x?store={tmp_path}/x.db started>"
+    with EmbeddedBroker("x"), redelivery.connect("vm://x") as other:
+        assert repr(other) == "<Connection vm://x started>", "it ends with the broker, whose repr says so"
+
+
+@pytest.mark.parametrize(("config", "synchronous"), [({}, 2), ({"store_synchronous": "normal"}, 1)])
+def test_a_store_syncs_each_commit_unless_it_is_configured_not_to(
+    tmp_path: Path, config: dict[str, Any], synchronous: int
+) -> None:
+    with EmbeddedBroker("syncs", store=tmp_path / "shop.db", config=BrokerConfig(**config)) as broker:
+        store: Any = broker.core._store
+        for name, value in (("synchronous", synchronous), ("journal_mode", "wal"), ("locking_mode", "exclusive")):
+            assert store._database.execute(f"PRAGMA {name}").fetchone() == (value,)
+
+
+def test_a_file_system_without_a_write_ahead_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What SQLite does there is asked of a store in memory, which has none either."""
+    connect = sqlite3.connect
+    monkeypatch.setattr("sqlite3.connect", lambda _name, **options: connect(":memory:", **options))
+    (tmp_path / "shop.db").touch()
+    refused(tmp_path / "shop.db", r"its file system has no write-ahead log \(journal_mode is memory\)")

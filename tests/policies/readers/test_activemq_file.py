@@ -217,6 +217,15 @@ def test_other_sections_and_entries_of_temporary_destinations_are_skipped_and_li
     ]
 
 
+def test_that_an_entry_orders_by_priority_is_listed_since_the_embedded_broker_does_not() -> None:
+    found = classic(
+        policy_entries(
+            '<policyEntry queue="a" prioritizedMessages="true"/><policyEntry queue="b" prioritizedMessages="false"/>'
+        )
+    )
+    assert [str(each).partition(" (")[0] for each in found.unread] == ["prioritizedMessages of policyEntry queue://a"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
