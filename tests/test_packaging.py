@@ -53,12 +53,12 @@ OF_EXTRAS = {
 
 def python(code: str) -> str:
     """Standard output of ``code`` in an interpreter of its own."""
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own code
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=150)  # noqa: S603  # our own code
     return run.stdout
 
 
 def sources() -> list[Path]:
-    files = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, timeout=30)  # noqa: S607  # git of the PATH
+    files = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, timeout=150)  # noqa: S607  # git of the PATH
     if files.returncode:
         pytest.skip("not a git checkout")
     return [ROOT / name for name in files.stdout.split() if not (ROOT / name).is_symlink() and (ROOT / name).exists()]

@@ -52,7 +52,7 @@ def use_activemq(tmp_path: Path, **environment: str) -> subprocess.CompletedProc
     command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(test)]
     inherited = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG"}}
     environment = {**inherited, "PATH": str(tmp_path), "DOCKER_HOST": "unix:///nowhere.sock", **environment}
-    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own command
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=150)  # noqa: S603  # our own command
 
 
 def test_no_broker_is_started_or_fetched_unless_the_user_says_so(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_two_threads_may_look_for_docker() -> None:
     """
     environment = {**os.environ, "DOCKER_HOST": "unix:///nowhere.sock"}
     command = [sys.executable, "-W", "always", "-c", dedent(code)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own command
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=150)  # noqa: S603  # our own command
     assert run.returncode == 0, run.stderr
     assert run.stdout == "{'no Docker daemon answers'}\n"
     assert "ResourceWarning" not in run.stderr

@@ -67,7 +67,9 @@ class NativeBroker:
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,  # for what a broker drops where it stands
                 env=_environment(),
-                start_new_session=True,  # Ctrl-C is for pytest, which then ends the broker
+                # Ctrl-C is for pytest, which then ends the broker. No session of its own: Linux gives each session
+                # the same share of the processors, so that five brokers would leave a sixth to all tests.
+                process_group=0,
             )
         try:
             wait_for_ports(self.host, self.ports, self._ended, START_SECONDS, self._ready)

@@ -24,7 +24,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
 def main(folder: str, command: Sequence[str]) -> int:
     """Run ``command`` until it ends or standard input does; its exit code."""
     _adopt_orphans()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603  # it is what this script is for
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603  # it is what this script is for
 
     def kill() -> None:
         with suppress(ProcessLookupError):

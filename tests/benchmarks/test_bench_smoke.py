@@ -18,7 +18,7 @@ SHORTEST = ("--rounds", "1", "--scale", "0.01")
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks", "--busy", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55, check=False)  # noqa: S603  fixed words
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=150, check=False)  # noqa: S603  fixed words
 
 
 def results_of(tmp_path: Path, *only: str) -> tuple[dict[str, Any], str]:

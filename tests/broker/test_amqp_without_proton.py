@@ -13,7 +13,7 @@ for name in ("proton", "cproton", "cproton_ffi"):
 
 
 def python(code: str) -> str:
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=50)  # noqa: S603  # our own code
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=150)  # noqa: S603  # our own code
     return run.stdout
 
 

@@ -26,7 +26,7 @@ def run(*arguments: str) -> subprocess.Popen[str]:
 
 def end(process: subprocess.Popen[str], number: signal.Signals) -> int:
     process.send_signal(number)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=150)
     assert "Traceback" not in said
     return process.returncode
 

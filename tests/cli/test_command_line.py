@@ -189,7 +189,7 @@ def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
 
 def test_without_the_extra_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['typer'] = None; from redelivery.cli.main import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, timeout=30)  # noqa: S603  # our own
+    done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, timeout=150)  # noqa: S603  # our own
     assert done.returncode == 1
     assert done.stderr == "redelivery: the command line needs typer; from the clone: pip install '.[cli]'\n"
 

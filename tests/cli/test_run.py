@@ -139,7 +139,7 @@ def test_it_goes_on_when_the_broker_has_been_away(shop: Shop) -> None:
 )
 def test_wrong_usage_says_what_is_right(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / "shop.py").write_text(PLAIN.format(url="stomp://x") + "\nempty = redelivery.App('vm://y')\n")
-    done = subprocess.run((*COMMAND, name), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
+    done = subprocess.run((*COMMAND, name), cwd=tmp_path, capture_output=True, text=True, timeout=150)  # noqa: S603
     assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
@@ -148,7 +148,7 @@ def test_wrong_usage_says_what_is_right(tmp_path: Path, name: str, says: str) ->
 )
 def test_a_module_that_raises_is_shown_by_its_own_lines(tmp_path: Path, source: str, says: str) -> None:
     (tmp_path / "shop.py").write_text(source)
-    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
+    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=150)  # noqa: S603
     assert done.returncode == 1
     assert done.stderr.startswith("redelivery run: shop cannot be imported:\n")
     assert f"{says}" in done.stderr.splitlines()[-1]
@@ -159,7 +159,7 @@ def test_a_module_that_raises_is_shown_by_its_own_lines(tmp_path: Path, source: 
 def test_no_broker_is_exit_code_1(tmp_path: Path) -> None:
     source = PLAIN.replace("ReconnectPolicy()", "ReconnectPolicy(startup_maximum_attempts=1)")
     (tmp_path / "shop.py").write_text(source.format(url="stomp://127.0.0.1:1"))
-    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=30)  # noqa: S603
+    done = subprocess.run((*COMMAND, "shop:app"), cwd=tmp_path, capture_output=True, text=True, timeout=150)  # noqa: S603
     assert done.returncode == 1
     assert "redelivery run: " in done.stderr
 

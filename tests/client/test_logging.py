@@ -187,7 +187,7 @@ def test_warnings_are_heard_without_any_set_up() -> None:
         "    with c.session('transacted') as s:\n"
         "        s.producer('orders').send('body'); s.commit(); s.consumer('orders').receive(5); s.rollback()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=150)  # noqa: S603
     assert "dead-lettered after 1 delivery" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -197,5 +197,5 @@ def test_every_logger_is_below_redelivery() -> None:
         "import logging, redelivery; [getattr(redelivery, each) for each in redelivery.__all__]\n"
         "print([each for each in logging.root.manager.loggerDict if not each.startswith('redelivery')])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=150)  # noqa: S603
     assert [each for each in eval(done.stdout) if each not in ("concurrent", "concurrent.futures", "asyncio")] == []  # noqa: S307 - our own list

@@ -133,7 +133,7 @@ def passes(code: str, folder: Path) -> None:
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(path)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
         cwd=folder,
     )
     assert run.returncode == 0, run.stdout + run.stderr

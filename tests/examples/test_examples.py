@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  # our own example
-        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments], capture_output=True, text=True, timeout=50
+        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments], capture_output=True, text=True, timeout=150
     )
 
 
@@ -119,7 +119,7 @@ def test_test_your_handler() -> None:
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_your_handler.py")],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
         cwd=EXAMPLES,
     )
     assert "4 passed" in done.stdout, done.stdout + done.stderr

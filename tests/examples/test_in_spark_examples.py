@@ -98,7 +98,7 @@ def test_a_replay_without_a_folder_explains_itself() -> None:
         [sys.executable, str(EXAMPLES / "spark_replay.py"), "stomp://127.0.0.1:1"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
     )
     assert done.returncode == 1
     assert "/folder/of/the/job" in done.stderr

@@ -24,7 +24,7 @@ def make_certificates(folder: Path) -> None:
         pytest.skip("openssl is needed to make certificates, and is not installed")
 
     def run(*arguments: str) -> None:
-        subprocess.run([openssl, *arguments], check=True, capture_output=True, cwd=folder, timeout=50)  # noqa: S603  # of this test
+        subprocess.run([openssl, *arguments], check=True, capture_output=True, cwd=folder, timeout=150)  # noqa: S603  # of this test
 
     new = ("-newkey", "rsa:2048", "-nodes")
     run("req", "-x509", *new, "-days", _DAYS, "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")

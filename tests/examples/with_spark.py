@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.run import again
+from tests.run import again, calm
 
 from redelivery.cli.demo.spark import missing
 
@@ -34,6 +34,7 @@ def output(program: Path, *arguments: str) -> list[str]:
     for number in range(_TRIES):
         if number:
             again.note(again.SPARK)
+            calm.wait()
         done = subprocess.run(  # noqa: S603  # our own
             [sys.executable, "-W", "error", str(program), *arguments],
             capture_output=True,

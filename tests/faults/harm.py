@@ -174,7 +174,7 @@ def certificates(folder: Path) -> None:
     openssl = shutil.which("openssl")
     assert openssl is not None
     command = [openssl, "x509", "-req", *signed, "-days", "-1", "-out", "expired.pem"]
-    done = subprocess.run(command, check=False, capture_output=True, cwd=folder, timeout=50)  # noqa: S603  # of this test
+    done = subprocess.run(command, check=False, capture_output=True, cwd=folder, timeout=150)  # noqa: S603  # of this test
     if done.returncode:
         pytest.skip("this openssl makes no certificate that has expired")
 

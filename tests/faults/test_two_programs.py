@@ -41,7 +41,7 @@ def test_a_commit_is_of_ones_own_transaction_only(kind: Kind, request: pytest.Fi
             programs.append(program)
             assert program.stdout is not None
             assert program.stdout.readline() == "sent\n"
-        programs[1].communicate("commit\n", timeout=30)
+        programs[1].communicate("commit\n", timeout=150)
         assert programs[1].returncode == 0
         programs[0].kill()
         programs[0].wait()

@@ -27,5 +27,5 @@ def test_it_is_there_in_a_zip(tmp_path: Path) -> None:
         for name in ("__init__.py", "version.py"):
             packed.write(ROOT / "model" / name, f"redelivery/model/{name}")
     code = f"import sys; sys.path[:0] = [{str(archive)!r}]; import redelivery; print(redelivery.__version__)"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=50)  # noqa: S603
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=150)  # noqa: S603
     assert (done.stdout.strip(), done.stderr) == (VERSION, "")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.run import again
+from tests.run import again, calm
 from tests.spark.elsewhere import MESSAGES
 
 from redelivery.broker import EmbeddedBroker
@@ -48,6 +48,7 @@ def _run(where: str, url: str, folder: Path, receiver: str) -> tuple[dict[str, o
         if "failed to connect back" not in done.stderr:
             break
         again.note(again.SPARK)
+        calm.wait()
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found, queue

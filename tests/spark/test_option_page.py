@@ -39,7 +39,7 @@ def test_a_page_without_markers_is_refused() -> None:
 def test_the_script_writes_the_page(tmp_path: Path) -> None:
     output = tmp_path / "spark.md"
     done = subprocess.run(  # noqa: S603  # our own
-        [sys.executable, str(SCRIPT), "--output", str(output)], capture_output=True, text=True, timeout=50
+        [sys.executable, str(SCRIPT), "--output", str(output)], capture_output=True, text=True, timeout=150
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert output.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.run import again
+from tests.run import again, calm
 from tests.traces.compare import LATE_MS, Mismatch, closest, only_late
 from tests.traces.courses import courses
 from tests.traces.differences import difference
@@ -91,6 +91,7 @@ def run(scenario: Scenario, target: Target, urls: Urls) -> Outcome:
         for number in range(TRIES):
             if number:
                 again.note(again.PLAYED)
+                calm.wait()
             with _room(1 if number == 0 else SIDE_BY_SIDE):
                 outcome = _once(scenario, target, urls)
             by_chance = outcome.broker_failed and number < TRIES_OF_A_BROKER - 1

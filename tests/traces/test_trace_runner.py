@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.run import again
+from tests.run import again, calm
 from tests.traces import runner
 from tests.traces.compare import compare
 from tests.traces.runner import TRIES, TRIES_OF_A_BROKER, Outcome
@@ -90,6 +90,7 @@ def test_it_is_played_again_a_few_times_and_then_fails(
     counted: list[str] = []
     monkeypatch.setattr(runner, "_once", once)
     monkeypatch.setattr(again, "note", counted.append)
+    monkeypatch.setattr(calm, "wait", lambda: True)
     last = runner.run(SCENARIO, TARGETS[target], {})
     assert len(outcomes) == played
     assert counted == [again.PLAYED] * (played - 1)

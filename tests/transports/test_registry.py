@@ -68,7 +68,7 @@ def libraries(tmp_path: Path) -> Path:
 def test_a_zip_without_metadata_has_the_built_in_transports(archive: Path, libraries: Path) -> None:
     program = _PROGRAM.format(first=[str(archive), str(libraries)])
     command = [sys.executable, "-I", "-S", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)  # noqa: S603  # ours
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)  # noqa: S603  # ours
     assert done.returncode == 0, done.stderr
     file, over_vm, over_stomp, said = json.loads(done.stdout)
     assert file.startswith(str(archive))

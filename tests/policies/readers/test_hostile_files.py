@@ -172,7 +172,7 @@ redelivery.policies.readers.files.read_content(b"<core/>", "x")
 assert "defusedxml" in sys.modules
 assert "socket" not in sys.modules and "urllib.request" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=50)  # noqa: S603  # our own code
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=150)  # noqa: S603  # our own code
 
 
 @pytest.mark.parametrize(
