@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from benchmarks import plot, profiling, quiet, report, runner, update
-from benchmarks.plan import Plan, names
+from benchmarks.plan import CASES, Plan, names
 from benchmarks.results import BenchmarkError, Results
 
 HERE = Path(__file__).parent
 OUT = HERE / "out"
-COMPLETE, SELECTED = OUT / "results.json", OUT / "selected.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
+COMPLETE, SELECTED = PAGE.with_suffix(".json"), OUT / "selected.json"
 
 
 def arguments() -> argparse.Namespace:
@@ -41,6 +41,9 @@ def arguments() -> argparse.Namespace:
         help="with --only: replace these cases of the last complete run, in its JSON and on the page",
     )
     parser.add_argument(
+        "--judge", action="store_true", help="measure nothing: judge the last complete run by the targets of today"
+    )
+    parser.add_argument(
         "--json", type=Path, help=f"where to ({COMPLETE.relative_to(HERE.parent)}; {SELECTED.name} unless complete)"
     )
     parser.add_argument(
@@ -55,11 +58,14 @@ def main() -> None:
     rounds = options.rounds or (2 if options.short else 5)
     scale = options.scale or (0.1 if options.short else 1.0)
     plan = Plan(rounds, scale, tuple(options.only or ()), options.fake_only, options.short)
-    whole = options.update or plan.complete
+    whole = options.update or options.judge or plan.complete
     file = options.json or (COMPLETE if whole else SELECTED)
     try:
         if options.profile:
             print(profiling.listing(options.profile, scale, OUT))
+            return
+        if options.judge:
+            write(update.judged(update.read(file), CASES), file, page=True)
             return
         if not options.busy:
             quiet.check()
@@ -68,7 +74,9 @@ def main() -> None:
     except BenchmarkError as error:
         sys.exit(f"benchmarks: {error}")
     print(report.terminal(results))
-    write(results if earlier is None else update.merged(earlier, results, names()), file, page=whole)
+    if earlier is not None:
+        results = update.judged(update.merged(earlier, results, names()), CASES)
+    write(results, file, page=whole)
     if results.failures:
         sys.exit(f"benchmarks: {len(results.failures)} cases failed")
 
@@ -88,7 +96,8 @@ def write(results: Results, file: Path, *, page: bool) -> None:
     if page:
         bars, curves = PAGE.with_suffix(".png"), PAGE.with_name("benchmarks-spark.png")
         plotted, curved = plot.write(results, bars), plot.write_curves(results, curves)
-        text = report.markdown(results, bars.name if plotted else None, curves.name if curved else None)
+        drawn = curved or curves.exists()  # a record that was made of the page has no curves, and the picture stays
+        text = report.markdown(results, bars.name if plotted else None, curves.name if drawn else None)
         PAGE.write_text(text, encoding="utf-8")
         print(f"{PAGE} is written")
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from cProfile import Profile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from benchmarks.places import FAKE, Place, key
@@ -24,7 +24,8 @@ MOST: Final = {True: 60_000, False: 8_000}  # messages of one run: a queue must 
 class Contender:
     """One way to do a case.
 
-    ``targets``: by place, how many times as fast as this we want to be. ``acks``: its acknowledgements are counted.
+    ``targets``: by place, how many times as fast as this we want to be; ``cpu_targets``: how many times as much
+    processor time this is to take. ``acks``: its acknowledgements are counted.
     ``first``: messages of the warm-up, from which the length of the other runs follows; at least so many.
     ``remark``: what a reader must know of its number. ``fake_only``: it does not run at a real broker.
     """
@@ -36,6 +37,7 @@ class Contender:
     first: int = 500
     remark: str = ""
     fake_only: bool = False
+    cpu_targets: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,19 @@ def compare(place: Place, case: Case, rivals: Iterable[Contender], effort: Effor
                 runs[name].append((count, spent))
     remarks = {each.name: each.remark for each in contenders}
     mine, *others = (timing(name, found, remarks[name]) for name, found in runs.items())
-    targets = {contender.name: contender.targets.get(key(place)) for contender in contenders}
-    return Comparison(key(place), place.name, case.key, case.title, mine, tuple(others), targets)
+    compared = Comparison(key(place), place.name, case.key, case.title, mine, tuple(others), {})
+    return judged(compared, contenders)
+
+
+def judged(compared: Comparison, contenders: Iterable[Contender]) -> Comparison:
+    """The same by the targets that these contenders have there."""
+    here = compared.place
+    names = {each.name: each for each in contenders}
+    return replace(
+        compared,
+        targets={name: each.targets.get(here) for name, each in names.items()},
+        cpu_targets={name: each.cpu_targets[here] for name, each in names.items() if here in each.cpu_targets},
+    )
 
 
 def timing(name: str, runs: list[tuple[int, Spent]], remark: str = "") -> Timing:

@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks import amqp_cases, stomp_cases
 from benchmarks.cases import Case
 from benchmarks.places import FAKE, PAIRS
-from benchmarks.results import Comparison, Curve, Measure, Profile
+from benchmarks.results import Comparison, Curve, Measure, Profile, Stored
 
 CASES: Final = {"stomp": stomp_cases.cases(), "amqp": amqp_cases.cases()}
 
@@ -58,6 +58,7 @@ class Found:
     profiles: list[Profile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    stored: list[Stored] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
 

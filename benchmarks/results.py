@@ -18,21 +18,25 @@ class BenchmarkError(Exception):
 class Timing:
     """Messages per second of one contender: the median of the rounds, and the slowest and fastest of them.
 
+    ``slowest``, ``fastest``: None in a record that was made of a page, which has the medians only.
     ``cpu``: microseconds of this process's processors per message, the median too; None: it ran elsewhere.
     ``remark``: what a reader must know of it.
     """
 
     name: str
     median: float
-    slowest: float
-    fastest: float
+    slowest: float | None
+    fastest: float | None
     cpu: float | None = None
     remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One case at one place; ``targets``: by contender, the ratio to reach, None for "measured only"."""
+    """One case at one place.
+
+    ``targets``: by contender, the ratio to reach, None for "measured only"; ``cpu_targets``: that of processor time.
+    """
 
     place: str
     place_name: str
@@ -41,6 +45,7 @@ class Comparison:
     mine: Timing
     others: tuple[Timing, ...]
     targets: Mapping[str, float | None]
+    cpu_targets: Mapping[str, float] = field(default_factory=dict)
 
     def ratio(self, other: Timing) -> float:
         """How many times as fast as the other we are: the quotient of the medians."""
@@ -61,9 +66,16 @@ class Comparison:
         return self.limit is not None and self.limit.median < PEER_BOUND * self.mine.median
 
     def reached(self, other: Timing) -> bool | None:
-        """Whether the target is; None where there is none."""
-        target = self.targets.get(other.name)
-        return None if target is None else self.ratio(other) >= target
+        """Whether the targets are, of speed and of processor time; None where there is none."""
+        found = [
+            None if value is None else value >= target
+            for value, target in (
+                (self.ratio(other), self.targets.get(other.name)),
+                (self.cpu_ratio(other), self.cpu_targets.get(other.name)),
+            )
+            if target is not None
+        ]
+        return None if not found else all(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,36 @@ class Measure:
         if self.limit is None:
             return None
         return self.value <= self.limit if self.at_most else self.value >= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A step on the embedded broker with a store, and on ActiveMQ Classic: messages per second of each.
+
+    ``ratios``: of each part of the run, how many times as fast as Classic we were. ``target``: the ratio to reach.
+    """
+
+    protocol: str
+    title: str
+    theirs: float
+    ours: float
+    ratios: tuple[float, ...]
+    target: float
+
+    @property
+    def ratio(self) -> float:
+        """Of the medians of the whole run."""
+        return self.ours / self.theirs
+
+    @property
+    def spread(self) -> float:
+        """How far the parts are apart, of the ratio: 0.1 for 10 %."""
+        return (max(self.ratios) - min(self.ratios)) / self.ratio
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target is."""
+        return self.ratio >= self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,5 +172,6 @@ class Results:
     notes: tuple[str, ...]
     failures: tuple[str, ...]
     curves: tuple[Curve, ...] = ()
+    stored: tuple[Stored, ...] = ()
     ran: tuple[str, ...] = ()
     again: Mapping[str, str] = field(default_factory=dict)

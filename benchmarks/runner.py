@@ -14,7 +14,7 @@ from typing import Final
 from proton import ProtonException
 from stomp.exception import StompException
 
-from benchmarks import bodies, capacity, ledger, profiling, spark_runner, timers
+from benchmarks import bodies, capacity, ledger, profiling, spark_runner, stored, timers
 from benchmarks.cases import Case, Contender, Effort, compare
 from benchmarks.java_client import NO_TRANSACTIONS, JavaClient, java_client, missing
 from benchmarks.places import PAIRS, BrokerPlace, Place, fake_place, key
@@ -45,6 +45,7 @@ def run(plan: Plan) -> Results:
                 (f"{name}/body", lambda place=place: bodies.measure(place, plan.rounds, plan.scale))
                 for name, place in fakes.items()
             ),
+            ("body/bare", lambda: bodies.without_a_client(plan.rounds)),
             ("ledger", lambda: ledger.measure(plan.rounds, plan.scale)),
             ("timers", lambda: timers.measure(tuple(fakes.values()), plan.scale)),
         )
@@ -54,6 +55,7 @@ def run(plan: Plan) -> Results:
                 found.measures += take()
     if not plan.fake_only:
         _real(plan, found)
+    stored.run(plan, found)
     spark_runner.run(plan, found)
     return Results(
         machine(),
@@ -64,6 +66,7 @@ def run(plan: Plan) -> Results:
         tuple(found.notes),
         tuple(found.failures),
         curves=tuple(found.curves),
+        stored=tuple(found.stored),
         ran=tuple(found.ran),
     )
 

@@ -6,6 +6,7 @@ Both run as processes of their own and keep their files below one folder: by def
 to be on a disk if a sync is to cost what it costs; in memory what is left is what both compute. Each round does one
 step on each of them, so that what else the machine and its disk do meanwhile meets both; the medians are compared.
 ``--fill`` measures a store that holds so many messages instead: its start, a browser's first hundred, and the memory.
+`python -m benchmarks` does both and writes them on docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -16,23 +17,34 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 import redelivery
+from benchmarks.plan import Found, Plan
+from benchmarks.results import BenchmarkError, Measure, Stored
 from redelivery import Consumer, Session
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.native import NativeBroker
+from redelivery.testing.brokers.ports import NotStartedError
 from redelivery.testing.brokers.specs.activemq import SPEC
 
 BODY: Final = "x" * 1024
 PATIENCE: Final = 30.0  # seconds for a message that must be there
 WARM_UP: Final = 40  # steps: a store that is used prepares for more
 BATCH: Final = 100
+ROUNDS: Final = 100
+MESSAGES: Final = 1_000_000
+PARTS: Final = 5  # of the rounds of a step: how far they are apart is the spread
+PROTOCOLS: Final = ("stomp", "amqp")
+NAMES: Final = (*(f"stored/{protocol}" for protocol in PROTOCOLS), "stored/fill")
+GROUP: Final = "A store of a million messages"
+MEMORY: Final = 100  # MiB of the process, a tenth of the bodies: they stay in the file
+_FILLING: Final = 900.0  # seconds, at most
 
 
 class Client:
@@ -69,14 +81,22 @@ class Client:
             assert consumer.receive(timeout=PATIENCE) is not None
 
 
-# A step by its title: what it does, and how many messages it moves. Those that receive take what was sent before them.
-STEPS: Final[dict[str, tuple[Callable[[Client], None], int]]] = {
-    "AUTO, send": (Client.send, 1),
-    "AUTO, receive": (Client.receive, 1),
-    "transacted, send 1": (Client.send_and_commit, 1),
-    "transacted, receive 1": (Client.receive_and_commit, 1),
-    f"transacted, send {BATCH}": (lambda client: client.send_and_commit(BATCH), BATCH),
-    f"transacted, receive {BATCH}": (lambda client: client.receive_and_commit(BATCH), BATCH),
+class Step(NamedTuple):
+    """What it does, how many messages it moves, and how many times as fast as Classic it is to be."""
+
+    run: Callable[[Client], None]
+    messages: int
+    target: float
+
+
+# By their titles. Those that receive take what was sent before them.
+STEPS: Final[dict[str, Step]] = {
+    "AUTO, send": Step(Client.send, 1, 0.5),
+    "AUTO, receive": Step(Client.receive, 1, 0.5),
+    "TRANSACTED, send, commit each": Step(Client.send_and_commit, 1, 1),
+    "TRANSACTED, receive, commit each": Step(Client.receive_and_commit, 1, 1),
+    f"TRANSACTED, send, commit every {BATCH}": Step(lambda client: client.send_and_commit(BATCH), BATCH, 1),
+    f"TRANSACTED, receive, commit every {BATCH}": Step(lambda client: client.receive_and_commit(BATCH), BATCH, 1),
 }
 
 
@@ -86,7 +106,7 @@ def classic(folder: Path) -> Iterator[dict[str, str]]:
     broker = NativeBroker(SPEC, folder)
     try:
         broker.start()
-        yield {protocol: f"{protocol}://{broker.host}:{broker.ports[protocol]}" for protocol in ("stomp", "amqp")}
+        yield {protocol: f"{protocol}://{broker.host}:{broker.ports[protocol]}" for protocol in PROTOCOLS}
     finally:
         broker.close()
 
@@ -104,21 +124,33 @@ def embedded(folder: Path) -> Iterator[dict[str, str]]:
             process.terminate()
 
 
-def compare(classic: str, ours: str, rounds: int) -> Iterator[tuple[str, float, float]]:
-    """For each step its title, and the messages a second of both."""
+def compare(protocol: str, classic: str, ours: str, rounds: int) -> Iterator[Stored]:
+    """Each step, on Classic and on ours in turn; ``rounds``: of the steps that move one message."""
     clients = [Client(classic), Client(ours)]
-    for title, (step, messages) in STEPS.items():
+    for title, step in STEPS.items():
         times: list[list[float]] = [[], []]
-        total = WARM_UP + rounds if messages == 1 else max(10, rounds // 5)
+        skipped, total = (WARM_UP, WARM_UP + rounds) if step.messages == 1 else (2, max(10, rounds // 5))
         for number in range(total):
             for which in (0, 1) if number % 2 else (1, 0):
                 began = perf_counter()
-                step(clients[which])
+                step.run(clients[which])
                 times[which].append(perf_counter() - began)
-        measured = [each[WARM_UP:] if messages == 1 else each[2:] for each in times]
-        yield title, messages / statistics.median(measured[0]), messages / statistics.median(measured[1])
+        yield stored(protocol, title, *(each[skipped:] for each in times))
     for client in clients:
         client.connection.close()
+
+
+def stored(protocol: str, title: str, theirs: Sequence[float], ours: Sequence[float]) -> Stored:
+    """Of the seconds of each round."""
+    step = STEPS[title]
+    length = max(1, len(ours) // PARTS)
+    median = statistics.median
+    ratios = [
+        median(theirs[at : at + length]) / median(ours[at : at + length])
+        for at in range(0, len(ours) - length + 1, length)
+    ]
+    their_speed, our_speed = (step.messages / median(each) for each in (theirs, ours))
+    return Stored(protocol, title, their_speed, our_speed, tuple(ratios), step.target)
 
 
 def memory() -> float:
@@ -127,8 +159,28 @@ def memory() -> float:
     return pages * 4096 / (1 << 20)
 
 
-def fill(path: Path, messages: int) -> None:
-    """Fill a store, in a process of its own, and print what it takes to use it."""
+def fill(path: Path, messages: int) -> tuple[Measure, ...]:
+    """Fill a store, and say what it takes to use it. Raises BenchmarkError."""
+    code = f"from benchmarks.stored import fill_and_use; fill_and_use({str(path)!r}, {messages})"
+    done = subprocess.run(  # noqa: S603  # ourselves
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=_FILLING, check=False
+    )
+    if done.returncode:
+        raise BenchmarkError(f"a store of {messages} messages: its process ended with {done.returncode}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    name = f"{messages:,} messages of 1 KiB"
+    return (
+        Measure("stored-file", f"{name}: the file", found["file"], "MiB", None, group=GROUP),
+        Measure("stored-start", f"{name}: start", found["start"], "s", 10, group=GROUP),
+        Measure("stored-browse", f"{name}: a browser's first {BATCH}", found["browse"], "ms", 50, group=GROUP),
+        Measure("stored-receive", f"{name}: received, commit every {BATCH}", found["rate"], "msg/s", None, group=GROUP),
+        Measure("stored-memory", f"{name}: memory of the process", found["memory"], "MiB", MEMORY, group=GROUP),
+    )
+
+
+def fill_and_use(name: str, messages: int) -> None:
+    """Print it as JSON; in a process of its own, because its memory is measured."""
+    path = Path(name)
     with EmbeddedBroker("fill", store=path) as broker, redelivery.connect(broker.vm_url) as connection:
         session = connection.session("transacted")
         producer = session.producer("q")
@@ -136,16 +188,16 @@ def fill(path: Path, messages: int) -> None:
             producer.send(BODY)
             if number % 1000 == 0 or number == messages:
                 session.commit()
-    print(f"{messages} messages: {path.stat().st_size / (1 << 20):.0f} MiB; {memory():.0f} MiB in memory after filling")
-    before, began = memory(), perf_counter()
+    found = {"file": path.stat().st_size / (1 << 20)}
+    began = perf_counter()
     with EmbeddedBroker("fill", store=path) as broker:
         assert broker.queue_depth("q") == messages
-        print(f"start: {perf_counter() - began:.2f} s, {memory() - before:.0f} MiB more in memory")
+        found["start"] = perf_counter() - began
         with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
             began = perf_counter()
             with session.browser("q") as browser:
                 assert sum(1 for _ in zip(range(BATCH), browser, strict=False)) == BATCH
-            print(f"browse of the first {BATCH}: {(perf_counter() - began) * 1000:.0f} ms")
+            found["browse"] = (perf_counter() - began) * 1000
             began, taken = perf_counter(), min(20_000, messages)
             consuming = connection.session("transacted")
             consumer = consuming.consumer("q")
@@ -153,25 +205,49 @@ def fill(path: Path, messages: int) -> None:
                 assert consumer.receive(timeout=PATIENCE) is not None
                 if number % BATCH == 0:
                     consuming.commit()
-            print(f"receive: {taken / (perf_counter() - began):.0f} a second; {memory():.0f} MiB in memory")
+            found |= {"rate": taken / (perf_counter() - began), "memory": memory()}
+    print(json.dumps(found))
+
+
+def run(plan: Plan, found: Found) -> None:
+    """The part of a complete run. Without Classic there is a note."""
+    wanted = [name for name in NAMES if plan.wants(name)]
+    if plan.fake_only or plan.targets_only or not wanted:
+        return
+    with tempfile.TemporaryDirectory(prefix="bench-stored-") as name:
+        folder = Path(name)
+        if wanted[-1] == NAMES[-1]:
+            found.begin(wanted.pop())
+            found.measures += fill(folder / "filled.db", MESSAGES)
+        if not wanted:
+            return
+        try:
+            with classic(folder) as theirs, embedded(folder) as ours:
+                for each in wanted:
+                    protocol = each.partition("/")[2]
+                    found.begin(each)
+                    found.stored += compare(protocol, theirs[protocol], ours[protocol], ROUNDS)
+        except NotStartedError as error:
+            found.notes.append(f"No embedded broker beside ActiveMQ Classic: {error}.")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, help="where both keep their files")
     parser.add_argument("--fill", type=int, metavar="MESSAGES")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-stored-", dir=arguments.folder) as name:
         folder = Path(name)
         if arguments.fill:
-            fill(folder / "store.db", arguments.fill)
+            for measure in fill(folder / "store.db", arguments.fill):
+                print(f"{measure.title}: {measure.value:.2f} {measure.unit}")
             return
         with classic(folder) as theirs, embedded(folder) as ours:
-            print("| protocol | step | Classic, messages/s | embedded, messages/s | ratio |\n|---|---|---|---|---|")
-            for protocol in ("stomp", "amqp"):
-                for title, before, now in compare(theirs[protocol], ours[protocol], arguments.rounds):
-                    print(f"| {protocol} | {title} | {before:.0f} | {now:.0f} | {now / before:.2f} |", flush=True)
+            for protocol in PROTOCOLS:
+                for each in compare(protocol, theirs[protocol], ours[protocol], arguments.rounds):
+                    speeds = f"Classic {each.theirs:.0f}, embedded {each.ours:.0f} messages/s"
+                    print(f"{protocol} {each.title}: {speeds}, x {each.ratio:.2f} ± {each.spread:.0%}", flush=True)
 
 
 if __name__ == "__main__":

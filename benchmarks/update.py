@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from benchmarks.results import BenchmarkError, Comparison, Curve, Measure, Profile, Results, Timing
+from benchmarks import cases as cases_of
+from benchmarks.cases import Case
+from benchmarks.results import BenchmarkError, Comparison, Curve, Measure, Profile, Results, Stored, Timing
 
 Row = TypeVar("Row")
 
@@ -28,6 +30,7 @@ def read(path: Path) -> Results:
             notes=tuple(data["notes"]),
             failures=tuple(data["failures"]),
             curves=tuple(_curve(each) for each in data.get("curves", ())),
+            stored=tuple(_stored(each) for each in data.get("stored", ())),
             ran=tuple(data.get("ran", ())),
             again=data.get("again", {}),
         )
@@ -66,8 +69,21 @@ def merged(old: Results, new: Results, order: Iterable[str]) -> Results:
         notes=tuple(dict.fromkeys((*notes, *new.notes))),
         failures=rows(old.failures, new.failures, lambda each: each.partition(" ")[0]),
         curves=values(old.curves, new.curves, lambda each: each.key),
+        stored=values(old.stored, new.stored, lambda each: f"{each.protocol}/{each.title}"),
         ran=old.ran,
         again={**old.again, **dict.fromkeys(new.ran, new.machine[DATE])},
+    )
+
+
+def judged(results: Results, cases: Mapping[str, Iterable[Case]]) -> Results:
+    """The same numbers by the targets of these cases, by protocol, where others were in force when they were taken."""
+    contenders = {(protocol, case.key): case.contenders for protocol, found in cases.items() for case in found}
+    return replace(
+        results,
+        comparisons=tuple(
+            cases_of.judged(each, contenders.get((each.place.partition("/")[0], each.key), ()))
+            for each in results.comparisons
+        ),
     )
 
 
@@ -95,6 +111,10 @@ def _comparison(data: Mapping[str, Any]) -> Comparison:
 
 def _profile(data: Mapping[str, Any]) -> Profile:
     return replace(Profile(**data), functions=tuple((name, share) for name, share in data["functions"]))
+
+
+def _stored(data: Mapping[str, Any]) -> Stored:
+    return replace(Stored(**data), ratios=tuple(data["ratios"]))
 
 
 def _curve(data: Mapping[str, Any]) -> Curve:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from benchmarks import cpu, cpu_page, in_amqp, large, quiet, where
+from benchmarks import cpu, cpu_page, cpu_record, in_amqp, large, quiet, where
+from benchmarks.cpu_record import Record
 from benchmarks.in_thread import CASES
 from benchmarks.results import BenchmarkError
 
@@ -63,27 +65,81 @@ def test_busy_processors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         quiet.check()
 
 
+def _record(**taken: Mapping[str, float]) -> Record:
+    """Of all cases; a key has ``_`` for ``-``."""
+    usual = {"main": 90.0, "again": 90.0, "spread": 0.1, "thread": 9.0, "bare": 5.2}
+    found = {row.case: usual for row in cpu_page.ROWS}
+    return Record({"cores": "2"}, 300, 1, found | {case.replace("_", "-"): each for case, each in taken.items()})
+
+
+def _row(record: Record, case: str) -> list[str]:
+    """Its cells on the page."""
+    (title,) = (row.title for row in cpu_page.ROWS if row.case == case)
+    (line,) = (each for each in cpu_page.page(record).splitlines() if each.startswith(f"| {title} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
 def test_the_page_has_a_row_of_each_case_and_says_where_the_time_of_a_missed_one_goes() -> None:
-    taken = {row: {"main": 90.0, "again": 90.0, "spread": 0.1, "thread": 9.0} for row in cpu_page.ROWS}
     first, last = cpu_page.ROWS[0], cpu_page.ROWS[-1]
-    taken[first] = cpu_page.take(first, 300, 1)
-    profiles = {row.title: where.take(row.case, 300) for row in (first, last)}
-    profiles[f"{first.title}, asyncio"] = where.take(first.case, 300, loop=True)
-    text = cpu_page.page(taken, profiles, {"cores": "2"}, 300, 1)
-    head, _, goes = text.partition("## Where the time goes")
+    found = cpu_page.take(first, 300, 1)
+    record = _record(auto={**found, "asyncio": 2 * found["main"]}, amqp_send={**found, "thread": 1e6})
+    record.profiles = {row.title: where.take(row.case, 300) for row in (first, last)}
+    record.profiles[f"{first.title}, asyncio"] = where.take(first.case, 300, loop=True)
+    head, _, goes = cpu_page.page(record).partition("## Where the time goes")
     assert [head.count(f"| {row.title} |") for row in cpu_page.ROWS] == [1] * len(cpu_page.ROWS)
     assert {row.case for row in cpu_page.ROWS} == {*CASES, *in_amqp.CASES}
-    assert min(taken[first][how] for how in ("main", "again", "thread", "asyncio", "bare")) > 0
-    assert [goes.count(f"| {title} |") for title in profiles] == [1, 1, 1]
-    assert all(0 < sum(share for _, _, share in each.functions) <= 1 for each in profiles.values())
+    assert min(found[how] for how in ("main", "again", "thread", "asyncio", "bare")) > 0
+    assert [goes.count(f"| {title} |") for title in (last.title, f"{first.title}, asyncio")] == [1, 1]
+    assert all(0 < sum(share for _, _, share in each.functions) <= 1 for each in record.profiles.values())
     assert ".py:" in goes
     assert "benchmarks" not in goes
 
 
-def test_over_amqp_what_a_thread_takes_counts() -> None:
-    row = next(row for row in cpu_page.ROWS if row.case == "amqp-send")
-    found = {"main": 90.0, "again": 90.0, "thread": 44.0}
-    assert (cpu_page.reached(row, found, 1.0), cpu_page.reached(row, found, 0.9)) == (True, False)
+@pytest.mark.parametrize(("thread", "verdict"), [(44.0, "yes"), (46.0, "**no**")])
+def test_over_amqp_what_a_thread_takes_counts(thread: float, verdict: str) -> None:
+    record = _record(amqp_send={"main": 90.0, "again": 90.0, "spread": 0.1, "thread": thread})
+    for row in cpu_page.ROWS:  # the bare loops take as long as where the targets were set
+        if row.floor is not None:
+            record.taken[row.case] = {**record.taken[row.case], "bare": cpu_page.THERE[row.floor]}
+    assert _row(record, "amqp-send")[-1] == verdict
+
+
+@pytest.mark.parametrize(("main", "verdict"), [(92.9, "yes (+2.9)"), (93.2, "**no** (+3.2)")])
+def test_the_target_of_two_properties_is_of_what_they_add(main: float, verdict: str) -> None:
+    record = _record(send_100_properties={"main": main, "again": main, "spread": 0.0, "thread": main})
+    for row in cpu_page.ROWS:
+        if row.floor is not None:
+            record.taken[row.case] = {**record.taken[row.case], "bare": cpu_page.THERE[row.floor]}
+    assert _row(record, "send-100-properties")[-3:] == ["+3", "+3.0", verdict]
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"), [(23.0, "not a measurement: main thread and again are 15% apart"), (20.0, "yes")]
+)
+def test_what_is_far_from_the_same_measurement_says_nothing_of_its_target(again: float, verdict: str) -> None:
+    record = _record(commit_1={"main": 20.0, "again": again, "spread": 0.0, "thread": 20.0})
+    assert _row(record, "commit-1")[-1] == verdict
+
+
+def test_what_was_measured_is_read_again_and_judged_by_the_targets_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, page = tmp_path / "cpu.json", tmp_path / "cpu.md"
+    record = _record()
+    record.profiles[cpu_page.ROWS[0].title] = where.Where(3.0, [("a.py:b", 1.0, 0.5)])
+    record.again["auto"] = "2026-01-02"
+    record.write(file)
+    assert cpu_record.read(file) == record
+    monkeypatch.setattr(sys, "argv", ["cpu_page", "--judge", "--record", str(file), "--to", str(page)])
+    cpu_page.main()
+    assert page.read_text() == cpu_page.page(record)
+    assert "auto (2026-01-02)" in page.read_text()
+    assert cpu_record.read(file) == record
+
+
+def test_a_row_that_is_measured_elsewhere_does_not_belong_on_the_page() -> None:
+    with pytest.raises(BenchmarkError, match="with cores 2, this one is with 4"):
+        _record().check({"cores": "4"}, 300, 1)
 
 
 @pytest.mark.parametrize("case", list(in_amqp.CASES))

@@ -32,7 +32,7 @@ def results_of(tmp_path: Path, *only: str) -> tuple[dict[str, Any], str]:
 
 
 @pytest.mark.long_form
-@pytest.mark.parametrize(("protocol", "own"), [("stomp", {"send-100"}), ("amqp", {"unread", "send-500"})])
+@pytest.mark.parametrize(("protocol", "own"), [("stomp", {"commit-10", "send-100"}), ("amqp", {"unread", "send-500"})])
 def test_every_case_runs_and_its_ratios_are_written(tmp_path: Path, protocol: str, own: set[str]) -> None:
     results, tables = results_of(tmp_path, f"{protocol}/fake/")
     ratios = {each["key"]: each["ratios"] for each in results["comparisons"]}

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from benchmarks import report, update
-from benchmarks.results import BenchmarkError, Comparison, Curve, Measure, Profile, Results, Timing
+from benchmarks.cases import Case, Contender
+from benchmarks.places import Place
+from benchmarks.results import BenchmarkError, Comparison, Curve, Measure, Profile, Results, Stored, Timing
+from benchmarks.stopwatch import Spent
 
 NAMES = ("stomp/fake/auto", "stomp/rabbitmq/auto", "amqp/rabbitmq/auto", "amqp/rabbitmq/send")
 TITLES = {"auto": "AUTO", "send": "send, one by one"}
@@ -34,6 +37,7 @@ def old() -> Results:
         profiles=profiles,
         notes=("Without hornetq: no Java.", "Without rabbitmq: it did not start."),
         failures=("amqp/rabbitmq/auto without the Java client failed: x", "stomp/rabbitmq/auto failed: x"),
+        stored=(Stored("stomp", "AUTO, send", 10.0, 20.0, (1.9, 2.1), 0.5),),
         curves=(Curve("one", "1 partition", ((1_000, 10.5), (10_000, 20.0))),),
     )
 
@@ -75,6 +79,29 @@ def test_numbers_and_curves_are_replaced_one_by_one() -> None:
     merged = update.merged(old(), later, NAMES)
     assert [(each.key, each.value) for each in merged.measures] == [("late", 5), ("idle", 1)]
     assert [each.key for each in merged.curves] == ["one", "two"]
+
+
+def test_a_step_of_the_stored_broker_is_replaced_by_its_protocol_and_title() -> None:
+    later = (Stored("stomp", "AUTO, send", 10.0, 30.0, (3.0,), 0.5), Stored("amqp", "AUTO, send", 1.0, 2.0, (2.0,), 1))
+    merged = update.merged(old(), replace(results(), ran=("stored/stomp",), stored=later), NAMES)
+    assert merged.stored == later
+
+
+def test_an_old_run_is_judged_by_the_targets_of_today() -> None:
+    def case(target: float) -> Case:
+        rival = Contender("raw", _never, {"stomp/fake": target}, cpu_targets={"stomp/fake": 4.5})
+        return Case("auto", TITLES["auto"], (Contender("redelivery", _never), rival), None)
+
+    judged = update.judged(results(compared("stomp/fake/auto", 3_000)), {"stomp": [case(3)], "amqp": [case(9)]})
+    (row,) = judged.comparisons
+    assert (row.targets["raw"], row.cpu_targets) == (3, {"raw": 4.5})
+    assert row.reached(row.others[0]), "3 times as fast, 4.5 times as cheap"
+    (later,) = update.judged(judged, {"stomp": [case(3.1)]}).comparisons
+    assert not later.reached(later.others[0])
+
+
+def _never(_place: Place, _queue: str, _count: int) -> Spent:
+    raise AssertionError("nothing is measured")
 
 
 def test_the_page_says_what_was_run_again_and_when() -> None:
