@@ -1,7 +1,7 @@
 """A workload of a broker with a store, killed by a shim before its n-th statement, for each n.
 
-``python points.py FOLDER EVERY``: it prints as JSON what a store holds after each step; then, for every EVERY-th n, how
-many steps had been answered before the kill, and what the store held after it.
+``python points.py FOLDER EVERY``: it prints as JSON what a store holds after each step; then the statements that it met;
+then, for every EVERY-th n, how many steps had been answered before the kill, and what the store held after it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tests.broker.engine.bench import Bench, Box
+from tests.policies.readers.documents import address_settings, read
 
 from redelivery.broker.core import Core
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.store.bodies import LARGE
@@ -30,12 +32,21 @@ from redelivery.model.destinations import Queue, SubscriptionName, Topic
 
 State: TypeAlias = dict[str, Any]
 
+WAITS = "waits"
+LETTERS = {
+    "dead_letter_address": "DLA",
+    "auto_create_dead_letter_resources": "true",
+    "expiry_address": "expired",
+    "auto_create_expiry_resources": "true",
+}
+RULES = address_settings(**{"#": LETTERS, WAITS: {"redelivery_delay": 1000}})
+
 
 class Shim:
     """A connection to a database that ends the process at its n-th statement."""
 
     def __init__(self, database: sqlite3.Connection, at: int) -> None:
-        self.statements = 0
+        self.statements: list[str] = []
         self._database = database
         self._at = at
 
@@ -52,9 +63,9 @@ class Shim:
         self._database.close()
 
     def _point(self, statement: str) -> None:
-        if statement.startswith(("BEGIN", "INSERT", "DELETE", "COMMIT")):
-            self.statements += 1
-            if self.statements == self._at:
+        if not statement.startswith(("SELECT", "PRAGMA")):
+            self.statements.append(statement)
+            if len(self.statements) == self._at:
                 end()
 
 
@@ -68,7 +79,20 @@ class Workload:
         self.consumer = Subscription(Queue("q"), self.box, prefetch=10)
 
     def steps(self) -> list[Callable[[], None]]:
-        return [self.send, self.subscribe, self.commit, self.count, self.poison, self.large, self.delay, self.publish]
+        return [
+            *(self.send, self.subscribe, self.commit, self.count, self.poison, self.large, self.delay, self.publish),
+            *(
+                self.publish,
+                self.publish,
+                self.consume_large,
+                self.forget,
+                self.wait,
+                self.fail,
+                self.expiring,
+                self.expire,
+            ),
+            *(self.due, self.unsubscribe),
+        ]
 
     def send(self) -> None:
         self._commit(Transaction(), "q", "a", "b", "c")
@@ -86,7 +110,8 @@ class Workload:
         self._commit(transaction, "p", "d", "e")
 
     def count(self) -> None:
-        self.core.call(lambda engine, now: engine.unsubscribe(self.consumer, now, all_seen=True))
+        lost = Manner.LOST
+        self.core.call(lambda engine, now: engine.unsubscribe(self.consumer, now, all_seen=True, manner=lost))
 
     def poison(self) -> None:
         self._consume()
@@ -103,9 +128,41 @@ class Workload:
     def publish(self) -> None:
         self.core.call(lambda engine, now: engine.send(self.bench.message("news", "topic://news"), now))
 
-    def _consume(self) -> None:
+    def consume_large(self) -> None:
+        self._consume("p")
+        large = [each for each in self.box if each.message.size > LARGE]
+        self.core.call(lambda engine, now: engine.acknowledge(large, now))
+
+    def forget(self) -> None:
+        """Its pieces go with the next write after nobody can read it any more."""
+        self.core.call(lambda engine, now: engine.acknowledge(self.box[:1], now))
+
+    def wait(self) -> None:
+        waiting = self.bench.message("again", WAITS)
+        self.core.call(lambda engine, now: engine.send(waiting, now))
+
+    def fail(self) -> None:
+        self._consume(WAITS)
+        self.box[0].seen = True
+        self.core.call(lambda engine, _: engine.release(self.box, 1 << 47, Manner.FAILED))
+
+    def expiring(self) -> None:
+        short = self.bench.message("short", "brief", expiration=1 << 48)
+        self.core.call(lambda engine, now: engine.send(short, now))
+
+    def expire(self) -> None:
+        self.core.call(lambda engine, _: engine.tick(1 << 48))
+
+    def due(self) -> None:
+        self.core.call(lambda engine, _: engine.tick(1 << 50))
+
+    def unsubscribe(self) -> None:
+        """What is not in memory goes as a range."""
+        self.core.call(lambda engine, _: engine.remove_subscription("all", None))
+
+    def _consume(self, queue: str = "q") -> None:
         self.box.clear()
-        self.consumer = Subscription(Queue("q"), self.box, prefetch=10)
+        self.consumer = Subscription(Queue(queue), self.box, prefetch=10)
         self.core.call(lambda engine, _: engine.subscribe(self.consumer))
         self.core.call(lambda engine, now: engine.start(self.consumer, now))
 
@@ -123,7 +180,9 @@ def held(path: Path) -> State:
     store = SqliteStore(path, synchronous="off")
     contents = store.restore()
     found: State = {
-        name: [(len(str(entry.message.body)), entry.message.message_id, entry.redeliveries) for entry in entries]
+        name: [
+            (len(str(each.message.body)), each.message.message_id, each.redeliveries, each.until) for each in entries
+        ]
         for name, entries in ((name, store.page(name, 0, PLACE)) for name in contents.queues)
     }
     found["bindings"], found["delayed"] = len(contents.bindings), len(contents.delayed)
@@ -132,10 +191,10 @@ def held(path: Path) -> State:
     return found
 
 
-def run(path: Path, at: int, answered: Callable[[], object]) -> int:
-    """The workload; how many statements it made, if it was not killed."""
-    store = SqliteStore(path, synchronous="off")
-    core = Core("points", BrokerConfig())
+def run(path: Path, at: int, answered: Callable[[], object]) -> list[str]:
+    """The workload; the statements that it made, if it was not killed."""
+    store = SqliteStore(path, synchronous="off", window=2)
+    core = Core("points", BrokerConfig(rules=read(RULES).rules))
     core.keep_in(store)
     store._unpurged = PURGED - 2  # the file lets go of removed messages with the second of them
     shim = Shim(store._database, at)
@@ -181,7 +240,8 @@ def main(folder: str, every: str) -> None:
     for steps in range(1, len(states)):
         states[steps] = killed(Path(folder) / f"steps-{steps}.db", steps=steps)[1]
     print(json.dumps(states), flush=True)
-    for at in range(1, statements + 1, int(every)):
+    print(json.dumps(statements), flush=True)
+    for at in range(1, len(statements) + 1, int(every)):
         print(json.dumps(killed(Path(folder) / f"killed-{at}.db", at=at)), flush=True)
 
 
