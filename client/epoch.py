@@ -64,7 +64,10 @@ class Epoch:
         self.stale.clear()
 
 
-@dataclass(frozen=True, slots=True)
+# `SessionState.take_in` compares them, in one step: an `__eq__` in Python would let an interrupt lose one.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LinkEnded:
     """The broker has ended a consumer."""
 
@@ -72,7 +75,7 @@ class LinkEnded:
     error: JMSError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lost:
     """The connection is gone; nothing is the session's any more."""
 
@@ -80,7 +83,7 @@ class Lost:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Interrupted:
     """The connection is gone, and another one will come; what was delivered is the broker's again.
 
@@ -91,21 +94,21 @@ class Interrupted:
     planned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Restored:
     """There is another connection."""
 
     transport: Transport
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CloseAsked:
     """The application closes a consumer."""
 
     consumer: ConsumerState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Returned:
     """A call that had taken these deliveries failed, or was interrupted: nobody has got them."""
 
