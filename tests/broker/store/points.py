@@ -1,7 +1,7 @@
 """A workload of a broker with a store, killed by a shim before its n-th statement, for each n.
 
-``python points.py FOLDER EVERY``: it prints as JSON what a store holds after each step; then the statements that it met;
-then, for every EVERY-th n, how many steps had been answered before the kill, and what the store held after it.
+``python points.py FOLDER EVERY``: it prints as JSON what a store holds after each step; then the statements that were
+met; then, for every EVERY-th n, how many steps had been answered before the kill, and what the store held after it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tests.broker.engine.bench import Bench, Box
 from tests.policies.readers.documents import address_settings, read
@@ -32,14 +32,14 @@ from redelivery.model.destinations import Queue, SubscriptionName, Topic
 
 State: TypeAlias = dict[str, Any]
 
-WAITS = "waits"
-LETTERS = {
+WAITS: Final = "waits"
+LETTERS: Final[Mapping[str, object]] = {
     "dead_letter_address": "DLA",
     "auto_create_dead_letter_resources": "true",
     "expiry_address": "expired",
     "auto_create_expiry_resources": "true",
 }
-RULES = address_settings(**{"#": LETTERS, WAITS: {"redelivery_delay": 1000}})
+RULES: Final = address_settings(**{"#": LETTERS, WAITS: {"redelivery_delay": 1000}})
 
 
 class Shim:
