@@ -27,8 +27,8 @@ SEED: Final = 3
 pytestmark = [pytest.mark.everywhere_in_long_form, pytest.mark.timeout(240, method="thread")]  # the other has our timer
 T = TypeVar("T")
 FOR_EVER: Final = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, redelivery_delay=0)
-# How often it may be over in 400: Artemis answers on a channel that it does not have (65535) now and then.
-MAY_BE_OVER: Final = {"amqp-artemis": 3}
+# How often the connection may be lost in 400: Artemis answers on a channel that it does not have (65535) now and then.
+MAY_BE_LOST: Final = {"amqp-artemis": 3}
 
 
 class Timer:
@@ -142,7 +142,7 @@ def test_each_session_goes_on_and_nothing_is_lost(
 ) -> None:
     # no `Lives`: an interrupt may end a call between what happens and its event
     options: dict[str, Any] = {"observer": Counted(), "redelivery_policy": FOR_EVER}
-    connection, over = None, 0
+    connection, lost = None, 0
     account, numbers = Account(), iter(range(1_000_000))
     while timer.total < INTERRUPTS:
         connection = connection or stage.connect(request_timeout=5.0, close_timeout=4.0, **options)
@@ -152,14 +152,14 @@ def test_each_session_goes_on_and_nothing_is_lost(
             closes(timer, session.close)
         except ConnectionLostError as error:
             account.doubted |= account.in_hand
-            connection, over = None, over + 1
+            connection, lost = None, lost + 1
             print(error)
-    assert over <= MAY_BE_OVER.get(stage.pair.kind.name, 0), "interrupts ended the connection"
+    assert lost <= MAY_BE_LOST.get(stage.pair.kind.name, 0), "interrupts ended the connection"
     if connection is not None:
         connection.close()
     expected = account.sent - account.doubted - account.received.keys()
     left = set(map(str, stage.left_bodies(at_least=len(expected))))
-    text = f"{timer.total} interrupts {dict(timer.came)}, {over} connections over: "
+    text = f"{timer.total} interrupts {dict(timer.came)}, {lost} connections lost: "
     text += f"{len(account.sent)} sent, {len(account.received)} received"
     record_property("interrupts", text)
     assert expected <= left, text
