@@ -16,6 +16,7 @@ from redelivery.client.aio.made import Made
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
 from redelivery.client.containers.base import BaseContainer, Connected
+from redelivery.client.containers.breaker import Turn
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import AIO_MAKERS, AioLane
 from redelivery.client.containers.outcomes import Fate, Verdict
@@ -195,42 +196,52 @@ class ListenerContainer(BaseContainer):
         """Until the session is to be another one (True), or the worker has left."""
         served, idle_since = 0, session_time()
         while not self._stopping.is_set():
-            pause = self._plan.permit(session_time())
-            if pause:
-                await self._pause(min(pause, POLL))
+            turn = self._plan.permit(session_time())
+            if turn.wait:
+                await self._pause(min(turn.wait, POLL))
                 continue
-            probe, began = self._plan.outage, session_time()
+            began = session_time()
             try:
-                message = await lane.consumer.receive(timeout=POLL)
+                # a probe does not wait for a message: another worker may have one
+                message = await lane.consumer.receive(timeout=0.0 if turn.probe else POLL)
             except JMSError as error:
-                self._plan.nothing_came()
+                self._plan.nothing_came(turn)
                 if not self._stopping.is_set():
                     self._plan.trouble(error)
                     await self._pause(PAUSE)
                 return True
             now = session_time()
             if message is None:
-                self._plan.nothing_came()
+                self._plan.nothing_came(turn)
                 if self._plan.may_leave(now - idle_since):
                     return False
+                if turn.probe:
+                    await self._pause(min(self._settings.probe_interval, POLL))
                 continue
-            if self._plan.takes(message, now, now - began):
-                self._employ(None)
-            with lane.work(message) as work:
-                await self._handle(lane, message, work, probe=probe)
+            if self._plan.outdated(turn):  # it came when the others had found that everything fails
+                await lane.put_back()
+                continue
+            await self._serve(lane, message, turn, now - began)
             idle_since = session_time()
             served += 1
             if served == self._settings.max_messages:
                 return True
         return True
 
-    async def _handle(self, lane: AioLane, message: AnyMessage, work: TracedWork | None, *, probe: bool) -> None:
+    async def _serve(self, lane: AioLane, message: AnyMessage, turn: Turn, waited: float) -> None:
+        """Have the message handled, which came after so many seconds."""
+        if self._plan.takes(message, session_time(), waited):
+            self._employ(None)
+        with lane.work(message) as work:
+            await self._handle(lane, message, work, turn)
+
+    async def _handle(self, lane: AioLane, message: AnyMessage, work: TracedWork | None, turn: Turn) -> None:
         try:
             verdict = await self._call(lane, message)
             if work is not None:
                 work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # cancelled, or an exit
-            self._plan.abandons()
+            self._plan.abandons(turn)
             await lane.put_back()
             raise
         replied = False
@@ -238,7 +249,7 @@ class ListenerContainer(BaseContainer):
             if verdict.commits:
                 replied = await lane.reply(message, verdict.reply)
                 await lane.commit()
-            elif probe and verdict.fate is Fate.FAILED:
+            elif verdict.fate is Fate.FAILED and (turn.probe or self._plan.outdated(turn)):
                 await lane.put_back()
             else:
                 await lane.roll_back(verdict)
@@ -250,7 +261,7 @@ class ListenerContainer(BaseContainer):
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 await lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, verdict, session_time(), replied=replied and verdict.commits)
+            self._plan.ends(message, turn, verdict, session_time(), replied=replied and verdict.commits)
 
     async def _call(self, lane: AioLane, message: AnyMessage) -> Verdict:
         settings = self._settings

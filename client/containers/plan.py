@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Final
 
-from redelivery.client.containers.breaker import GO, Breaker
+from redelivery.client.containers.breaker import Breaker, Turn
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.settings import Settings
 from redelivery.client.observing.log_lines import Lines
@@ -80,15 +80,19 @@ class Plan:
             self._add(workers=-1)
             return True
 
-    def permit(self, now: float) -> float:
+    def permit(self, now: float) -> Turn:
         """See `Breaker.permit`."""
         with self._lock:
             return self._breaker.permit(now)
 
-    def nothing_came(self) -> None:
+    def outdated(self, turn: Turn) -> bool:
+        """Whether an outage began after a worker got its turn: its message is put back, unless it succeeds."""
+        return self._breaker.outdated(turn)
+
+    def nothing_came(self, turn: Turn) -> None:
         """A worker that was permitted to take a message got none."""
         with self._lock:
-            self._breaker.nothing_came()
+            self._breaker.undecided(turn)
 
     def takes(self, message: Message, now: float, waited: float) -> bool:
         """A worker has got a message after so many seconds.
@@ -115,7 +119,7 @@ class Plan:
             return None
         return f"the deadline of {deadline:g} s for all attempts has passed"
 
-    def ends(self, message: Message, verdict: Verdict, now: float, *, replied: bool) -> None:
+    def ends(self, message: Message, turn: Turn, verdict: Verdict, now: float, *, replied: bool) -> None:
         """A worker has done with a message."""
         name = self._settings.name
         with self._lock:
@@ -125,13 +129,13 @@ class Plan:
             self._add(in_flight=-1, replied=int(replied), **{fate: 1})
             opens = closes = False
             if verdict.fate is Fate.FAILED:
-                opens = self._breaker.failed(now)
+                opens = self._breaker.failed(turn, now)
             else:
                 self._firsts.pop(message.message_id or "", None)
                 if verdict.fate is Fate.SUCCEEDED:
-                    closes = self._breaker.succeeded()
+                    closes = self._breaker.succeeded(turn)
                 else:
-                    self._breaker.nothing_came()  # it says nothing of an outage
+                    self._breaker.undecided(turn)  # it says nothing of an outage
         if opens:
             log.error(
                 "%s: %d failures in a row, so nothing is consumed but a probe every %g s: %s",
@@ -143,11 +147,11 @@ class Plan:
         elif closes:
             log.info("%s: a probe has succeeded, the outage is over", name)
 
-    def abandons(self) -> None:
+    def abandons(self, turn: Turn) -> None:
         """A worker has put its message back: its handler was interrupted."""
         with self._lock:
             self._add(in_flight=-1)
-            self._breaker.nothing_came()
+            self._breaker.undecided(turn)
 
     def trouble(self, error: BaseException) -> None:
         """A worker's session has failed."""
@@ -171,4 +175,4 @@ class Plan:
         )
 
 
-__all__ = ["AT_ONCE", "GO", "IDLE", "Counters", "Plan"]
+__all__ = ["AT_ONCE", "IDLE", "Counters", "Plan", "Turn"]

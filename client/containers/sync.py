@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, Self, Unpack
 
 from redelivery.client.arguments import seconds
 from redelivery.client.containers.base import BaseContainer, Connected
+from redelivery.client.containers.breaker import Turn
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import MAKERS, Lane
 from redelivery.client.containers.outcomes import Fate, Verdict
@@ -201,42 +202,52 @@ class ListenerContainer(BaseContainer):
         """Until the session is to be another one (True), or the worker has left."""
         served, idle_since = 0, session_time()
         while not self._stopping.is_set():
-            pause = self._plan.permit(session_time())
-            if pause:
-                self._stopping.wait(min(pause, POLL))
+            turn = self._plan.permit(session_time())
+            if turn.wait:
+                self._stopping.wait(min(turn.wait, POLL))
                 continue
-            probe, began = self._plan.outage, session_time()
+            began = session_time()
             try:
-                message = lane.consumer.receive(timeout=POLL)
+                # a probe does not wait for a message: another worker may have one
+                message = lane.consumer.receive(timeout=0.0 if turn.probe else POLL)
             except JMSError as error:
-                self._plan.nothing_came()
+                self._plan.nothing_came(turn)
                 if not self._stopping.is_set():
                     self._plan.trouble(error)
                     self._stopping.wait(PAUSE)
                 return True
             now = session_time()
             if message is None:
-                self._plan.nothing_came()
+                self._plan.nothing_came(turn)
                 if self._plan.may_leave(now - idle_since):
                     return False
+                if turn.probe:
+                    self._stopping.wait(min(self._settings.probe_interval, POLL))
                 continue
-            if self._plan.takes(message, now, now - began):
-                self._employ(None)
-            with lane.work(message) as work:
-                self._handle(lane, message, work, probe=probe)
+            if self._plan.outdated(turn):  # it came when the others had found that everything fails
+                lane.put_back()
+                continue
+            self._serve(lane, message, turn, now - began)
             idle_since = session_time()
             served += 1
             if served == self._settings.max_messages:
                 return True
         return True
 
-    def _handle(self, lane: Lane, message: Message, work: TracedWork | None, *, probe: bool) -> None:
+    def _serve(self, lane: Lane, message: Message, turn: Turn, waited: float) -> None:
+        """Have the message handled, which came after so many seconds."""
+        if self._plan.takes(message, session_time(), waited):
+            self._employ(None)
+        with lane.work(message) as work:
+            self._handle(lane, message, work, turn)
+
+    def _handle(self, lane: Lane, message: Message, work: TracedWork | None, turn: Turn) -> None:
         try:
             verdict = self._call(lane, message)
             if work is not None:
                 work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # an exit, or an interrupt
-            self._plan.abandons()
+            self._plan.abandons(turn)
             lane.put_back()
             raise
         replied = False
@@ -244,7 +255,7 @@ class ListenerContainer(BaseContainer):
             if verdict.commits:
                 replied = lane.reply(message, verdict.reply)
                 lane.commit()
-            elif probe and verdict.fate is Fate.FAILED:
+            elif verdict.fate is Fate.FAILED and (turn.probe or self._plan.outdated(turn)):
                 lane.put_back()
             else:
                 lane.roll_back(verdict)
@@ -256,7 +267,7 @@ class ListenerContainer(BaseContainer):
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, verdict, session_time(), replied=replied and verdict.commits)
+            self._plan.ends(message, turn, verdict, session_time(), replied=replied and verdict.commits)
 
     def _call(self, lane: Lane, message: Message) -> Verdict:
         settings = self._settings

@@ -253,28 +253,6 @@ def test_drain_finishes_what_is_in_hand_and_takes_nothing_new(bench: Bench) -> N
         container.start()
 
 
-def test_an_outage_stops_the_consuming_and_burns_no_message(bench: Bench) -> None:
-    healed = threading.Event()
-    counts: list[int] = []
-
-    def handler(message: Message) -> None:
-        counts.append(message.delivery_count)
-        if not healed.is_set():
-            raise OSError("the database is down")
-
-    bench.send("a", "b", "c", "d", "e")
-    policy = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0, maximum_redeliveries=3)
-    container = bench.start(handler, outage_after=3, probe_interval=0.05, redelivery_policy=policy)
-    eventually(lambda: len(counts) > 12)
-    assert not container.healthy
-    assert bench.left(DEAD) == []
-    assert set(counts[3:]) == {counts[3]}  # a probe that fails does not count
-    healed.set()
-    bench.done()
-    assert container.healthy
-    assert bench.left(DEAD) == []
-
-
 def test_it_lives_through_a_lost_connection(served: tuple[EmbeddedBroker, str]) -> None:
     scheme = served[1].partition(":")[0]
     if scheme == "vm":

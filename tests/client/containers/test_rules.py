@@ -9,7 +9,7 @@ import pytest
 
 import redelivery
 from redelivery import AckMode, ConfigError, DeadLetter, Drop, Message, MessageFormatError, Producer, Retry, Session
-from redelivery.client.containers.breaker import GO, Breaker
+from redelivery.client.containers.breaker import Breaker
 from redelivery.client.containers.calls import arguments, convert, converter
 from redelivery.client.containers.lanes import MAKERS
 from redelivery.client.containers.outcomes import Fate, Verdict, judge
@@ -18,37 +18,62 @@ from redelivery.client.containers.settings import check_settings
 
 
 class TestTheBreaker:
+    def outage(self) -> Breaker:
+        """One that has opened at second 0."""
+        breaker = Breaker(1, 5.0)
+        assert breaker.failed(breaker.permit(0.0), 0.0)
+        return breaker
+
     def test_opens_at_so_many_failures_in_a_row(self) -> None:
         breaker = Breaker(3, 5.0)
+        turn = breaker.permit(0.0)
         for failures in (2, 2):
             for _ in range(failures):
-                assert not breaker.failed(0.0)
-            breaker.succeeded()
-        assert [breaker.failed(0.0) for _ in range(3)] == [False, False, True]
+                assert not breaker.failed(turn, 0.0)
+            assert not breaker.succeeded(turn)
+        assert [breaker.failed(turn, 0.0) for _ in range(3)] == [False, False, True]
         assert breaker.open
 
     def test_lets_one_probe_through_when_the_interval_is_over(self) -> None:
+        breaker = self.outage()
+        assert breaker.permit(2.0).wait == 3.0
+        probe = breaker.permit(5.0)
+        assert (probe.wait, probe.probe) == (0.0, True)
+        assert breaker.permit(5.0).wait == 5.0  # another worker waits
+        assert not breaker.failed(probe, 15.0)  # it was open before
+        assert breaker.permit(16.0).wait == 4.0
+        assert breaker.succeeded(breaker.permit(20.0))
+        assert [(turn.wait, turn.probe) for turn in (breaker.permit(20.0), breaker.permit(20.0))] == [(0.0, False)] * 2
+
+    @pytest.mark.parametrize("outcome", ["failed", "succeeded", "undecided"])
+    def test_what_was_in_hand_when_it_opened_decides_nothing(self, outcome: str) -> None:
         breaker = Breaker(1, 5.0)
-        breaker.failed(10.0)
-        assert breaker.permit(12.0) == 3.0
-        assert breaker.permit(15.0) == GO
-        assert breaker.permit(15.0) == 5.0  # another worker waits
-        assert not breaker.failed(15.0)  # it was open before
-        assert breaker.permit(16.0) == 4.0
-        assert breaker.permit(20.0) == GO
-        assert breaker.succeeded()
-        assert [breaker.permit(20.0), breaker.permit(20.0)] == [GO, GO]
+        straggler = breaker.permit(0.0)
+        breaker.failed(breaker.permit(0.0), 0.0)
+        probe = breaker.permit(5.0)
+        assert probe.probe
+        assert breaker.outdated(straggler)
+        times = () if outcome != "failed" else (6.0,)
+        assert not getattr(breaker, outcome)(straggler, *times)
+        assert breaker.open
+        assert breaker.permit(6.0).wait  # the probe is another worker's still
+        assert breaker.succeeded(probe)
+
+    def test_a_failure_from_before_the_last_outage_is_none_in_the_row(self) -> None:
+        breaker = self.outage()
+        straggler = Breaker(1, 5.0).permit(0.0)
+        assert breaker.succeeded(breaker.permit(5.0))
+        assert not breaker.failed(straggler, 6.0)
+        assert not breaker.open
 
     def test_a_probe_that_gets_no_message_is_given_to_the_next(self) -> None:
-        breaker = Breaker(1, 5.0)
-        breaker.failed(0.0)
-        assert breaker.permit(5.0) == GO
-        breaker.nothing_came()
-        assert breaker.permit(5.0) == GO
+        breaker = self.outage()
+        breaker.undecided(breaker.permit(5.0))
+        assert breaker.permit(5.0).probe
 
     def test_never_opens_without_a_number(self) -> None:
         breaker = Breaker(None, 5.0)
-        assert not any(breaker.failed(0.0) for _ in range(1000))
+        assert not any(breaker.failed(breaker.permit(0.0), 0.0) for _ in range(1000))
 
 
 class TestAnOutcome:
@@ -180,11 +205,12 @@ class TestThePlan:
 
     def test_adds_a_worker_where_messages_wait_for_one(self) -> None:
         plan, message, done = self.make(concurrency=(1, 3)), Message("m"), Verdict(Fate.SUCCEEDED)
+        turn = plan.permit(0.0)
         plan.joins(1)
         assert not plan.takes(message, 0.0, AT_ONCE)  # it has not waited
-        plan.ends(message, done, 0.0, replied=False)
+        plan.ends(message, turn, done, 0.0, replied=False)
         assert plan.takes(message, 0.0, 0.0)
-        plan.ends(message, done, 0.0, replied=False)
+        plan.ends(message, turn, done, 0.0, replied=False)
         assert not plan.takes(message, 0.0, 0.0)  # the other worker is free
         assert plan.takes(message, 0.0, 0.0)
         assert not plan.takes(message, 0.0, 0.0)  # three is the most

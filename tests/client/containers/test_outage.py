@@ -1,0 +1,188 @@
+"""An outage of what handlers need: by threads and by tasks, on the embedded broker by each protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from tests.client.shell import SOON, eventually
+
+import redelivery
+from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy, aio
+from redelivery.broker import EmbeddedBroker
+
+DEAD = "dead"
+DOWN = "the database is down"
+OPTIONS: dict[str, Any] = {
+    "redelivery_policy": RedeliveryPolicy(initial_redelivery_delay=0.0, redelivery_delay=0.0, maximum_redeliveries=3),
+    "dead_letter_strategy": SharedDeadLetterStrategy(dead_letter_queue=DEAD),
+}
+
+
+class Works:
+    """A container whose handler's calls return or raise when the test says so."""
+
+    def __init__(self, broker: EmbeddedBroker, url: str, shell: str) -> None:
+        self.broker, self.url, self.shell = broker, url, shell
+        self.calls: list[tuple[Message, Future[None]]] = []
+        self.asked = 0  # how often workers have asked whether they may take a message
+        self.healed = False
+        self.lock = threading.Lock()  # guards `calls` and `healed`
+        self.container: Any
+
+    def handle(self, message: Message) -> None:
+        self._call(message).result(SOON)
+
+    async def handle_awaited(self, message: Message) -> None:
+        await asyncio.wrap_future(self._call(message))
+
+    def _call(self, message: Message) -> Future[None]:
+        ended: Future[None] = Future()
+        with self.lock:
+            self.calls.append((message, ended))
+            if self.healed:
+                ended.set_result(None)
+        return ended
+
+    def send(self, *bodies: str) -> None:
+        for body in bodies:
+            self.broker.send("orders", body)
+
+    def entered(self, calls: int) -> None:
+        """So many calls, and no more, however often the other workers ask."""
+        eventually(lambda: len(self.calls) >= calls)
+        asked = self.asked
+        eventually(lambda: self.asked >= asked + 10)
+        assert len(self.calls) == calls
+
+    def fail(self, *calls: int) -> None:
+        for number in calls:
+            self.calls[number][1].set_exception(OSError(DOWN))
+
+    def succeed(self, *calls: int) -> None:
+        for number in calls:
+            self.calls[number][1].set_result(None)
+
+    def in_flight(self, number: int) -> None:
+        eventually(lambda: self.container.counters.in_flight == number)
+
+    def heal(self) -> None:
+        """From now on every call returns at once."""
+        with self.lock:
+            self.healed = True
+            for _, ended in self.calls:
+                if not ended.done():
+                    ended.set_result(None)
+
+    def counts(self) -> dict[Any, list[int]]:
+        """The delivery counts of each message, in order."""
+        found: dict[Any, list[int]] = {}
+        for message, _ in self.calls:
+            found.setdefault(message.body, []).append(message.delivery_count)
+        return found
+
+    def done(self) -> None:
+        eventually(lambda: self.broker.queue_depth("orders") == 0)
+        assert self.broker.messages(DEAD) == []
+
+    def play(self, script: Callable[[], None], **options: Any) -> None:
+        """Run the script while the container runs."""
+        if self.shell == "tasks":
+            asyncio.run(self._play(script, options))
+            return
+        with redelivery.connect(self.url, **OPTIONS) as connection:
+            container = connection.listener_container("orders", self.handle, **options)
+            self._watch(container)
+            with container:
+                self._healing(script)
+
+    async def _play(self, script: Callable[[], None], options: dict[str, Any]) -> None:
+        async with await aio.connect(self.url, **OPTIONS) as connection:
+            container = connection.listener_container("orders", self.handle_awaited, **options)
+            self._watch(container)
+            async with container:
+                await asyncio.to_thread(self._healing, script)
+
+    def _healing(self, script: Callable[[], None]) -> None:
+        try:
+            script()
+        finally:
+            self.heal()
+
+    def _watch(self, container: Any) -> None:
+        self.container = container
+        permit = container._plan.permit
+
+        def watched(now: float) -> Any:
+            self.asked += 1
+            return permit(now)
+
+        container._plan.permit = watched
+
+
+@pytest.fixture(params=["threads", "tasks"])
+def works(served: tuple[EmbeddedBroker, str], request: pytest.FixtureRequest) -> Works:
+    return Works(*served, request.param)
+
+
+def test_the_consuming_stops_and_no_message_is_burnt(works: Works) -> None:
+    def script() -> None:
+        for call in range(15):
+            eventually(lambda call=call: len(works.calls) > call)  # type: ignore[misc]  # its default is an int
+            works.fail(call)
+        eventually(lambda: len(works.calls) > 15)
+        assert not works.container.healthy
+        works.heal()
+        works.done()
+        assert works.container.healthy
+
+    works.send(*"abcde")
+    works.play(script, outage_after=3, probe_interval=0.01)
+    counts = [message.delivery_count for message, _ in works.calls[3:16]]
+    assert len(set(counts)) == 1  # a probe that fails does not count
+
+
+def test_of_many_workers_one_at_a_time_probes(works: Works) -> None:
+    def script() -> None:
+        eventually(lambda: len(works.calls) == 6)
+        works.fail(0)
+        eventually(lambda: len(works.calls) == 7)  # the probe
+        works.fail(1, 2, 3)
+        works.succeed(4, 5)
+        works.in_flight(1)
+        works.entered(7)  # what the others had in hand is no news of the probe
+        assert not works.container.healthy
+        works.fail(6)
+        works.entered(8)
+        works.fail(7)
+        works.entered(9)
+        works.succeed(8)
+        eventually(lambda: works.container.healthy)
+        works.heal()
+        works.done()
+
+    works.send(*map(str, range(12)))
+    works.play(script, concurrency=6, prefetch=1, outage_after=1, probe_interval=0.01)
+    last = [counts[-1] for counts in works.counts().values()]
+    assert sorted(last) == [1] * 11 + [2]  # only the failure with which it began has counted
+
+
+def test_who_waits_for_a_message_when_it_begins_handles_none(works: Works) -> None:
+    def script() -> None:
+        eventually(lambda: works.asked >= 2)
+        works.send("a")
+        eventually(lambda: len(works.calls) == 1)
+        works.fail(0)
+        eventually(lambda: len(works.calls) == 2)  # the probe
+        works.send("b")
+        works.entered(2)
+        works.succeed(1)
+        works.heal()
+        works.done()
+
+    works.play(script, concurrency=2, prefetch=1, outage_after=1, probe_interval=0.01)
+    assert works.counts() == {"a": [1, 2], "b": [1]}
