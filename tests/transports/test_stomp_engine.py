@@ -54,12 +54,38 @@ def test_the_peer_hears_of_us_before_an_interval_is_over() -> None:
     assert longest < 3.0
 
 
-def test_a_peer_that_is_silent_for_two_intervals_is_gone() -> None:
-    ticking = engine(3.0, "3000,0")
-    ticking.tick(101.0, heard=True, wrote=False)
-    ticking.tick(106.9, heard=False, wrote=False)
-    with pytest.raises(ConnectionLostError, match=r"nothing came for 6.1 s, where .* every 3 s"):
-        ticking.tick(107.1, heard=False, wrote=False)
+def silent_from(last: float) -> float:
+    """When the engine says that a peer is gone which promised a beat every 3 s, and sent bytes until ``last``."""
+    ticking, before = engine(3.0, "3000,3000"), 100.0
+    for _ in range(100):
+        now = ticking.next_deadline(before)
+        assert now is not None
+        assert now > before
+        try:
+            ticking.tick(now, heard=before < last, wrote=False)
+        except ConnectionLostError:
+            return now
+        before = now
+    raise AssertionError("it was never noticed")
+
+
+def test_a_peer_that_is_silent_from_the_start_is_gone_after_two_and_a_half_intervals() -> None:
+    assert silent_from(100.0) == pytest.approx(107.5)
+
+
+@pytest.mark.parametrize("after", [0.01, 0.5, 0.99, 1.01, 1.99, 5.7, 29.9])
+def test_a_peer_that_falls_silent_is_gone_within_three_intervals(after: float) -> None:
+    assert 7.5 <= silent_from(100.0 + after) - (100.0 + after) < 9.0
+
+
+def test_a_first_beat_that_takes_two_intervals_and_is_late_is_no_silence() -> None:
+    ticking, now = engine(3.0, "3000,0"), 100.0  # ActiveMQ Classic's takes up to 2
+    while now < 107.0:
+        ticking.tick(now, heard=False, wrote=False)
+        now += 0.01
+    ticking.tick(now, heard=True, wrote=False)
+    with pytest.raises(ConnectionLostError, match=r"nothing came for 8.0 s, where .* every 3 s"):
+        ticking.tick(now + 8.0, heard=False, wrote=False)
 
 
 def test_whatever_came_counts_as_a_sign_of_life_also_after_a_pause_of_ours() -> None:
