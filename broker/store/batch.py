@@ -11,10 +11,17 @@ from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.queues import Binding
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.store.bodies import is_kept, pieces
-from redelivery.broker.store.encoding import encode_binding, encode_body, encode_head, encode_name, protocol_of
+from redelivery.broker.store.encoding import (
+    checksum,
+    encode_binding,
+    encode_body,
+    encode_head,
+    encode_name,
+    protocol_of,
+)
 from redelivery.broker.store.schema import PIECE_BITS
 
-_Row: TypeAlias = tuple[int, bytes, bytes, bool, bool, int]
+_Row: TypeAlias = tuple[int, bytes, bytes, bool, bool, int, int]
 
 
 @dataclass(slots=True)
@@ -52,7 +59,7 @@ def execute(database: sqlite3.Connection, batch: Batch) -> None:
     one("BEGIN IMMEDIATE")
     for entry, large in batch.put.values():
         if large and not is_kept(entry.message):
-            many("INSERT INTO piece VALUES (?, ?)", _pieces(large, entry.message))
+            many("INSERT INTO piece VALUES (?, ?, ?)", _pieces(large, entry.message))
     for statement, rows in _statements(batch):
         if rows:
             many(statement, rows)
@@ -77,12 +84,12 @@ def _statements(batch: Batch) -> tuple[tuple[str, list[Any]], ...]:
         ),
         ("DELETE FROM subscription WHERE name = ?", [(name,) for name in batch.unbound]),
         ("INSERT INTO queue VALUES (?, ?)", [(number, encode_name(name)) for name, number in batch.queues.items()]),
-        ("INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)", [_row(key, put) for key, put in batch.put.items()]),
+        ("INSERT INTO message VALUES (?, ?, ?, ?, ?, ?, ?)", [_row(key, put) for key, put in batch.put.items()]),
         ("DELETE FROM message WHERE key > ? AND key <= ?", batch.cleared),
         ("DELETE FROM counted WHERE key > ? AND key <= ?", batch.cleared),
         ("INSERT INTO removed VALUES (?)", [(key,) for key in batch.removed]),
         ("INSERT OR REPLACE INTO counted VALUES (?, ?, ?)", [(key, *each) for key, each in batch.counted.items()]),
-        ("INSERT INTO delayed VALUES (?, ?, ?)", [_delayed(*each) for each in batch.delayed.items()]),
+        ("INSERT INTO delayed VALUES (?, ?, ?, ?)", [_delayed(*each) for each in batch.delayed.items()]),
         ("DELETE FROM delayed WHERE number = ?", [(number,) for number in batch.undelayed]),
         (
             "DELETE FROM piece WHERE key >= ? AND key < ?",
@@ -96,15 +103,18 @@ def _row(key: int, put: tuple[Entry, int]) -> _Row:
     message = entry.message
     expires, volatile = message.expiration > 0, not message.persistent
     if large:
-        return key, encode_head(message, protocol_of(message)), b"", expires, volatile, large
+        head = encode_head(message, protocol_of(message))
+        return key, head, b"", expires, volatile, large, checksum(head)
     body = encode_body(message)
-    return key, encode_head(message, body.protocol), body.data, expires, volatile, 0
+    head = encode_head(message, body.protocol)
+    return key, head, body.data, expires, volatile, 0, checksum(head, body.data)
 
 
-def _delayed(number: int, message: StoredMessage) -> tuple[int, bytes, bytes]:
+def _delayed(number: int, message: StoredMessage) -> tuple[int, bytes, bytes, int]:
     body = encode_body(message)
-    return number, encode_head(message, body.protocol), body.data
+    head = encode_head(message, body.protocol)
+    return number, head, body.data, checksum(head, body.data)
 
 
-def _pieces(number: int, message: StoredMessage) -> Iterator[tuple[int, bytes | memoryview]]:
-    return ((number << PIECE_BITS | at, piece) for at, piece in enumerate(pieces(message)))
+def _pieces(number: int, message: StoredMessage) -> Iterator[tuple[int, bytes | memoryview, int]]:
+    return ((number << PIECE_BITS | at, piece, checksum(piece)) for at, piece in enumerate(pieces(message)))

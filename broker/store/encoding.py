@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, ModuleType, NoneType
 from typing import Any, Final, Protocol
+from zlib import crc32
 
 from redelivery.broker.engine.queues import Binding
 from redelivery.broker.engine.stored import LateBody, StoredMessage, detached
@@ -143,12 +144,28 @@ def encode_body(message: StoredMessage) -> Encoded:
             return Encoded("stream", json.dumps([_write(value) for value in body]).encode())
 
 
-def decode(head: bytes, body: bytes) -> StoredMessage:
+def checksum(*parts: bytes | memoryview) -> int:
+    """What finds a change of stored bytes that are read again."""
+    crc = 0
+    for part in parts:
+        crc = crc32(part, crc)
+    return crc
+
+
+def check(crc: int | None, *parts: bytes) -> None:
+    """Raise ValueError where bytes have changed. None: an older version has written them, without a checksum."""
+    if crc is not None and crc != checksum(*parts):
+        raise ValueError("the bytes of a message are not those that were written")
+
+
+def decode(head: bytes, body: bytes, crc: int | None) -> StoredMessage:
     """The message again.
 
     Raises:
+        ValueError: see `check`.
         ConfigError: it came over AMQP, which is not installed now.
     """
+    check(crc, head, body)
     fields, protocol = _fields(head)
     if protocol == "amqp":
         wire = _amqp().kept(body, fields["destination"])
@@ -156,8 +173,9 @@ def decode(head: bytes, body: bytes) -> StoredMessage:
     return StoredMessage(**fields, body=body_of(protocol, body))
 
 
-def decode_late(head: bytes, body: Callable[[str, int], LateSource]) -> StoredMessage:
+def decode_late(head: bytes, crc: int | None, body: Callable[[str, int], LateSource]) -> StoredMessage:
     """The message again, of which only ``body(protocol, size of the message)`` knows the body. Raises as `decode`."""
+    check(crc, head)
     fields, protocol = _fields(head)
     source = body(protocol, fields.get("size", 0))
     if protocol == "amqp":

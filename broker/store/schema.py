@@ -16,7 +16,7 @@ from urllib.parse import quote
 from redelivery.model.errors import ConfigError
 
 APPLICATION: Final = 0x52454449  # "REDI": SQLite's application_id
-VERSION: Final = 3  # SQLite's user_version
+VERSION: Final = 4  # SQLite's user_version
 PLACE_BITS: Final = 43  # of a message's key: 8.8e12 messages; the other 20 are its queue's number
 PLACE: Final = (1 << PLACE_BITS) - 1
 PIECE_BITS: Final = 20  # of a piece's key; the other 43 are its body's number
@@ -29,23 +29,25 @@ _CHECKED: Final = 32 << 20  # bytes: a larger file is not read as a whole at the
 _REMOVED: Final = "CREATE TABLE removed (key INTEGER PRIMARY KEY)"
 _TABLES: Final = (
     "CREATE TABLE queue (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE)",
-    # large: the number of a body that is in pieces, else 0
+    # large: the number of a body that is in pieces, else 0; crc, here and below: CRC-32 of what is beside it
     "CREATE TABLE message (key INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL,"
-    " expires INTEGER NOT NULL, volatile INTEGER NOT NULL, large INTEGER NOT NULL)",
+    " expires INTEGER NOT NULL, volatile INTEGER NOT NULL, large INTEGER NOT NULL, crc INTEGER)",
     "CREATE INDEX expiring ON message (key) WHERE expires",
     "CREATE INDEX volatile ON message (key) WHERE volatile",  # not persistent: gone with the broker
     "CREATE INDEX large ON message (large) WHERE large",
-    "CREATE TABLE piece (key INTEGER PRIMARY KEY, data BLOB NOT NULL)",  # its body's number, and its place in that
+    # key: its body's number, and its place in that
+    "CREATE TABLE piece (key INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER)",
     "CREATE TABLE subscription (name TEXT PRIMARY KEY, binding BLOB NOT NULL) WITHOUT ROWID",  # by its queue's name
     # only of those that have been; until: it waits for its redelivery (epoch milliseconds), 0 for never
     "CREATE TABLE counted (key INTEGER PRIMARY KEY, redeliveries INTEGER NOT NULL, until INTEGER NOT NULL DEFAULT 0)",
     _REMOVED,
-    "CREATE TABLE delayed (number INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL)",
+    "CREATE TABLE delayed (number INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL, crc INTEGER)",
 )
 # What brings a file of each older version to the next one.
 _MIGRATIONS: Final[dict[int, tuple[str, ...]]] = {
     1: (_REMOVED,),
     2: ("ALTER TABLE counted ADD COLUMN until INTEGER NOT NULL DEFAULT 0",),
+    3: tuple(f"ALTER TABLE {table} ADD COLUMN crc INTEGER" for table in ("message", "piece", "delayed")),  # NULL: none
 }
 
 

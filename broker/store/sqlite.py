@@ -16,13 +16,13 @@ from redelivery.broker.engine.queues import Binding
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.store.batch import Batch, execute, purge
 from redelivery.broker.store.bodies import LargeBodies, is_kept, with_kept
-from redelivery.broker.store.encoding import decode, decode_binding, decode_late, decode_name, protocol_of
+from redelivery.broker.store.encoding import check, decode, decode_binding, decode_late, decode_name, protocol_of
 from redelivery.broker.store.journal import Contents, UnreadableStoreError
 from redelivery.broker.store.schema import PIECE_BITS, PLACE, PLACE_BITS, compact, extend_log, open_file
 from redelivery.model.errors import ConfigError, MessageFormatError, ResourceAllocationError
 
 _PAGE: Final = (
-    "SELECT message.key, head, body, large, redeliveries, until FROM message"
+    "SELECT message.key, head, body, large, crc, redeliveries, until FROM message"
     " LEFT JOIN counted ON message.key = counted.key"
     " WHERE message.key > ? AND message.key <= ? AND message.key NOT IN (SELECT key FROM removed)"
     " ORDER BY message.key LIMIT ?"
@@ -180,7 +180,7 @@ class SqliteStore:
         if message is not None:
             return message
         with self._reading, self._reading_what_is_kept():
-            row = self._database.execute("SELECT head, body FROM delayed WHERE number = ?", (number,)).fetchone()
+            row = self._database.execute("SELECT head, body, crc FROM delayed WHERE number = ?", (number,)).fetchone()
             return decode(*row)
 
     # For the core
@@ -267,8 +267,8 @@ class SqliteStore:
         self._queues = {name: number for number, name in names.items()}
         self._last_queue = max(names, default=0)
         expiring = execute("SELECT DISTINCT key >> ? FROM message WHERE expires", (PLACE_BITS,)).fetchall()
-        rows = execute("SELECT number, head, body FROM delayed ORDER BY number")
-        delayed = [(number, decode(head, body).delivery_time) for number, head, body in rows]
+        rows = execute("SELECT number, head, body, crc FROM delayed ORDER BY number")
+        delayed = [(number, decode(*row).delivery_time) for number, *row in rows]
         bindings = execute("SELECT name, binding FROM subscription").fetchall()
         return Contents(
             {name: decode_binding(binding) for name, binding in bindings},
@@ -285,11 +285,12 @@ class SqliteStore:
         ]
         return found & PLACE
 
-    def _entry(self, queue: str, key: int, head: bytes, body: bytes, large: int, *counted: int | None) -> Entry:
+    def _entry(self, queue: str, key: int, head: bytes, body: bytes, large: int, *rest: int | None) -> Entry:
+        crc, *counted = rest
         if large:
-            message = decode_late(head, lambda protocol, size: self._large.found(key, large, protocol, size))
+            message = decode_late(head, crc, lambda protocol, size: self._large.found(key, large, protocol, size))
         else:
-            message = decode(head, body)
+            message = decode(head, body, crc)
         entry = Entry(message, key & PLACE, queue)
         entry.redeliveries, entry.until = (each or 0 for each in counted)
         entry.acquired = entry.redeliveries > 0
@@ -314,13 +315,14 @@ class SqliteStore:
         first, last = number << PIECE_BITS, (number + 1) << PIECE_BITS
         try:
             with self._reading:
-                for (piece,) in self._database.execute(
-                    "SELECT data FROM piece WHERE key >= ? AND key < ? ORDER BY key", (first, last)
+                for piece, crc in self._database.execute(
+                    "SELECT data, crc FROM piece WHERE key >= ? AND key < ? ORDER BY key", (first, last)
                 ):
+                    check(crc, piece)
                     data.write(piece)
         except sqlite3.ProgrammingError as error:  # it is closed
             raise MessageFormatError(f"the body cannot be read from the store {str(self.path)!r}: {error}") from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError) as error:
             raise UnreadableStoreError(self._damaged(error)) from error
         if not data.tell():
             raise UnreadableStoreError(self._damaged("a body is missing"))

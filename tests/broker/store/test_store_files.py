@@ -89,24 +89,6 @@ def test_an_older_schema_is_brought_to_this_one(tmp_path: Path, monkeypatch: pyt
         assert database.execute("SELECT count(*), count(note) FROM message").fetchone() == (1, 0)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_an_older_schema_is_used(tmp_path: Path, version: int) -> None:
-    store = made(tmp_path / "shop.db")
-    with closing(sqlite3.connect(store)) as database:
-        database.executescript(
-            "DROP TABLE counted; CREATE TABLE counted (key INTEGER PRIMARY KEY, redeliveries INTEGER NOT NULL);"
-            "INSERT INTO counted SELECT key, 3 FROM message"
-        )
-        database.execute(f"PRAGMA user_version={version}")
-        if version == 1:
-            database.execute("DROP TABLE removed")
-    for left in ([("kept", 4)], []):
-        with EmbeddedBroker("again", store=store) as broker, redelivery.connect(broker.vm_url) as connection:
-            assert [(message.body, message.delivery_count) for message in broker.messages("q")] == left
-            with connection.session() as session:
-                assert len(session.consumer("q").receive_many(2, timeout=0.01)) == len(left)
-
-
 def test_a_damaged_file(tmp_path: Path) -> None:
     store = made(tmp_path / "shop.db")
     content = bytearray(store.read_bytes())
@@ -130,8 +112,11 @@ def test_damage_that_sqlite_does_not_see_is_found_before_anything_is_changed(tmp
         ("vm", 2 << 20, "UPDATE piece SET data = x'ff00'"),
         ("amqp", 10, "UPDATE message SET body = x'ff00' WHERE key % 8 = 2"),
         ("amqp", 2 << 20, "DELETE FROM piece"),
+        ("vm", 10, "UPDATE message SET body = CAST('y' || substr(body, 2) AS BLOB) WHERE key % 8 = 2"),
+        ("vm", 10, "UPDATE message SET head = CAST(replace(head, 'ID:', 'ID.') AS BLOB)"),
+        ("vm", 2 << 20, "UPDATE piece SET data = CAST('y' || substr(data, 2) AS BLOB)"),
     ],
-    ids=["head", "body", "large body", "AMQP", "large AMQP"],
+    ids=["head", "body", "large body", "AMQP", "large AMQP", "byte of a body", "byte of a head", "byte of a piece"],
 )
 def test_a_message_that_cannot_be_read_ends_the_broker_with_the_reason(
     tmp_path: Path, protocol: str, sent_by: str, size: int, damage: str
@@ -159,6 +144,15 @@ def test_a_message_that_cannot_be_read_ends_the_broker_with_the_reason(
             broker.send("q", "more")
     with closing(sqlite3.connect(store)) as database:
         assert database.execute("SELECT count(*) FROM message").fetchone() == (3,), "nothing was removed"
+
+
+def test_a_changed_byte_of_a_delayed_message_is_found_when_the_broker_starts(tmp_path: Path) -> None:
+    store = tmp_path / "shop.db"
+    with EmbeddedBroker("made", store=store) as broker:
+        broker.send("q", "xxx", delivery_delay=3600)
+    changed(store, "UPDATE delayed SET body = CAST('y' || substr(body, 2) AS BLOB)")
+    with pytest.raises(ConfigError, match=r"is damaged: .* not those that were written; restore it from a copy"):
+        EmbeddedBroker("damaged", store=store).start()
 
 
 def test_a_file_that_another_broker_has(tmp_path: Path) -> None:
