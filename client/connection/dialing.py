@@ -14,6 +14,7 @@ from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
 from redelivery.model.parts.errors import forget_frames
+from redelivery.policies.connection_url import masked_url
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.registry import transport_class
 from redelivery.transports.runtime import Runtime
@@ -27,7 +28,7 @@ GoesOn: TypeAlias = Callable[[JMSError], bool]
 """Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""
 _LOOK = 0.1  # seconds, of the pause, after which it is asked again
 _LATE = 0.1  # seconds that a broker may take to end what it has read of a connection that was lost
-_FINAL = (SecurityError, ConfigError, UnsupportedError)  # to ask again would end no better
+_REFUSED = (SecurityError, UnsupportedError)  # to ask this broker again would end no better
 
 
 def _always(_error: JMSError) -> bool:
@@ -88,13 +89,16 @@ class Dialer:
         Raises:
             ConnectError, ProtocolError: nobody answered, as often as the policy or ``goes_on`` says; of the last one
                 asked.
-            SecurityError: a login was refused, which ends it at once.
-            ConfigError, UnsupportedError: likewise.
+            SecurityError: the login was refused, by every broker of the list; one that refuses it is not asked again
+                while others are, which may have it.
+            UnsupportedError: likewise.
+            ConfigError: an option does not fit, which ends it at once.
         """
         policy = self.options.reconnect
         if policy is None:
             return (yield from self._whole(next(iter(self.options.servers))))
         rounds, began = 0, session_time()
+        refusals: dict[str, JMSError] = {}  # by URL
         if again:
             # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
             # when it has stored it: what is sent again before that is stored twice
@@ -103,14 +107,16 @@ class Dialer:
         while True:
             rounds += 1
             error: JMSError | None = None
-            urls, priority = tuple(self.options.servers), self.options.priority
-            for url in attempt_order(urls, policy, priority=priority, failed=self.last):
+            urls = tuple(url for url in self.options.servers if url not in refusals)
+            for url in attempt_order(urls, policy, priority=self.options.priority, failed=self.last):
                 if self.ended:
                     break
                 try:
                     return (yield from self._whole(url))
-                except _FINAL:
+                except ConfigError:
                     raise
+                except _REFUSED as refusal:
+                    self._refused(url, refusal, refusals)
                 except JMSError as failure:
                     error = failure
             if error is None:
@@ -173,6 +179,18 @@ class Dialer:
             raise
         finally:
             self._restoring = None
+
+    def _refused(self, url: str, error: JMSError, refusals: dict[str, JMSError]) -> None:
+        """A broker is passed over from now on. Raises ``error``, or one that names all: there is no other."""
+        refusals[url] = error
+        if len(self.options.servers) == 1:
+            raise error
+        forget_frames(error)
+        log.warning("%s: it refuses, and is not asked again while others are: %s", masked_url(url), error)
+        if len(refusals) == len(self.options.servers):
+            every = "; ".join(f"{masked_url(each)}: {refusal}" for each, refusal in refusals.items())
+            kind = SecurityError if any(isinstance(each, SecurityError) for each in refusals.values()) else type(error)
+            raise kind(f"every broker of the list refuses: {every}") from error
 
     def _failed(self, error: JMSError, rounds: int, wait: float | None, *, warns: bool) -> None:
         forget_frames(error)
