@@ -13,7 +13,9 @@ from tests.transports.amqp_frames import SASL_HEADER
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client
 
-from redelivery.model.errors import ProtocolError, SecurityError, UnsupportedError
+import redelivery
+from redelivery import ReconnectPolicy
+from redelivery.model.errors import ConnectError, ProtocolError, SecurityError, UnsupportedError
 from redelivery.transports.amqp.connection.scram import Scram
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
@@ -78,7 +80,10 @@ def test_nothing_in_common_is_reported_with_both_lists(
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize(("code", "named"), [(1, "username, the password or the certificate"), (4, "SASL outcome 4")])
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [(1, "username, the password or the certificate"), (2, "SASL outcome 2"), (3, "SASL outcome 3")],
+)
 def test_a_refused_login_is_a_security_error(code: int, named: str) -> None:
     def script(end: PeerEnd) -> None:
         end.sasl("PLAIN", outcome=code)
@@ -86,6 +91,25 @@ def test_a_refused_login_is_a_security_error(code: int, named: str) -> None:
     with ScriptedPeer(script) as peer, pytest.raises(SecurityError, match=named) as caught:
         Client(peer.port, **LOGIN)
     assert LOGIN["password"] not in str(caught.value)
+
+
+def test_a_broker_that_cannot_check_it_just_now_is_asked_again() -> None:
+    codes = iter((4, 4, 0))
+
+    def script(end: PeerEnd) -> None:
+        code = next(codes)
+        if code:
+            end.sasl("PLAIN", outcome=code)
+            return
+        end.log_in(mechanisms=("PLAIN",))
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer:
+        url = f"amqp://ann:s3cr3tpw@127.0.0.1:{peer.port}"
+        with pytest.raises(ConnectError, match="SASL outcome 4, sys-temp"):
+            redelivery.connect(url)
+        redelivery.connect(url, reconnect=ReconnectPolicy(initial_delay=0.001)).close()
+    assert next(codes, None) is None
 
 
 def test_a_mechanism_that_is_not_supported_is_named() -> None:

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from redelivery.model.errors import ConfigError, MessageFormatError, ProtocolError, SecurityError, UnsupportedError
+from redelivery.model.errors import (
+    ConfigError,
+    ConnectError,
+    MessageFormatError,
+    ProtocolError,
+    SecurityError,
+    UnsupportedError,
+)
 from redelivery.transports.amqp.codec.encoding import binary_head, write_list, write_symbol, write_text
 from redelivery.transports.amqp.codec.values import read
 from redelivery.transports.amqp.connection.scram import Scram
@@ -20,6 +27,7 @@ _WITH_PASSWORD: Final = ("SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN")
 KNOWN: Final = (*_WITH_PASSWORD, "EXTERNAL", "ANONYMOUS")
 _LONGEST: Final = 64 << 10  # bytes of a frame; AMQP 1.0 §5.3.1 allows 512
 _AUTH: Final = 1  # the outcome's code for bad credentials
+_TEMPORARY: Final = 4  # …, and for a problem of the broker's that another attempt may not meet
 
 
 def mechanisms(asked: str, username: str | None, *, encrypted: bool) -> tuple[str, ...]:
@@ -72,6 +80,7 @@ class Sasl:
 
         Raises:
             SecurityError: the broker refuses the login, or offers no mechanism of ours, or does not know the password.
+            ConnectError: it cannot check the login just now.
             ProtocolError: it says what SASL does not allow.
         """
         self._data += data
@@ -134,6 +143,8 @@ class Sasl:
     def _end(self, code: Any, data: Any) -> None:
         if code == _AUTH:
             raise SecurityError("the broker refuses the username, the password or the certificate (SASL)")
+        if code == _TEMPORARY:
+            raise ConnectError("the broker cannot check the login just now (SASL outcome 4, sys-temp)")
         if code != 0:
             raise SecurityError(f"the broker refuses the login (SASL outcome {code!r})")
         if self._scram is not None:
