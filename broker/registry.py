@@ -59,6 +59,12 @@ def remark(broker: RunningBroker) -> str:
     return f"messages end with the last connection to vm://{broker.name}"
 
 
+def running(name: str) -> RunningBroker | None:
+    """The broker of that name, if one runs in this process."""
+    with _lock:
+        return _running.get(name)
+
+
 def join(
     name: str,
     connection: Connection,

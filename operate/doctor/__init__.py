@@ -1,6 +1,7 @@
 """``redelivery doctor``: what will hurt, before it does.
 
-`findings` is what it says. `addresses` looks at the URL, `configured` at the broker's rules, `observed` at what the
-broker reports of its queues and its clock; all three are pure. `inspect` connects and asks, by `management` over AMQP
-where the broker allows it; `doctor` puts all together.
+`findings` is what it says. `addresses` checks the URL, `configured` the broker's rules, `observed` what the broker
+reports of its queues and its clock, and `chosen` says which queues are of interest; all four are pure. `inspect`
+connects and asks: by `management` over AMQP where the broker allows it, by Classic's `statistics`, or an `embedded`
+broker of this process. `doctor` puts all together.
 """

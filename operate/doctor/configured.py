@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
@@ -10,10 +11,12 @@ from redelivery.operate.doctor.findings import Finding
 from redelivery.operate.examples import example_of, is_pattern
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rabbitmq import DEFAULT_DELIVERY_LIMIT
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 OTHERS: Final = Queue("any.other.queue")
+_MOST_ALIKE: Final = 5
 
 
 def check_problems(policies: BrokerPolicies) -> Iterator[Finding]:
@@ -38,6 +41,8 @@ def check_rules(
 ) -> Iterator[Finding]:
     """The findings of the queues that are asked for, of those that the file names, and of all others.
 
+    More than five that are alike are one finding.
+
     Args:
         client: the policy of a client that redelivers by itself; None: it leaves that to the broker.
         prefetch: messages that a consumer has before the application sees them.
@@ -47,21 +52,48 @@ def check_rules(
     named = {title if is_pattern(title) else str(each): each for title, each in examples.items()}
     asked = {str(each): each for each in queues}
     others = {} if {">", "queue://>"} & named.keys() else {"any other queue": OTHERS}
+    charged = prefetch if charges_prefetched else 1
+    found: dict[Finding, list[str]] = {}
     for title, queue in {**asked, **named, **others}.items():
-        rules = policies.explain(queue)
-        yield from _check_fate(title, rules)
-        if charges_prefetched and prefetch > 1 and rules.maximum is not None and rules.counts != "give-ups":
-            yield _charged(title, rules, prefetch)
-        if client is not None:
-            warning = next((each for each in simulate(policies, queue, client).warnings if " x " in each), None)
-            if warning:
-                yield Finding(
-                    "warning",
-                    "multiplied",
-                    f"{title}: broker and client both redeliver, {warning.partition(':')[0]}",
-                    "a message that cannot be processed is tried far more often, and far longer, than either rule says",
-                    "let one of them do it: maximumRedeliveries=0 in the client, or no limit in the broker",
-                )
+        for finding in _check(title, queue, policies, client, charged):
+            found.setdefault(replace(finding, what=finding.what.removeprefix(title)), []).append(title)
+    for finding, alike in found.items():
+        if len(alike) > _MOST_ALIKE:
+            yield replace(finding, what=f"{', '.join(alike[:3])} and {len(alike) - 3} more{finding.what}")
+        else:
+            yield from (replace(finding, what=title + finding.what) for title in alike)
+
+
+def check_version(dialect: str, version: str) -> Iterator[Finding]:
+    """What the version alone shows, where a broker says nothing about its rules."""
+    if dialect == "rabbitmq" and version.startswith("3."):
+        yield _undecided(
+            f"RabbitMQ {version}",
+            f"a quorum queue without a delivery-limit has none ({DEFAULT_DELIVERY_LIMIT} from RabbitMQ 4.0 on)",
+        )
+
+
+def _check(
+    title: str,
+    queue: Destination,
+    policies: BrokerPolicies,
+    client: RedeliveryPolicy | None,
+    charged: int,
+) -> Iterator[Finding]:
+    rules = policies.explain(queue)
+    yield from _check_fate(title, rules)
+    if charged > 1 and rules.maximum is not None and rules.counts != "give-ups":
+        yield _charged(title, rules, charged)
+    if client is not None:
+        warning = next((each for each in simulate(policies, queue, client).warnings if " x " in each), None)
+        if warning:
+            yield Finding(
+                "warning",
+                "multiplied",
+                f"{title}: broker and client both redeliver, {warning.partition(':')[0]}",
+                "a message that cannot be processed is tried far more often, and far longer, than either rule says",
+                "let one of them do it: maximumRedeliveries=0 in the client, or no limit in the broker",
+            )
 
 
 def _check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
@@ -118,4 +150,4 @@ def _charged(title: str, rules: DestinationRules, prefetch: int) -> Finding:
 
 
 def _gone(rules: DestinationRules) -> str:
-    return f"in {rules.dead_letter}" if rules.dead_letter else "removed"
+    return "dead letters" if rules.dead_letter else "removed"

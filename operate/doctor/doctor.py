@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from time import sleep
 from typing import Final
 
 from redelivery.client.sync.connection import Connection
 from redelivery.client.sync.factory import connect
-from redelivery.model.destinations import Destination, Queue, destination
+from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.doctor.addresses import check_url
-from redelivery.operate.doctor.configured import OTHERS, check_problems, check_rules
+from redelivery.operate.doctor.chosen import MOST, choose
+from redelivery.operate.doctor.configured import OTHERS, check_problems, check_rules, check_version
+from redelivery.operate.doctor.embedded import embedded_rules, is_embedded_here
 from redelivery.operate.doctor.findings import Finding, Report, in_order
-from redelivery.operate.doctor.inspect import clock_skew, look_at_queues
-from redelivery.operate.doctor.management import artemis_rules, managed_as
+from redelivery.operate.doctor.inspect import Inspector, clock_skew
+from redelivery.operate.doctor.management import artemis_addresses, artemis_rules, managed_as
 from redelivery.operate.doctor.observed import check_bound, check_clock, check_queues
+from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.connection_url import masked_url
-from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+from redelivery.policies.readers.formats import read_url
 
-_PREFETCH: Final = 100  # of a consumer here, unless it says otherwise
+_PREFETCH: Final = 100  # of a consumer here, unless its URL says otherwise
+_JAVA_PREFETCH: Final = 1000  # of one of ActiveMQ's Java client
+_JAVA: Final = re.compile(r"\b(tcp|ssl|nio|auto)(\+\w+)?://")
 
 
 def examine(
@@ -47,11 +56,12 @@ def examine(
         ConfigError: the URL is malformed.
         InvalidDestinationError: one of the queues is not a destination.
     """
-    wanted = tuple(destination(each) for each in queues)
+    asked = tuple(destination(each) for each in queues)
     findings, unchecked = list(check_url(url)), list[str]()
     if config is not None:
         findings += check_problems(config)
     policy = None if client is None else client.redelivery_policies.default
+    prefetch = _prefetch(url, client)
     try:
         connection = connect(url, connect_timeout=connect_timeout)
     except ConfigError:
@@ -59,15 +69,17 @@ def examine(
     except JMSError as error:
         findings.append(_unreachable(url, error))
         if config is not None:
-            findings += check_rules(config, wanted, client=policy, prefetch=_PREFETCH)
+            findings += check_rules(config, asked, client=policy, prefetch=prefetch)
         return Report("", in_order(findings), ("the broker itself, which was not reached",))
     with connection:
-        rules = config or _own_rules(connection, wanted, unchecked)
-        if rules is not None:
-            charges = connection.metadata.capabilities.counts_prefetched
-            findings += check_rules(rules, wanted, client=policy, prefetch=_PREFETCH, charges_prefetched=charges)
-        findings += _inspected(connection, rules, wanted, watch, unchecked)
         meta = connection.metadata
+        rules = _own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
+        if rules is not None:
+            charges = meta.capabilities.counts_prefetched
+            findings += check_rules(rules, asked, client=policy, prefetch=prefetch, charges_prefetched=charges)
+        else:
+            findings += check_version(connection.dialect, meta.provider_version)
+        findings += _inspected(connection, rules, asked, watch, unchecked)
         broker = f"{meta.provider_name} {meta.provider_version} over {meta.protocol}".replace("  ", " ")
     return Report(broker, in_order(findings), tuple(unchecked))
 
@@ -82,15 +94,54 @@ def _unreachable(url: str, error: JMSError) -> Finding:
     )
 
 
+def _of_version(config: BrokerPolicies, meta: ConnectionMetaData) -> BrokerPolicies:
+    """The rules with the version of the broker, on which RabbitMQ's delivery limit depends, where the file has none."""
+    if isinstance(config.rules, RabbitRules) and config.rules.version is None and meta.provider_name == "RabbitMQ":
+        return replace(config, rules=replace(config.rules, version=meta.provider_version))
+    return config
+
+
+def _prefetch(url: str, client: BrokerPolicies | None) -> int:
+    """Of a consumer of the client; without one, of one that is connected by this URL."""
+    policies = client or _of_url(url)
+    if policies is not None and isinstance(policies.rules, ClientRules) and policies.rules.prefetch is not None:
+        number = policies.rules.prefetch.for_destination(OTHERS)
+        if number is not None:
+            return number
+    return _JAVA_PREFETCH if client is not None and _JAVA.search(client.path) else _PREFETCH
+
+
+def _of_url(url: str) -> BrokerPolicies | None:
+    try:
+        return read_url(url, strict=False)
+    except ConfigError:
+        return None  # connecting says it
+
+
 def _own_rules(connection: Connection, queues: tuple[Destination, ...], unchecked: list[str]) -> BrokerPolicies | None:
     """What the broker itself reports of its rules."""
+    if is_embedded_here(connection):
+        return embedded_rules(connection)
     if managed_as(connection) != "artemis":
-        unchecked.append("the broker's rules, which it does not report here: pass its configuration file")
+        unchecked.append(f"the broker's rules, which it does not report here: pass {_file_of(connection)}")
         return None
     with _noting("the broker's rules", unchecked):
-        names = [*(each.name for each in queues), OTHERS.name]
-        return BrokerPolicies("the broker itself", "artemis", artemis_rules(connection, names))
+        asked = [each.name for each in queues]
+        listed = [each for each in artemis_addresses(connection) if each not in asked]
+        if len(listed) > MOST:
+            unchecked.append(f"the settings of {len(listed) - MOST} more addresses: name those that matter by --queue")
+        found = artemis_rules(connection, [*asked, *listed[:MOST], OTHERS.name])
+        targets = {each.settings.dead_letter_address for each in found.entries}
+        targets |= {each.settings.expiry_address for each in found.entries}
+        entries = tuple(each for each in found.entries if each.match in asked or each.match not in targets)
+        return BrokerPolicies("the broker itself", "artemis", replace(found, entries=entries))
     return None
+
+
+def _file_of(connection: Connection) -> str:
+    if connection.dialect == "rabbitmq":
+        return "its definitions, as 'rabbitmqctl export_definitions FILE' writes them"
+    return "its configuration file"
 
 
 def _inspected(
@@ -101,21 +152,19 @@ def _inspected(
     unchecked: list[str],
 ) -> Iterator[Finding]:
     """At the clock, and at the queues, twice."""
-    of_rules = () if rules is None else (rules.explain(each).dead_letter for each in (*queues, OTHERS))
-    targets = [each for each in of_rules if each]
-    dead = {DEFAULT_DEAD_LETTER_QUEUE, *(each.rpartition("::")[2] for each in targets)}
-    names = dict.fromkeys([*(each.name for each in queues if isinstance(each, Queue)), *sorted(dead)])
+    chosen, inspector = choose(rules, queues), Inspector(connection)
+    if chosen.more and not inspector.lists_all:
+        unchecked.append(f"{chosen.more} more queues that the file names: name those that matter by --queue")
     with _noting("the broker's clock", unchecked):
         yield from check_clock(clock_skew(connection))
     with _noting("the depths of queues", unchecked):  # last: Classic may close a STOMP connection that looks at a queue
-        before = look_at_queues(connection, names)
+        before = inspector.states(chosen.queues)
         if watch > 0:
             sleep(watch)
-        after = look_at_queues(connection, names) if watch > 0 else before
-        if any(each.consumers is None for each in after.values()):
-            unchecked.append("whether queues have consumers, which this broker does not report here")
-        yield from check_queues(before, after, frozenset(dead))
-        yield from check_bound(targets, after)
+        after = inspector.states(chosen.queues) if watch > 0 else before
+        unchecked += after.unchecked
+        yield from check_queues(before.queues, after.queues, chosen.dead_letters)
+        yield from check_bound(chosen.targets, after.queues)
 
 
 @contextmanager

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from redelivery.client.sync.connection import Connection
-from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
+from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
 from redelivery.operate.doctor.management import (
     artemis_queues,
     artemis_time,
@@ -15,28 +18,82 @@ from redelivery.operate.doctor.management import (
     managed_as,
 )
 from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.transports.wire.clock import epoch_ms
 
 _SECONDS: Final = 5.0
 _BROWSED: Final = 10_000  # messages that are counted by browsing
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    "artemis": "Artemis reports its queues over amqp:// only",
+    "hornetq": "HornetQ reports its queues over JMX and its own protocol only, and shows none to a browser over STOMP",
+    "rabbitmq": "RabbitMQ reports its queues by 'rabbitmqctl list_queues name messages consumers' and over HTTP only",
+}
+_CONSUMERS: Final[Mapping[str, str]] = {
+    "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin",
+    "redelivery": "the embedded broker reports them to its own process only, over vm://",
+    "qpid": "Broker-J reports them over amqp:// only",
+}
 
 
-def look_at_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
-    """The queues of the broker where it lists them, else those of these names that can be looked at.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """``queues``: by name; ``unchecked``: what could not be seen, with the reason, in sentences."""
 
-    Raises:
-        UnsupportedError: it says nothing about queues over this protocol.
-        JMSError: it does not answer, or refuses.
-    """
-    match managed_as(connection):
-        case "artemis":
-            return artemis_queues(connection)
-        case "qpid":
-            return broker_j_queues(connection, names)
-    if not connection.metadata.capabilities.browse:
-        where = "; use amqp://" if connection.dialect == "artemis" else ""
-        raise UnsupportedError(f"this broker reports no queues over this protocol{where}")
-    return {name: QueueState(name, _browsed(connection, name)) for name in names}
+    queues: Mapping[str, QueueState]
+    unchecked: tuple[str, ...] = ()
+
+
+class Inspector:
+    """Looks at the queues of one broker, as often as it is told to."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def states(self, names: Iterable[str]) -> Seen:
+        """The queues of the broker where it lists them, else those of these names that exist or can be browsed.
+
+        Raises:
+            UnsupportedError: it says nothing about queues over this protocol.
+            JMSError: it does not answer, or refuses.
+        """
+        connection = self._connection
+        if is_embedded_here(connection):
+            return Seen(embedded_queues(connection))
+        match managed_as(connection):
+            case "artemis":
+                return Seen(artemis_queues(connection))
+            case "qpid":
+                return Seen(broker_j_queues(connection, names))
+        if self._statistics:
+            return Seen(classic_queues(connection, names))
+        if not connection.metadata.capabilities.browse:
+            raise UnsupportedError(_ELSEWHERE.get(connection.dialect, "this broker reports none over this protocol"))
+        return self._browsed(names)
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether the broker itself says which queues it has."""
+        return is_embedded_here(self._connection) or managed_as(self._connection) == "artemis"
+
+    @cached_property
+    def _statistics(self) -> bool:
+        return has_statistics(self._connection)
+
+    def _browsed(self, names: Iterable[str]) -> Seen:
+        found, refused = {}, []
+        for name in names:
+            try:
+                found[name] = QueueState(name, _depth(self._connection, name))
+            except ConnectionLostError:
+                raise
+            except JMSError as error:
+                refused.append(f"the depth of {name}: {error}")
+        provider = self._connection.metadata.provider_name
+        dialect = provider if provider in _CONSUMERS else self._connection.dialect
+        reason = _CONSUMERS.get(dialect, "this broker does not report them over this protocol")
+        if found:
+            refused.append(f"whether queues have consumers: {reason}")
+        return Seen(found, tuple(refused))
 
 
 def clock_skew(connection: Connection) -> float:
@@ -49,11 +106,12 @@ def clock_skew(connection: Connection) -> float:
         UnsupportedError: the broker does not say its time over this protocol.
         JMSError: the broker refuses that, or does not answer.
     """
-    protocol = connection.metadata.protocol.lower()
-    if protocol == "vm":
-        return 0.0  # it is in this process
+    if is_embedded_here(connection):
+        return 0.0
     managed = managed_as(connection)
-    if managed is None and not protocol.startswith("stomp"):
+    if connection.dialect == "rabbitmq":
+        raise UnsupportedError("RabbitMQ hands on the time of the sender, and does not say its own")
+    if managed is None and not connection.metadata.protocol.startswith("STOMP"):
         raise UnsupportedError("the messages of this broker do not say its time over AMQP; use stomp://")
     before = epoch_ms()
     match managed:
@@ -83,7 +141,7 @@ def _stamped(connection: Connection) -> float:
     return message.timestamp.timestamp() * 1000
 
 
-def _browsed(connection: Connection, name: str) -> int:
+def _depth(connection: Connection, name: str) -> int:
     with connection.session() as session, session.browser(name) as browser:
         number = 0
         for _ in browser:

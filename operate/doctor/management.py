@@ -40,6 +40,16 @@ def managed_as(connection: Connection) -> str | None:
     return connection.dialect if connection.dialect in ("artemis", "qpid") else None
 
 
+def artemis_addresses(connection: Connection) -> tuple[str, ...]:
+    """The addresses of all queues that are neither temporary nor the broker's own, in their order.
+
+    Raises:
+        JMSError: as `artemis_queues`.
+    """
+    queues = artemis_queues(connection).values()
+    return tuple(dict.fromkeys(each.address for each in queues if each.address is not None))
+
+
 def artemis_queues(connection: Connection) -> dict[str, QueueState]:
     """All queues that are neither temporary nor the broker's own.
 

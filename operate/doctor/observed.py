@@ -29,14 +29,14 @@ def check_queues(
     Args:
         before: the first look, by name.
         after: the second one.
-        dead_letters: which of them hold dead letters.
+        dead_letters: which of them, or of their addresses, hold dead letters.
     """
     for name, state in after.items():
         grew = state.messages - before[name].messages if name in before else 0
         if not state.messages or state.consumers or (state.consumers is None and grew < 0):
             continue  # there are none, or somebody reads them
         number = state.messages
-        if name in dead_letters:
+        if name in dead_letters or state.address in dead_letters:
             grows = f", {grew} more than a moment ago" if grew > 0 else ""
             unread = "" if state.consumers is None else ", and nobody reads them"
             yield Finding(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from tests.differential.files import text_of
 from tests.policies.readers.documents import address_settings, read
+from tests.promises.real.started import running
 
 import redelivery
 from redelivery.operate.doctor import inspect
-from redelivery.operate.doctor.doctor import examine
+from redelivery.operate.doctor.doctor import _own_rules, examine
 from redelivery.operate.doctor.findings import Report
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.testing.brokers.specs import activemq
 from redelivery.transports.wire import clock
 
 pytest.importorskip("proton")
@@ -42,6 +45,63 @@ def test_a_dead_letter_address_without_a_queue_is_found_on_artemis(redelivery_ar
     assert said(report, "unbound") == [f"the broker has no queue on the dead-letter address {address}"]
     assert report.failed
     assert said(examine(redelivery_artemis.amqp_url, watch=0), "unbound") == []  # its own DLQ has one
+
+
+def test_artemis_tells_the_settings_of_the_addresses_that_it_lists(redelivery_artemis: RealBroker) -> None:
+    url, queue = redelivery_artemis.amqp_url, f"doctor.{uuid4().hex}"
+    with redelivery.connect(url) as connection:
+        with connection.session() as session:
+            session.producer(queue).send("here")
+        rules = _own_rules(connection, (), [])
+    assert rules is not None
+    assert queue in rules.rules.names()
+    assert "DLQ" not in rules.rules.names()  # where dead letters go
+    assert len(rules.rules.names()) <= 201
+
+
+def test_classic_without_its_statistics_says_what_it_needs(redelivery_activemq: RealBroker) -> None:
+    unchecked = examine(redelivery_activemq.amqp_url, watch=0).unchecked
+    reason = "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin"
+    assert f"whether queues have consumers: {reason}" in unchecked
+
+
+@pytest.mark.long_form
+@pytest.mark.timeout(150)
+def test_classic_tells_its_consumers_by_its_statistics_plug_in() -> None:
+    with running(activemq.SPEC, lambda site: text_of("classic", site.host, site.ports)) as broker:
+        url = f"amqp://{broker.host}:{broker.ports['amqp']}"
+        with redelivery.connect(url) as connection, connection.session() as session:
+            session.producer("orders").send("waiting")
+            alone = examine(url, queues=["orders", "not.there"], watch=0)
+            with session.consumer("orders"):
+                consumed = examine(url, queues=["orders"], watch=0)
+    assert said(alone, "backlog") == ["1 message is in orders, which has no consumer"]
+    assert said(consumed, "backlog") == []
+    assert not [each for each in alone.unchecked if "queue" in each]
+
+
+def test_rabbitmq_says_what_can_be_seen_without_its_definitions(redelivery_rabbitmq: RealBroker) -> None:
+    report = examine(redelivery_rabbitmq.amqp_url, watch=0)
+    (limit,) = said(report, "delivery-limit")
+    assert "a quorum queue without a delivery-limit has none" in limit
+    assert any("rabbitmqctl export_definitions" in each for each in report.unchecked)
+    over_stomp = examine(redelivery_rabbitmq.stomp_url, watch=0).unchecked
+    assert "the broker's clock: RabbitMQ hands on the time of the sender, and does not say its own" in over_stomp
+    assert any("rabbitmqctl list_queues" in each for each in report.unchecked)
+    quorum = '{"queues": [{"name": "q", "arguments": {"x-queue-type": "quorum"}}], "policies": []}'
+    with_file = examine(redelivery_rabbitmq.amqp_url, read(quorum), watch=0)
+    assert said(with_file, "no-limit") == ["queue://q: a message is redelivered without a limit"]  # as of this version
+
+
+def test_hornetq_says_what_cannot_be_seen(redelivery_hornetq: RealBroker) -> None:
+    report = examine(redelivery_hornetq.stomp_url, watch=0)
+    assert report.broker.startswith("HornetQ")
+    assert [each.partition(":")[0] for each in report.unchecked] == [
+        "the broker's rules, which it does not report here",
+        "the broker's clock",
+        "the depths of queues",
+    ]
+    assert "HornetQ reports its queues over JMX" in report.unchecked[2]
 
 
 def test_broker_j_tells_the_depth_of_a_queue_that_is_named(redelivery_qpid: RealBroker) -> None:

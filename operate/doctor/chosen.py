@@ -1,0 +1,57 @@
+"""Which queues are worth a look: those that are asked for, those that the file names, and where dead letters go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.operate.examples import examples_of, is_pattern
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+
+MOST: Final = 200
+"""Queues that are looked at, and addresses whose settings a broker is asked for."""
+_NO_QUEUES: Final = ("topic://", "exchange ")  # where dead letters can go too
+_OTHERS: Final = (Queue("any.other.queue"), Queue("one.more.queue"))
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenQueues:
+    """``queues``: names, 200 at most, and ``more`` than these. ``dead_letters``: of these, or of their addresses, those
+    that get dead letters; ``targets``: the same as the rules name them.
+    """
+
+    queues: tuple[str, ...]
+    more: int
+    dead_letters: frozenset[str]
+    targets: tuple[str, ...]
+
+
+def choose(rules: BrokerPolicies | None, queues: tuple[Destination, ...]) -> ChosenQueues:
+    """The queues of these, of the file, and of the dead letters of both."""
+    targets = [] if rules is None else list(dict.fromkeys(_targets(rules, queues)))
+    dead = [DEFAULT_DEAD_LETTER_QUEUE, *(each.rpartition("::")[2] for each in targets)]
+    asked = [each.name for each in queues if isinstance(each, Queue)]
+    names = list(dict.fromkeys([*asked, *sorted(dead), *_named(rules)]))
+    return ChosenQueues(tuple(names[:MOST]), len(names[MOST:]), frozenset(dead), tuple(targets))
+
+
+def _named(rules: BrokerPolicies | None) -> Iterator[str]:
+    for title in () if rules is None else rules.rules.names():
+        if not is_pattern(title):
+            yield from (each.name for each in examples_of(title, ()) if isinstance(each, Queue))
+
+
+def _targets(rules: BrokerPolicies, queues: tuple[Destination, ...]) -> Iterator[str]:
+    """The dead-letter queues: of a pattern only one that all its destinations share, as the others may not exist."""
+    alike: list[tuple[Destination, ...]] = [(each,) for each in queues]
+    for title in rules.rules.names():
+        one, other = examples_of(title, ()), examples_of(title, ("x",))
+        alike += [(one[-1], other[-1])] if one else []
+    for examples in (*alike, _OTHERS):
+        found = {rules.explain(each).dead_letter for each in examples}
+        target = found.pop()
+        if target and not found and not target.startswith(_NO_QUEUES):
+            yield target
