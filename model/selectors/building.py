@@ -90,7 +90,7 @@ class Builder:
 
     def _between(self, parts: Sequence[Node]) -> Expression:
         value, _, low, high = parts
-        of, first, last = (self._numeric(each, "BETWEEN") for each in (value, low, high))
+        of, first, last = (self._for_numbers(each, "BETWEEN").evaluate for each in (value, low, high))
         if parts[1] is None:
             both = [self._compare(_COMPARISONS[">="], of, first), self._compare(_COMPARISONS["<="], of, last)]
             return Expression(CONDITION, logic.conjunction(both))
@@ -168,10 +168,14 @@ class Builder:
             raise self._wrong(node, f"{operator} is for the name of a header or property, and this is {found.kind}")
         return found
 
-    def _numeric(self, node: Node, operator: str) -> Evaluate:
+    def _for_numbers(self, node: Node, operator: str) -> Expression:
         found = self.build(node)
         if found.kind not in (NUMBER, ANY):
             raise self._wrong(node, f"{operator} is for numbers, and this is {found.kind}")
+        return found
+
+    def _numeric(self, node: Node, operator: str) -> Evaluate:
+        found = self._for_numbers(node, operator)
         if self._lenient and found.kind is ANY:
             return lambda get: numbers.read_number(found.evaluate(get))
         return found.evaluate

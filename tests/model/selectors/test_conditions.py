@@ -152,6 +152,9 @@ def test_a_condition(condition: str, value: bool | str) -> None:
         ("two = '2'", True),
         ("flag = TRUE AND FALSE <> flag", True),
         ("price = 2.5 AND price > 2 AND price > two", False),  # the last compares two strings
+        ("two BETWEEN 1 AND 3 AND price BETWEEN 2.0 AND 3.0", True),
+        ("price BETWEEN two AND two + 1.0", False),  # is price >= two AND price <= …: the first compares two strings
+        ("2 BETWEEN price AND 3", False),  # 2.5 is not a whole number
         ("price = 2", False),  # 2.5 is not a whole number
         ("price > 2.0", True),
         ("word > 1", False),
