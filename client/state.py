@@ -29,7 +29,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Link, Pending, T, Transport
 from redelivery.transports.wire.answers import finish
-from redelivery.transports.wire.clock import epoch_ms, follow, session_time
+from redelivery.transports.wire.clock import epoch_ms, follow, session_time, utc_now
 
 NEVER = float("inf")
 SILENCE = 0.02  # seconds without an answer after which one looks whether the connection is there before one asks
@@ -79,8 +79,12 @@ class SessionState:
         return False
 
     def now(self) -> float:
-        """Monotonic seconds as applications wait; the operations have no other clock."""
+        """Monotonic seconds as applications wait; the operations have no other clock but `wall`."""
         return session_time()
+
+    def wall(self) -> datetime:
+        """The time of the wall clock, aware: what messages are stamped with."""
+        return utc_now()
 
     def whole(self, work: Callable[[], T]) -> T:
         """Do it so that no interrupt ends it halfway, where interrupts come between any two calls."""

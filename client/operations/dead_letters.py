@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from redelivery.client.ledger import Poison
 from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, shown_destination
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.times import from_epoch_ms
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, Native
 from redelivery.transports.seam import Delivery
-from redelivery.transports.wire.clock import epoch_ms, utc_now
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +34,8 @@ class DeadLetters:
         self._lines = lines
         self.dropped = 0
 
-    def decide(self, order: Poison, capabilities: Capabilities) -> Verdict:
-        """What becomes of one poisoned or expired delivery.
+    def decide(self, order: Poison, capabilities: Capabilities, now: datetime) -> Verdict:
+        """What becomes of one poisoned or expired delivery; ``now``: of the wall clock, aware.
 
         Raises:
             MessageFormatError: its body cannot be read, so that no copy can be made.
@@ -61,7 +59,7 @@ class DeadLetters:
                 return Verdict(drop=True)
             case CopyTo():
                 dead_lettered(order, shown_destination(decision.destination), self._lines)
-                return Verdict(copy=_copy(delivery, order.cause, decision))
+                return Verdict(copy=_copy(delivery, order.cause, decision, now))
 
     def _dropped(self, discarded: bool, interval: int) -> None:
         if discarded:
@@ -70,7 +68,7 @@ class DeadLetters:
                 log.warning("%d messages dropped so far by the discarding dead-letter strategy", self.dropped)
 
 
-def _copy(delivery: Delivery, cause: str, decision: CopyTo) -> Message:
+def _copy(delivery: Delivery, cause: str, decision: CopyTo, now: datetime) -> Message:
     """The dead letter: body, application's properties and headers as they were; persistent; says where from and why."""
     original = Message.received(delivery, delivery.redeliveries, None)
     try:
@@ -89,12 +87,12 @@ def _copy(delivery: Delivery, cause: str, decision: CopyTo) -> Message:
             persistent=original.persistent,
         ),
     )
-    expires = None if not decision.expiration else utc_now() + timedelta(seconds=decision.expiration)
+    expires = None if not decision.expiration else now + timedelta(seconds=decision.expiration)
     copy.stamp(
         destination=decision.destination,
         persistent=True,
         priority=original.priority,
-        timestamp=original.timestamp or from_epoch_ms(epoch_ms()),
+        timestamp=original.timestamp or now.replace(microsecond=now.microsecond // 1000 * 1000),
         expiration=expires,
         delivery_time=None,
         message_id=None,

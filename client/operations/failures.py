@@ -8,7 +8,6 @@ from datetime import timedelta
 from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
 from redelivery.client.state import SessionState
 from redelivery.transports.seam import Delivery
-from redelivery.transports.wire.clock import utc_now
 
 
 def fail(s: SessionState, decide: Callable[[float], None]) -> None:
@@ -24,6 +23,6 @@ def fail(s: SessionState, decide: Callable[[float], None]) -> None:
     again = [(delivery, max(0.0, due_times[delivery] - now)) for delivery in failed if delivery in due_times]
     say_redelivered(again, s.lines)
     if s.observed is not None:
-        at = utc_now()
+        at = s.wall()
         for delivery, wait in again:
             s.observed.rolled_back(s.number, delivery, at + timedelta(seconds=wait))

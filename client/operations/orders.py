@@ -59,7 +59,7 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
 
 
 def _dead_letter(s: SessionState, order: Poison) -> Flow[None]:
-    verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities)
+    verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall())
     if verdict.drop:
         s.epoch.channel.accept((order.delivery,), batched=False)
     else:
