@@ -33,6 +33,7 @@ _SHOWN: Final = (
     "dead_letter_address",
 )
 _LITERAL: Final = "\0"
+_QUALIFIED: Final = "::"
 _JMS: Final = {"jms.queue.": "queue", "jms.topic.": "topic"}
 
 
@@ -107,8 +108,13 @@ class ArtemisRules:
         return "HornetQ" if self.dialect == "hornetq" else "Artemis"
 
     def address_of(self, destination: Destination) -> str:
-        """The address of a queue or topic: its name, and in HornetQ ``jms.queue.`` or ``jms.topic.`` before it."""
-        if self.dialect != "hornetq" or destination.name.startswith(tuple(_JMS)):
+        """The address of a queue or topic: its name, and in HornetQ ``jms.queue.`` or ``jms.topic.`` before it.
+
+        In Artemis a queue can be named with its address: that of ``DLA::DLQ.orders`` is ``DLA``.
+        """
+        if self.dialect != "hornetq":
+            return destination.name.partition(_QUALIFIED)[0]
+        if destination.name.startswith(tuple(_JMS)):
             return destination.name
         return ("jms.topic." if isinstance(destination, Topic) else "jms.queue.") + destination.name
 
@@ -131,10 +137,13 @@ class ArtemisRules:
         return merged
 
     def dead_letter_queue(self, address: str, settings: AddressSettings | None = None) -> str | None:
-        """Where dead letters of an address are read: ``DLQ``, or ``DLA::DLQ.orders`` where it is created for them."""
+        """Where dead letters of an address are read: ``DLQ``, or ``DLA::DLQ.orders`` where it is created for them.
+
+        For what fails at ``DLA`` itself, that is in such a queue, Artemis 2.44 makes one more: ``DLA::DLQ.DLA``.
+        """
         settings = self.settings_for(address) if settings is None else settings
         target = settings.dead_letter_address
-        if target is None or not settings.auto_create_dead_letter_resources or target == address:
+        if target is None or not settings.auto_create_dead_letter_resources:
             return target
         return f"{target}::{settings.dead_letter_queue_prefix}{address}{settings.dead_letter_queue_suffix}"
 

@@ -124,6 +124,11 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
         SEEN,
         "Artemis: prefix and suffix are as written; `DLA::stocks.DLQ` reads such a queue",
     ),
+    "seen-artemis-again": (
+        SEEN,
+        "Artemis: what fails in a queue that was made for dead letters goes to `DLA::DLQ.DLA`, where it comes back as "
+        "its own dead letter without an end",
+    ),
     "seen-hornetq-expiry": (SEEN, "HornetQ has `expiry-delay`, which its document does not name"),
     "seen-classic-plugin-count": (SEEN, "Classic: maximumRedeliveries=3 of the redelivery plug-in is 4 deliveries"),
     "seen-classic-refused": (

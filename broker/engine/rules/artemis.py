@@ -103,7 +103,7 @@ class ArtemisBroker:
         message, prefix = failure.message, self._prefix
         found: dict[str, Value] = {
             f"{prefix}ORIG_ADDRESS": self._rules.address_of(message.destination),
-            f"{prefix}ORIG_QUEUE": self._rules.address_of(Queue(failure.entry.queue or message.destination.name)),
+            f"{prefix}ORIG_QUEUE": self._queue_of(failure.entry.queue or message.destination.name),
             f"{prefix}ORIG_MESSAGE_ID": Long(failure.entry.order),  # there too the broker's own number
         }
         if self._rules.dialect == "artemis":
@@ -112,6 +112,10 @@ class ArtemisBroker:
         if failure.expired:
             found[f"{prefix}ACTUAL_EXPIRY"] = Long(failure.now)
         return found
+
+    def _queue_of(self, name: str) -> str:
+        """``DLQ.orders`` of ``DLA::DLQ.orders``; in HornetQ an address and its queue have one name."""
+        return self._rules.address_of(Queue(name)) if self._rules.dialect == "hornetq" else name.rpartition("::")[2]
 
     def _queues_of(
         self, address: str, settings: AddressSettings, letter: StoredMessage, failure: Failure

@@ -159,6 +159,36 @@ def test_a_queue_for_the_dead_letters_of_each_address() -> None:
     assert bench.letters("stocks.DLQ") == []  # that is another address
 
 
+@promise("seen-artemis-again")
+def test_what_fails_in_a_queue_of_dead_letters_gets_one_more_queue_and_stays_there() -> None:
+    bench = Bench(artemis(dead_letter_address="DLA", max_delivery_attempts=1, auto_create_dead_letter_resources="true"))
+    bench.send("orders")
+    bench.fail("orders")
+    bench.fail("DLA::DLQ.orders")
+    (letter,) = bench.letters("DLA::DLQ.DLA")
+    assert letter.properties["_AMQ_ORIG_ADDRESS"] == "DLA"
+    assert letter.properties["_AMQ_ORIG_QUEUE"] == "DLQ.orders"
+    assert bench.fail("DLA::DLQ.DLA", most=5) == 5
+    assert len(bench.letters("DLA::DLQ.DLA")) == 1
+    assert [name for name in bench.engine.queues if bench.engine.depth(name)] == ["DLA::DLQ.DLA"]
+
+
+def test_the_settings_of_its_address_count_for_a_queue_that_is_named_with_it() -> None:
+    values: dict[str, dict[str, object]] = {
+        "orders": {
+            "max_delivery_attempts": 1,
+            "dead_letter_address": "DLA",
+            "auto_create_dead_letter_resources": "true",
+        },
+        "DLA": {"max_delivery_attempts": 3, "redelivery_delay": 400},
+    }
+    bench = Bench(read(address_settings(**values)))
+    bench.send("orders")
+    bench.fail("orders")
+    assert bench.fail("DLA::DLQ.orders") == 3
+    assert bench.waits == [400, 400]
+
+
 def test_the_filter_of_a_queue_on_the_dead_letter_address() -> None:
     queues = "".join(
         f'<queue name="of-{each}"><filter string="_AMQ_ORIG_ADDRESS = \'{each}\'"/></queue>' for each in ("a", "b")
