@@ -26,6 +26,7 @@ from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, I
 log = logging.getLogger(__name__)
 AUDIT_DEPTH: Final = 2048 * 64  # ids remembered per strategy, ActiveMQ's maxAuditDepth for maxProducersToAudit
 REDELIVERY_DELAY: Final = "redeliveryDelay"  # what RedeliveryPlugin writes on what it sends again
+_THROWABLE: Final = "java.lang.Throwable: "  # before the cause that the broker itself gives
 _GIVES_UP: Final = (Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE)
 
 
@@ -73,7 +74,7 @@ class ClassicBroker:
         decision = self._of_subscriber(failure, decision)
         if not self._audited(strategy, message):
             return ()
-        return (_letter(failure, decision),)
+        return (_letter(failure, decision, as_classic=self._rules is not None),)
 
     def _report(self, interval: int) -> None:
         """A line of the log for so many discarded messages (``reportInterval``)."""
@@ -151,11 +152,12 @@ class ClassicBroker:
         return True
 
 
-def _letter(failure: Failure, decision: CopyTo) -> StoredMessage:
+def _letter(failure: Failure, decision: CopyTo, *, as_classic: bool) -> StoredMessage:
     message = failure.message
     properties: dict[str, Value] = dict(message.properties)
     if failure.cause is not None:
-        properties[FAILURE_CAUSE] = failure.cause
+        own = failure.expired and as_classic  # a client's own cause is written as it came
+        properties[FAILURE_CAUSE] = _THROWABLE + failure.cause if own else failure.cause
     if not message.persistent:
         properties[ORIGINAL_DELIVERY_MODE] = "NON_PERSISTENT"
     expiration = 0

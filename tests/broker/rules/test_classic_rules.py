@@ -49,6 +49,16 @@ def test_expired_messages(kept: bool) -> None:
     assert len(bench.letters("ActiveMQ.DLQ")) == kept
 
 
+def test_the_cause_of_an_expired_message_is_written_as_classic_writes_it() -> None:
+    bench = Bench(classic(""))
+    bench.send(expiration=bench.now + 10, body="expired")
+    bench.pass_time(11)
+    bench.send(body="bad")
+    give_up(bench)
+    causes = [each.properties["dlqDeliveryFailureCause"] for each in bench.letters("ActiveMQ.DLQ")]
+    assert causes == ["java.lang.Throwable: Message Expired. Expiration:1000010", "it was bad"]
+
+
 @promise("classic-non-persistent")
 @pytest.mark.parametrize("kept", [True, False])
 def test_non_persistent_messages(kept: bool) -> None:
@@ -77,6 +87,58 @@ def test_without_its_audit_a_message_may_be_a_dead_letter_twice() -> None:
         assert len(bench.letters("ActiveMQ.DLQ")) == letters
 
 
+@pytest.mark.parametrize(("depth", "producers", "letters"), [(1, 1, 4), (2, 1, 3), (1, 2, 3), (3, 1, 3)])
+def test_an_audit_remembers_so_many_messages(depth: int, producers: int, letters: int) -> None:
+    audit = f'<sharedDeadLetterStrategy maxAuditDepth="{depth}" maxProducersToAudit="{producers}"/>'
+    bench = Bench(classic(entry(audit)))
+    for body in ("1", "2", "1", "3"):
+        bench.send(body=body)
+        give_up(bench)
+    assert len(bench.letters("ActiveMQ.DLQ")) == letters
+
+
+@promise("classic-order")
+def test_the_order_is_given_up() -> None:
+    bench = Bench(classic(PLUGIN.format("true", "true")))
+    for body in ("1", "2"):
+        bench.send("SpecialQueue", body)
+    _, box = bench.consumer("SpecialQueue")
+    bench.engine.poison(bench.taken(box), "bad", bench.now)
+    assert [each.message.body for each in box] == ["2"]
+    bench.pass_time(1000)
+    assert [each.message.body for each in box] == ["2", "1"]
+
+
+@promise("seen-classic-plugin-expired")
+def test_what_expires_is_not_sent_again_by_the_plug_in() -> None:
+    bench = Bench(classic(PLUGIN.format("true", "false")))
+    bench.send("SpecialQueue", expiration=bench.now + 10)
+    bench.pass_time(11)
+    assert bench.engine.depth("SpecialQueue") == 0
+    (letter,) = bench.letters("ActiveMQ.DLQ")
+    assert "redeliveryDelay" not in letter.properties
+
+
+@promise("seen-classic-plugin-endless")
+def test_the_plug_in_sends_again_without_an_end() -> None:
+    bench = Bench(classic(PLUGIN.format("true", "true").replace('"4"', '"-1"')))
+    bench.send("SpecialQueue")
+    assert bench.fail("SpecialQueue", most=50, manner=Manner.REJECTED) == 50
+    assert bench.letters("ActiveMQ.DLQ") == []
+
+
+@promise("seen-classic-plugin-exponential")
+def test_the_delays_of_the_plug_in_grow_to_a_maximum() -> None:
+    growing = (
+        'initialRedeliveryDelay="2000" useExponentialBackOff="true" backOffMultiplier="3" '
+        'maximumRedeliveryDelay="15000"'
+    )
+    bench = Bench(classic(PLUGIN.format("true", "true").replace('redeliveryDelay="10000"', growing)))
+    bench.send("SpecialQueue")
+    assert give_up(bench, "SpecialQueue") == 5
+    assert bench.waits == [2000, 6000, 15000, 15000]
+
+
 @promise("seen-classic-plugin-count")
 @promise("classic-broker-redelivery")
 def test_what_a_client_gives_up_is_sent_again_later() -> None:
@@ -87,17 +149,6 @@ def test_what_a_client_gives_up_is_sent_again_later() -> None:
     assert bench.counts == [1, 2, 3, 4, 5]
     (letter,) = bench.letters("ActiveMQ.DLQ")
     assert letter.properties["redeliveryDelay"] == 10000
-
-
-def test_the_order_is_given_up() -> None:
-    bench = Bench(classic(PLUGIN.format("true", "true")))
-    for body in ("1", "2"):
-        bench.send("SpecialQueue", body)
-    _, box = bench.consumer("SpecialQueue")
-    bench.engine.poison(bench.taken(box), "bad", bench.now)
-    assert [each.message.body for each in box] == ["2"]
-    bench.pass_time(1000)
-    assert [each.message.body for each in box] == ["2", "1"]
 
 
 @promise("seen-classic-gone")
