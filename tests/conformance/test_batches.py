@@ -48,6 +48,7 @@ def test_batch_rolls_back_and_comes_again_in_order(stage: Stage, size: int) -> N
     assert stage.left() == []
 
 
+@pytest.mark.promise("classic-closed")
 @pytest.mark.parametrize("size", SIZES)
 def test_batch_left_uncommitted_at_close_is_all_there(stage: Stage, size: int) -> None:
     stage.send(*numbered(size))

@@ -162,6 +162,26 @@ def test_a_broker_that_cannot_browse_gives_all_that_it_has(
     assert Counter(bodies(broker, "dead")) == Counter(str(number) for number in range(70, COUNT))
 
 
+def test_a_dead_letter_that_was_replayed_can_become_one_again(broker: EmbeddedBroker) -> None:
+    """The broker's audit keeps the same message from being two dead letters; a replayed one is another message."""
+    letters, once = destination("ActiveMQ.DLQ"), redelivery.RedeliveryPolicy(maximum_redeliveries=0)
+    broker.send("orders", "bad")
+    ids = []
+    with redelivery.connect(broker.vm_url, redelivery_policy=once) as connection:
+        for run in ("1", "2", "3"):
+            with connection.session("transacted") as session:
+                assert session.consumer("orders").receive(5) is not None
+                session.rollback()
+            (letter,) = broker.messages(letters.name)
+            assert bodies(broker, "orders") == []
+            ids.append(letter.message_id)
+            route = back(None, run)
+            mover = Mover(connection, Selection(letters), route)
+            assert mover.move(plan(connection, Selection(letters), route)) == 1
+    assert bodies(broker, "orders") == ["bad"]
+    assert len(set(ids)) == 3
+
+
 def test_where_nobody_can_look_what_comes_back_ends_the_run(broker: EmbeddedBroker) -> None:
     fill(broker, 3)
     with redelivery.connect(broker.vm_url) as connection:

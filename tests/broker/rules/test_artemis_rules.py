@@ -159,6 +159,18 @@ def test_a_queue_for_the_dead_letters_of_each_address() -> None:
     assert bench.letters("stocks.DLQ") == []  # that is another address
 
 
+@promise("artemis-auto-created")
+def test_a_queue_that_was_made_for_dead_letters_is_deleted_when_it_is_empty_and_nobody_consumes_it() -> None:
+    bench = Bench(artemis(dead_letter_address="DLA", max_delivery_attempts=1, auto_create_dead_letter_resources="true"))
+    bench.send("orders")
+    bench.fail("orders")
+    consumer, box = bench.consumer("DLA::DLQ.orders")
+    bench.engine.acknowledge((bench.taken(box),), bench.now)
+    assert "DLA::DLQ.orders" in bench.engine.queues
+    bench.engine.unsubscribe(consumer, bench.now, all_seen=False)
+    assert "DLA::DLQ.orders" not in bench.engine.queues
+
+
 @promise("seen-artemis-again")
 def test_what_fails_in_a_queue_of_dead_letters_gets_one_more_queue_and_stays_there() -> None:
     bench = Bench(artemis(dead_letter_address="DLA", max_delivery_attempts=1, auto_create_dead_letter_resources="true"))

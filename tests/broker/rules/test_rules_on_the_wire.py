@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tests.broker.raw_stomp import Raw
-from tests.policies.readers.documents import address_settings, written
+from tests.policies.readers.documents import address_settings, read, written
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
 from redelivery.model.errors import ConfigError
+from redelivery.operate.doctor.doctor import examine
 
 promise = pytest.mark.promise
 
 ADDRESSES = '<addresses><address name="DLA"><anycast><queue name="DLA"/></anycast></address></addresses>'
 SETTINGS = {"redelivery_delay": 100, "max_delivery_attempts": 3, "dead_letter_address": "DLA"}
 CLASSIC = '<broker xmlns="http://activemq.apache.org/schema/core"/>'
-QPID = "<broker><maximumDeliveryCount>2</maximumDeliveryCount></broker>"
+HORNETQ = '<configuration xmlns="urn:hornetq"/>'
+QPID = (
+    "<broker><maximumDeliveryCount>3</maximumDeliveryCount><deadLetterQueues>true</deadLetterQueues>"
+    "<virtualhosts/></broker>"
+)
+BROKER_J = '{"name": "b", "virtualhostnodes": []}'
+RABBITMQ = '{"rabbit_version": "3.10", "queues": [], "exchanges": [], "policies": []}'
 
 
 def artemis(**more: object) -> str:
@@ -48,7 +56,15 @@ def test_a_clients_url_is_no_brokers_configuration() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "poisons"), [(artemis(), "artemis", False), (CLASSIC, "activemq", True), (QPID, "qpid", False)]
+    ("text", "name", "poisons"),
+    [
+        (artemis(), "artemis", False),
+        (HORNETQ, "hornetq", False),
+        (CLASSIC, "activemq", True),
+        (QPID, "qpid", False),
+        (BROKER_J, "qpid", False),
+        (RABBITMQ, "rabbitmq", False),
+    ],
 )
 @pytest.mark.parametrize("protocol", ["vm", "stomp", "amqp"])
 def test_a_client_sees_whose_rules_they_are(tmp_path: Path, text: str, name: str, poisons: bool, protocol: str) -> None:
@@ -64,6 +80,80 @@ def test_a_client_sees_whose_rules_they_are(tmp_path: Path, text: str, name: str
         assert connection.dialect == name
         assert connection.metadata.provider_name == "redelivery"
         assert connection.metadata.capabilities.native_poison is poisons
+
+
+@promise("qpid-rollback-only")
+@promise("qpid-maximum")
+@pytest.mark.parametrize("mode", ["transacted", "client"])
+def test_qpid_counts_what_a_client_rolls_back_or_recovers(
+    tmp_path: Path, mode: Literal["transacted", "client"]
+) -> None:
+    """Its session redelivers by itself; what it releases at its end has failed once."""
+    pytest.importorskip("proton")
+    with broker(tmp_path, QPID, amqp_port=0) as running:
+        running.send("q", "m")
+        for count in (1, 2, 3):
+            with redelivery.connect(running.amqp_url) as connection, connection.session(mode) as session:
+                message = session.consumer("q").receive(2)
+                assert message is not None
+                assert message.delivery_count == count
+                if mode == "transacted":
+                    session.rollback()
+                else:
+                    session.recover()
+        running.wait_for("q_DLQ", 1)
+        assert running.queue_depth("q") == 0
+
+
+@promise("qpid-stock-ticker")
+@pytest.mark.parametrize(("maximum", "seen"), [(0, ["1", *["?"] * 11]), (3, ["1", "?", "?", "?", "2"])])
+def test_a_message_that_no_client_understands_blocks_it_for_ever_unless_there_is_a_maximum(
+    tmp_path: Path, maximum: int, seen: list[str]
+) -> None:
+    """A stock ticker reads texts, one at a time, and rolls back what it cannot read: a BytesMessage among them."""
+    pytest.importorskip("proton")
+    from tests.broker.amqp.amqp_client import ACCEPTED, MODIFIED, Peer
+
+    found: list[str] = []
+    text = QPID.replace("<maximumDeliveryCount>3", f"<maximumDeliveryCount>{maximum}")
+    with broker(tmp_path, text, amqp_port=0) as running, Peer(running.amqp_url) as client:
+        for body in ("1", b"\0", "2"):
+            running.send("ticks", body)
+        link = client.receiver("ticks", "queue", credit=1)
+        while len(found) < len(seen):
+            delivery, message = client.one()
+            readable = isinstance(message.body, str)
+            found.append(message.body if readable else "?")
+            client.settle(delivery, ACCEPTED if readable else MODIFIED, failed=not readable)
+            link.flow(1)
+        running.wait_for("ticks_DLQ", 1 if maximum else 0)
+        running.wait_for("ticks", 0 if maximum else 2)
+    assert found == seen
+
+
+@promise("qpid-depth")
+def test_the_doctor_warns_of_what_lies_in_a_dead_letter_queue(tmp_path: Path) -> None:
+    with broker(tmp_path, QPID, stomp_port=0) as running:
+        assert running.stomp_url is not None
+        running.send("q_DLQ", "lost")
+        report = examine(running.stomp_url, read(QPID), queues=["q"], watch=0)
+    assert "1 dead letter is in q_DLQ" in [each.what for each in report.findings if each.check == "dead-letters"]
+
+
+@promise("qpid-rollback-only")
+def test_qpid_does_not_count_the_loss_of_a_connection(tmp_path: Path) -> None:
+    pytest.importorskip("proton")
+    from tests.broker.amqp.amqp_client import Peer
+
+    with broker(tmp_path, QPID, amqp_port=0) as running:
+        running.send("q", "m")
+        for _ in range(5):
+            with Peer(running.amqp_url) as client:
+                client.receiver("q", "queue", credit=1)
+                _, message = client.one()
+                assert message.delivery_count == 0
+        running.wait_for("q", 1)
+        assert running.queue_depth("q_DLQ") == 0
 
 
 @pytest.mark.parametrize("protocol", ["vm", "stomp", "amqp"])

@@ -86,6 +86,29 @@ def test_a_count_is_kept_when_the_delivery_was_released(store: Path) -> None:
         assert (message.body, message.delivery_count, message.redelivered) == ("a", 2, True)
 
 
+@pytest.mark.promise("artemis-count-persistence")
+@pytest.mark.promise("hornetq-count-persistence")
+@pytest.mark.parametrize(
+    ("urn", "asked", "count"),
+    [("activemq", "", 1), ("activemq", "true", 2), pytest.param("hornetq", "true", 2, marks=pytest.mark.long_form)],
+)
+def test_a_delivery_that_was_under_way_counts_where_the_broker_s_file_says_so(
+    store: Path, tmp_path: Path, urn: str, asked: str, count: int
+) -> None:
+    element = f"<persist-delivery-count-before-delivery>{asked}</persist-delivery-count-before-delivery>"
+    config = tmp_path / "broker.xml"
+    core = f'<core xmlns="urn:{urn}:core">{element if asked else ""}</core>'
+    config.write_text(f'<configuration xmlns="urn:{urn}">{core}</configuration>', encoding="utf-8")
+    killed(store, "client", "producer.send('a')", "consume()", config=config)
+    with (
+        EmbeddedBroker("again", store=store, config=config) as broker,
+        redelivery.connect(broker.vm_url) as connection,
+    ):
+        message = connection.session().consumer("q").receive(timeout=5)
+        assert message is not None
+        assert (message.delivery_count, message.redelivered) == (count, count > 1)
+
+
 def test_a_delayed_message_is_delivered_once(store: Path) -> None:
     killed(
         store, "auto", "broker.send('q', 'later', delivery_delay=3600)", "broker.send('q', 'soon', delivery_delay=0.05)"
