@@ -9,7 +9,8 @@ from dataclasses import replace
 from string import Template
 from typing import Any, Final
 
-from tests.differential.scenarios import ADDRESSES, BOUND, JMS_ADDRESSES, MATCHES, QUEUES
+from tests.differential.artemis import ADDRESSES, JMS_ADDRESSES, MATCHES
+from tests.differential.broker_j import BOUND, QUEUES
 
 from redelivery.testing.brokers.spec import BrokerSpec, Site
 from redelivery.testing.brokers.specs import activemq, artemis, hornetq, qpid
@@ -86,6 +87,16 @@ _ENTRIES = """\
       <policyEntry queue="c.expired-removed" expireMessagesPeriod="500">
         <deadLetterStrategy><sharedDeadLetterStrategy processExpired="false"/></deadLetterStrategy>
       </policyEntry>
+      <policyEntry queue="c.expiring">
+        <deadLetterStrategy>
+          <individualDeadLetterStrategy queuePrefix="DLQ." expiration="3600000"/>
+        </deadLetterStrategy>
+      </policyEntry>
+      <policyEntry topic="c.durable">
+        <deadLetterStrategy>
+          <individualDeadLetterStrategy topicPrefix="DLQ." topicSuffix=".end" destinationPerDurableSubscriber="true"/>
+        </deadLetterStrategy>
+      </policyEntry>
       <policyEntry queue=">" expireMessagesPeriod="500"/>"""
 _INDIVIDUAL = """\
 <policyEntry queue=">">
@@ -99,17 +110,21 @@ _INDIVIDUAL = """\
 _LINE = "\n"
 _DISCARDING = '<discardingDLQBrokerPlugin dropAll="false" dropOnly="c\\.drop\\.[0-9]+" reportInterval="0"/>'
 _REDELIVERY = """\
-<redeliveryPlugin fallbackToDeadLetter="true" sendToDlqIfMaxRetriesExceeded="true">
+<redeliveryPlugin fallbackToDeadLetter="{0}" sendToDlqIfMaxRetriesExceeded="{0}">
   <redeliveryPolicyMap><redeliveryPolicyMap><redeliveryPolicyEntries>
     <redeliveryPolicy queue="c.special" maximumRedeliveries="3" initialRedeliveryDelay="1000" redeliveryDelay="1000"/>
     <redeliveryPolicy queue="c.volatile.special" maximumRedeliveries="1" initialRedeliveryDelay="1000"
                       redeliveryDelay="1000"/>
+    <redeliveryPolicy queue="c.endless" maximumRedeliveries="-1" initialRedeliveryDelay="1000" redeliveryDelay="1000"/>
+    <redeliveryPolicy queue="c.exponential" maximumRedeliveries="3" initialRedeliveryDelay="1000" redeliveryDelay="1000"
+                      useExponentialBackOff="true" backOffMultiplier="2" maximumRedeliveryDelay="3000"/>
+    <redeliveryPolicy queue="c.expired.special" initialRedeliveryDelay="5000" redeliveryDelay="5000"/>
   </redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPolicyMap>
 </redeliveryPlugin>"""
 _PLUGINS: Final = {
     "classic-discarding": _DISCARDING,
-    "classic-redelivery": _REDELIVERY,
-    "classic-gone": _REDELIVERY.replace("true", "false"),  # neither of its two attributes
+    "classic-redelivery": _REDELIVERY.format("true"),
+    "classic-gone": _REDELIVERY.format("false"),
 }
 
 
@@ -173,7 +188,7 @@ def _artemis(host: str, ports: Mapping[str, int]) -> str:
     for match, fields in MATCHES.items():
         inside = "".join(f"<{key}>{value}</{key}>" for key, value in fields.items())
         settings.append(f'<address-setting match="{match}">{inside}</address-setting>')
-    for place in ("a.merged.x", "a.star.x", "DLA.a.merged.x", "DLA.a.star.x"):
+    for place in ("a.merged.x", "a.star.x", "DLA.a.merged.x", "DLA.a.star.x", "DLC.self"):
         addresses.append(f'<address name="{place}"><anycast><queue name="{place}"/></anycast></address>')
     addresses.append('<address name="NOBODY"><anycast/></address>')
     return _ARTEMIS.substitute(ports, host=host, settings="\n".join(settings), addresses="\n".join(addresses))

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
 import proton
 from tests.broker.amqp.amqp_client import ACCEPTED, MODIFIED, REJECTED, RELEASED, Peer, Refused, decoded
 from tests.broker.raw_stomp import Raw
-from tests.differential.scenarios import Played, Scenario
+from tests.differential.describe import describe_amqp, describe_stomp, now_ms
+from tests.differential.scenario import Played, Scenario
 
 _TOPIC = "topic://"
-# Annotations and properties by which a dead letter says where it comes from.
-_ORIGIN = ("x-opt-ORIG-ADDRESS", "_AMQ_ORIG_ADDRESS", "_HQ_ORIG_ADDRESS", "originalDestination")
+_SUBSCRIPTION, _CLIENT = "own", "client"
+_PRIORITY, _OWN = 6, {"colour": "red"}  # of each message that is sent
 
 
 class Place:
-    """Where a broker is reached, and how it names a queue over STOMP."""
+    """Where a broker is reached, and how it names a queue over STOMP.
 
-    def __init__(self, amqp: str | None, stomp: str | None, *, prefix: str = "/queue/", anycast: bool = False) -> None:
+    ``says_persistent``: its MESSAGE frames say which messages are persistent.
+    """
+
+    def __init__(
+        self,
+        amqp: str | None,
+        stomp: str | None,
+        *,
+        prefix: str = "/queue/",
+        anycast: bool = False,
+        says_persistent: bool = True,
+    ) -> None:
         self.amqp = amqp
         self.stomp = stomp
         self.prefix = prefix
+        self.says_persistent = says_persistent
         self.more = {"subscription-type": "ANYCAST"} if anycast else {}
 
 
@@ -34,23 +48,33 @@ def play(scenario: Scenario, place: Place) -> Played:
     left = scenario.manner.endswith("leave")
     with ExitStack() as stack:
         heard = [(topic, stack.enter_context(_subscribed(place, topic))) for topic in scenario.dead if _TOPIC in topic]
-        _send(scenario, place)
-        if left:
-            _wait(scenario.patience)
-        elif scenario.manner.startswith("stomp-"):
-            _play_stomp(scenario, place, played)
+        if scenario.manner == "stomp-durable-nack":
+            _play_durable(scenario, place, played)
         else:
-            _play_amqp(scenario, place, played)
+            _send(scenario, place)
+            _treat(scenario, place, played)
         if scenario.ttl and not left:
             _wait(scenario.ttl / 1000 + 2)
         for topic, client in heard:
-            played.dead += [(topic, body, origin) for body, origin in _taken(client, 0.4)]
+            played.dead += [(topic, body, text) for body, text in _taken(client, 0.4)]
     for where in scenario.dead:
         if _TOPIC not in where:
-            played.dead += [(where, body, origin) for body, origin in _drain(place, where, 0.4)]
+            played.dead += [(where, body, text) for body, text in _drained(scenario, place, where, 0.4)]
     if played.deliveries[scenario.most - 1 :] or left:
-        played.left = len(list(_drain(place, scenario.queue, 0.7)))
+        played.left = len(
+            list(_drained(scenario, place, (scenario.queue, *scenario.then)[-1], max(0.7, scenario.patience)))
+        )
     return played
+
+
+def _treat(scenario: Scenario, place: Place, played: Played) -> None:
+    if scenario.manner.endswith("leave"):
+        _wait(scenario.patience)
+    elif scenario.manner.startswith("stomp-"):
+        _play_stomp(scenario, place, played)
+    else:
+        for queue in (scenario.queue, *scenario.then):
+            _play_amqp(replace(scenario, queue=queue), place, played)
 
 
 @contextmanager
@@ -71,14 +95,21 @@ def _send(scenario: Scenario, place: Place) -> None:
         with Raw(place.stomp) as stomp:
             more = {"destination-type": "ANYCAST"} if place.more else {}
             for number in range(scenario.sends):
-                headers = {"destination": place.prefix + scenario.queue, "persistent": str(scenario.durable).lower()}
-                stomp.ok("SEND", str(number + 1).encode(), **headers, **more)
+                _send_stomp(stomp, scenario, place.prefix + scenario.queue, str(number + 1), **more)
         return
     with _client(place) as client:
         link = client.sender(scenario.queue, "queue")
         ttl = {"ttl": scenario.ttl / 1000} if scenario.ttl else {}
         for number in range(scenario.sends):
-            client.send(link, {"body": str(number + 1), "durable": scenario.durable, **ttl})
+            own = {"priority": _PRIORITY, "properties": _OWN, "id": f"own-{number + 1}"}
+            client.send(link, {"body": str(number + 1), "durable": scenario.durable, **own, **ttl})
+
+
+def _send_stomp(stomp: Raw, scenario: Scenario, destination: str, body: str, **more: str) -> None:
+    headers = {"destination": destination, "persistent": str(scenario.durable).lower(), "priority": str(_PRIORITY)}
+    if scenario.ttl:
+        more = {**more, "expires": str(now_ms() + scenario.ttl)}
+    stomp.ok("SEND", body.encode(), **headers, **_OWN, **more)
 
 
 def _play_amqp(scenario: Scenario, place: Place, played: Played) -> None:
@@ -91,7 +122,7 @@ def _play_amqp(scenario: Scenario, place: Place, played: Played) -> None:
                 assert place.amqp is not None
                 client = Peer(place.amqp, container=str(uuid.uuid4()))
             if link is None:
-                link = client.receiver(scenario.queue, "queue", credit=1)
+                link = client.receiver(scenario.queue, *(() if "::" in scenario.queue else ("queue",)), credit=1)
             if not _await(client, scenario.patience):
                 return
             _, delivery, data = client.received.pop(0)
@@ -166,9 +197,25 @@ def _note(played: Played, body: str, count: int, returned: float | None) -> None
         played.waits.append(round((monotonic() - returned) * 1000))
 
 
-def _drain(place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
-    """Take all that a queue holds; nothing where there is no such queue."""
-    if place.amqp is None:
+def _play_durable(scenario: Scenario, place: Place, played: Played) -> None:
+    """A durable subscription of Classic gets a message and refuses it."""
+    assert place.stomp is not None
+    topic = f"/topic/{scenario.queue}"
+    with Raw(place.stomp, client_id=_CLIENT) as client:
+        name = {"activemq.subscriptionName": _SUBSCRIPTION}
+        client.subscribe(topic, **name)
+        _send_stomp(client, scenario, topic, "1")
+        frame = client.next()
+        _note(played, frame.body.decode(), int(frame.headers.get("redelivered") == "true"), None)
+        client.ok("NACK", id=frame.headers["ack"])
+        client.ok("UNSUBSCRIBE", id="s")
+        client.ok("UNSUBSCRIBE", id="s", **name)
+        client.ok("DISCONNECT")
+
+
+def _drained(scenario: Scenario, place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
+    """Take all that a queue holds, by the protocol by which it came; nothing where there is no such queue."""
+    if scenario.manner.startswith("stomp-"):
         yield from _drain_stomp(place, queue, patience)
         return
     with _client(place) as client:
@@ -191,7 +238,7 @@ def _taken(client: Peer, patience: float) -> Iterator[tuple[str, str]]:
         _, delivery, data = client.received.pop(0)
         client.settle(delivery, ACCEPTED)
         message: Any = decoded(data)
-        yield str(message.body), _origin(message)
+        yield str(message.body), describe_amqp(message)
 
 
 def _drain_stomp(place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
@@ -203,19 +250,7 @@ def _drain_stomp(place: Place, queue: str, patience: float) -> Iterator[tuple[st
                 frame = client.next()
             except TimeoutError:
                 return
-            yield frame.body.decode(), _said(frame.headers)
-
-
-def _origin(message: proton.Message) -> str:
-    found: dict[str, Any] = {
-        **{str(key): value for key, value in (message.annotations or {}).items()},
-        **(message.properties or {}),
-    }
-    return _said(found)
-
-
-def _said(found: Mapping[str, Any]) -> str:
-    return next((f"{name}: {found[name]}" for name in _ORIGIN if name in found), "")
+            yield frame.body.decode(), describe_stomp(frame.headers, says_persistent=place.says_persistent)
 
 
 def _await(client: Peer, seconds: float) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from tests.differential.compare import differences
 from tests.differential.files import NAMES, spec_of, text_of
-from tests.differential.scenarios import SCENARIOS, Played, Scenario
+from tests.differential.scenario import Played, Scenario
+from tests.differential.scenarios import SCENARIOS
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.native import NativeBroker
@@ -47,6 +49,7 @@ def real(request: pytest.FixtureRequest) -> Iterator[tuple[str, NativeBroker]]:
 @promise("seen-artemis-order")
 @promise("seen-artemis-unbound")
 @promise("seen-artemis-suffix")
+@promise("seen-artemis-again")
 @promise("seen-classic-plugin-count")
 @promise("seen-classic-gone")
 @promise("seen-classic-whole-name")
@@ -92,15 +95,18 @@ def test_both_do_the_same_with_the_same_file(real: tuple[str, NativeBroker], tmp
     ports = {name: f"{name}://{broker.host}:{port}" for name, port in broker.ports.items()}
     prefix = {"artemis": "", "hornetq": "jms.queue."}.get(file, "/queue/")
     amqp = None if file == "hornetq" else ports["amqp"]  # its AMQP cannot acknowledge
-    there = Place(amqp, ports.get("stomp"), prefix=prefix, anycast=file == "artemis")
+    says = file != "hornetq"
+    there = Place(amqp, ports.get("stomp"), prefix=prefix, anycast=file == "artemis", says_persistent=says)
     config = tmp_path / NAMES[file][1]
     config.write_text(text_of(file, broker.host, _PORTS), encoding="utf-8")
 
     def both(scenario: Scenario) -> tuple[Played, Played, list[str]]:
         with EmbeddedBroker("differential", config=config, stomp_port=0, amqp_port=0) as embedded:
-            ours = play(scenario, Place(amqp and embedded.amqp_url, embedded.stomp_url))
-        theirs = play(scenario, there)
-        return theirs, ours, differences(scenario, theirs, ours)
+            here = Place(amqp and embedded.amqp_url, embedded.stomp_url, says_persistent=says)
+            with ThreadPoolExecutor(1) as thread:
+                ours = thread.submit(play, scenario, here)
+                theirs = play(scenario, there)
+                return theirs, ours.result(), differences(scenario, theirs, ours.result())
 
     wrong = []
     for scenario in (each for each in SCENARIOS if each.file == file):

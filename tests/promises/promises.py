@@ -54,6 +54,11 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
         "auto-create-dead-letter-resources makes the address and a MULTICAST queue DLQ.<address> with the filter "
         "_AMQ_ORIG_ADDRESS = '<address>'; it is off by default",
     ),
+    "artemis-auto-created": (
+        ARTEMIS,
+        "a queue that was made for dead letters is read by its name or as DLA::queue, and is deleted by the settings "
+        "of auto-created queues",
+    ),
     "artemis-example-auto-create": (
         ARTEMIS,
         "match #: dead-letter-address DLA, 3 attempts, an empty prefix and the suffix .DLQ",
@@ -88,9 +93,21 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
         "the broker sets true and 5, the virtual host dev-only false and 0, its dev-only-main-queue true and 3, its "
         "dev-only-other-queue and localhost's localhost-queue nothing: 3, disabled, 5",
     ),
+    "qpid-stock-ticker": (
+        QPID,
+        "a stock ticker: without a maximum, a BytesMessage among TextMessages blocks for ever an application that "
+        "rolls it back",
+    ),
+    "qpid-reject-behaviour": (QPID, "AMQP 0-x clients need the reject behaviour server, or system"),
+    "qpid-depth": (QPID, "dead-letter queues take resources: somebody must look at them, and warn of their depth"),
     "classic-redelivered": (
         CLASSIC,
-        "messages are redelivered when a transacted session is rolled back or closed, and when recover() is called",
+        "messages are redelivered when a transacted session is rolled back, and when recover() is called",
+    ),
+    "classic-closed": (CLASSIC, "messages are redelivered when a transacted session is closed before its commit"),
+    "classic-preferred-policy": (
+        CLASSIC,
+        "the broker sends its preferred delivery policy to the client, which can override it",
     ),
     "classic-poison": (
         CLASSIC,
@@ -111,6 +128,7 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
     ),
     "classic-fallback": (CLASSIC, "fallbackToDeadLetter (true) says what becomes of a message without a policy"),
     "classic-exceeded": (CLASSIC, "sendToDlqIfMaxRetriesExceeded (true); false drops it"),
+    "classic-order": (CLASSIC, "broker redelivery gives up the order, for throughput"),
     "classic-scheduler": (CLASSIC, "redeliveryPlugin needs schedulerSupport"),
     "seen-artemis-delays": (SEEN, "Artemis and HornetQ: 500, twice, at most 1500 is 500, 1000, 1500, 1500"),
     "seen-artemis-total": (SEEN, "Artemis and HornetQ: attempts are deliveries in all; -1 and 0 are endless"),
@@ -131,6 +149,15 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
     ),
     "seen-hornetq-expiry": (SEEN, "HornetQ has `expiry-delay`, which its document does not name"),
     "seen-classic-plugin-count": (SEEN, "Classic: maximumRedeliveries=3 of the redelivery plug-in is 4 deliveries"),
+    "seen-classic-plugin-endless": (
+        SEEN,
+        "Classic: maximumRedeliveries=-1 of the redelivery plug-in is without an end",
+    ),
+    "seen-classic-plugin-exponential": (
+        SEEN,
+        "Classic: delays of the redelivery plug-in grow with useExponentialBackOff, up to maximumRedeliveryDelay",
+    ),
+    "seen-classic-plugin-expired": (SEEN, "Classic: what expires is a dead letter at once, also with that plug-in"),
     "seen-classic-refused": (
         SEEN,
         "Classic does not start with the redelivery plug-in without schedulerSupport, or with a delay under 1000",
@@ -155,8 +182,25 @@ NOTES: Final[dict[str, dict[str, str]]] = {
     "qpid-rollback-only": {
         "real": "not there any more: Broker-J counts the end of a connection too, which is a row of its own below"
     },
+    "artemis-auto-created": {
+        "real": "only as `DLA::queue` (by either protocol its bare name is another address); deleted by itself only "
+        "where no other setting says so, as in the files here:"
+    },
+    "qpid-reject-behaviour": {
+        "embedded": "a setting of AMQP 0-x clients; the embedded broker speaks AMQP 1.0 and STOMP",
+        "real": "not run: no client here speaks AMQP 0-x",
+    },
+    "qpid-stock-ticker": {"real": "the old broker cannot be had; Broker-J's maximum is a row of its own"},
+    "qpid-depth": {"real": "`redelivery doctor`, which warns of it on any broker"},
+    "classic-preferred-policy": {
+        "values": "the client's own policy counts, whatever the broker's file says: `redelivery policy simulate FILE "
+        "DESTINATION --client URL` shows both",
+        "embedded": "not there: only OpenWire has such a command, and STOMP and AMQP 1.0 have none",
+        "real": "not there over STOMP and AMQP 1.0",
+    },
     "qpid-names": {
-        "real": "not there any more: Broker-J has no `deadLetterQueues`, an `alternateBinding` has any name"
+        "embedded": "the queue only: an exchange is AMQP 0-x's, and the embedded broker has none:",
+        "real": "not there any more: Broker-J has no `deadLetterQueues`, an `alternateBinding` has any name",
     },
     "qpid-arguments": {"real": "not run: Broker-J reads them where a queue is declared over AMQP 0-9-1 or 0-10 only"},
     "qpid-levels": {"real": "Broker-J, with a queue over its virtual host:"},

@@ -63,6 +63,18 @@ def test_removed_without_an_address_or_a_queue_on_it() -> None:
     assert "this file makes no queue on DLQ: without one, the messages are removed" in found.notes
 
 
+@promise("seen-artemis-again")
+def test_what_fails_in_a_queue_that_was_made_for_dead_letters_obeys_the_settings_of_its_address() -> None:
+    values: dict[str, dict[str, object]] = {
+        "#": {"dead_letter_address": "DLA", "auto_create_dead_letter_resources": "true", "max_delivery_attempts": 2},
+        "DLA": {"max_delivery_attempts": 5},
+    }
+    found = artemis(text=address_settings(**values))
+    for name in ("DLA", "DLA::DLQ.orders"):
+        rules = found.rules_for(Queue(name))
+        assert (rules.maximum, rules.dead_letter) == (5, "DLA::DLQ.DLA")
+
+
 @promise("seen-artemis-cap")
 def test_the_maximum_comes_after_collision_avoidance() -> None:
     values = {"redelivery_delay": 1000, "redelivery_collision_avoidance_factor": 0.5, "max_redelivery_delay": 1000}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.differential.files import text_of
-from tests.differential.scenarios import Scenario
+from tests.differential.scenario import Scenario
 from tests.promises.real.started import running
 
 from redelivery.testing.brokers.specs import activemq

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import pytest
-from tests.differential.scenarios import Manner, Played, Scenario
+from tests.differential.scenario import Manner, Played, Scenario
 from tests.promises.real.started import ARTEMIS, HORNETQ, artemis_with, hornetq_with, running, setting
 
 promise = pytest.mark.promise

@@ -1,0 +1,53 @@
+"""What Broker-J has in its files, and the scenarios on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.differential.scenario import Manner, Scenario
+
+
+def _broker_j(
+    name: str, says: str, manner: Manner = "modified-failed", *, file: str = "broker-j", **more: object
+) -> Scenario:
+    queue = f"j.{name}"
+    fields: dict[str, object] = {"dead": (f"{queue}_DLQ",), "durable": False, **more}
+    return Scenario(f"{file} {name}", file, queue, manner, says=says, **fields)  # type: ignore[arg-type]  # handed through
+
+
+QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
+    "three": {"maximumDeliveryAttempts": 3, "dead": True},
+    "discarded": {"maximumDeliveryAttempts": 3},
+    "of-host": {"dead": True},
+    "off": {"maximumDeliveryAttempts": 0, "dead": True},
+    "released": {"maximumDeliveryAttempts": 3, "dead": True},
+    "undeliverable": {"maximumDeliveryAttempts": 3, "dead": True},
+    "rejected": {"maximumDeliveryAttempts": 3, "dead": True},
+    "link": {"maximumDeliveryAttempts": 3, "dead": True},
+    "connection": {"maximumDeliveryAttempts": 3, "dead": True},
+    "expired": {"expiryPolicy": "DELETE", "dead": True},
+}
+BROKER_J: Final = (
+    _broker_j("three", "3 deliveries, then the alternate binding"),
+    _broker_j("discarded", "3 deliveries, and no alternate binding"),
+    _broker_j("of-host", "the virtual host's maximum of 5"),
+    _broker_j("off", "0 at the queue wins over the virtual host's 5", most=9),
+    _broker_j("released", "released does not count", "released", most=6),
+    _broker_j(
+        "undeliverable", "undeliverable-here: to the next link, uncounted", "undeliverable", most=4, delays=(600,)
+    ),  # its patience
+    _broker_j("rejected", "rejected is a counted redelivery", "rejected"),
+    _broker_j("link", "a closed link counts", "close-link"),
+    _broker_j("connection", "a closed connection counts", "close-connection"),
+    _broker_j("expired", "an expired message is deleted", "leave", ttl=100, patience=1.0),
+)
+# ``dead`` is false: there is such a queue, which it does not name.
+BOUND: Final[Mapping[str, Mapping[str, object]]] = {
+    "by-name": {"maximumDeliveryAttempts": 2, "dead": True},
+    "by-placeholder": {"maximumDeliveryAttempts": 2, "dead": False},
+}
+BOUND_BY_DEFAULT: Final = (
+    _broker_j("by-name", "an alternate binding of its own", file="broker-j-bound"),
+    _broker_j("by-placeholder", "${this:name} in queue.defaultAlternateBinding does not route", file="broker-j-bound"),
+)

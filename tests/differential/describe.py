@@ -1,0 +1,64 @@
+"""What a dead letter says of itself, as one line: the same from the real broker and from the embedded one.
+
+Times and the brokers' own numbers are named, not compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from time import time
+from typing import Any, Final
+
+# What each delivery over STOMP has, dead letter or not; the meaning of persistent, expires and priority counts. The
+# last two are headers of a SEND, which Artemis and HornetQ keep as properties.
+_FRAME: Final = frozenset(
+    (
+        *("subscription", "message-id", "ack", "destination", "content-length", "content-type", "timestamp"),
+        *("expires", "priority", "persistent", "redelivered", "receipt", "destination-type"),
+    )
+)
+_NUMBERS: Final = ("ORIG-MESSAGE-ID", "ORIG_MESSAGE_ID")
+_EXPIRATION: Final = re.compile(r"(Expiration:)\d+")  # of a cause
+_TIMES: Final = ("ACTUAL-EXPIRY", "ACTUAL_EXPIRY", "originalExpiration")
+
+
+def describe_amqp(message: Any) -> str:
+    """Of a proton message."""
+    annotations = {str(key): value for key, value in (message.annotations or {}).items()}
+    expires = bool(message.ttl or message.expiry_time)
+    head = _head(bool(message.durable), expires, message.priority, f"count {message.delivery_count}")
+    return ", ".join((*head, f"id {message.id}", *_others({**annotations, **(message.properties or {})})))
+
+
+def describe_stomp(headers: Mapping[str, str], *, says_persistent: bool = True) -> str:
+    """Of a MESSAGE frame; HornetQ's do not say whether a message is persistent."""
+    expires = headers.get("expires", "0") != "0"
+    count = "redelivered" if headers.get("redelivered") == "true" else "not redelivered"
+    persistent = headers.get("persistent") == "true" if says_persistent else None
+    head = _head(persistent, expires, int(headers.get("priority", "4")), count)
+    return ", ".join((*head, *_others({name: value for name, value in headers.items() if name not in _FRAME})))
+
+
+def now_ms() -> int:
+    """Epoch milliseconds."""
+    return round(time() * 1000)
+
+
+def _head(persistent: bool | None, expires: bool, priority: int, count: str) -> Iterator[str]:
+    if persistent is not None:
+        yield "persistent" if persistent else "non-persistent"
+    yield "expires" if expires else "does not expire"
+    yield f"priority {priority}"
+    yield count
+
+
+def _others(found: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(found):
+        value = found[name]
+        if name.endswith(_NUMBERS) and str(value).isdigit():
+            value = "a number"
+        elif name.endswith(_TIMES) and str(value).isdigit() and int(value):
+            value = "a time"
+        text = _EXPIRATION.sub(r"\1a time", str(value))
+        yield f"{name}: {text}"
