@@ -114,3 +114,27 @@ def test_after_a_power_failure_at_any_byte_a_store_is_as_after_one_of_its_writes
         assert found in states
         seen.add(tuple(found))
     assert len(seen) > len(states) // 2
+
+
+def test_a_power_failure_in_the_middle_of_a_checkpoint_loses_nothing(tmp_path: Path) -> None:
+    """Any of the pages that it was to write may be there, and one of them in part; the log is there as a whole."""
+    path, log = tmp_path / "store.db", tmp_path / "store.db-wal"
+    store = opened(path)
+    entries = put(store, range(1, 7), size=3000)
+    store._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    remove(store, entries[:2])
+    entries = entries[2:] + put(store, range(7, 20), size=3000)
+    before, written = path.read_bytes(), log.read_bytes()
+    store._database.execute("PRAGMA wal_checkpoint(FULL)")
+    after = path.read_bytes()
+    store.close()
+    assert len(before) < len(after)
+    for cut in range(0, len(after), 7 * 1499):
+        for torn in (after[:cut] + before[cut:], before[:cut] + after[cut : len(before)]):
+            crashed = tmp_path / f"crashed-{cut}.db"
+            crashed.write_bytes(torn)
+            crashed.with_name(f"{crashed.name}-wal").write_bytes(written)
+            store = opened(crashed)
+            assert [entry.order for entry in store.page("q", 0, 100)] == [entry.order for entry in entries]
+            assert {entry.message.body for entry in store.page("q", 0, 100)} == {"x" * 3000}
+            store.close()
