@@ -1,4 +1,4 @@
-"""Reads ActiveMQ Classic's ``activemq.xml``: the ``broker`` element, in Spring's ``beans`` or alone, of any prefix."""
+"""Reads Classic's ``activemq.xml``: the ``broker`` element, in ``beans``, ``blueprint`` or alone, with any prefix."""
 
 from __future__ import annotations
 
@@ -61,12 +61,16 @@ def read_activemq(root: Element, report: Report) -> ClassicRules:
     for name in ("destinationPolicy", "plugins"):
         if name in broker.attributes:
             what = f"{name}={broker.attributes[name]!r} names a bean, which is not read: write it into the broker"
-            report.problem(what, broker.place)
+            report.problem(what, broker.at(name))
     for section in broker.children:
         if section.name not in ("destinationPolicy", "plugins"):
             _skip_or_refuse(section, report)
     scheduler = broker.attributes.get("schedulerSupport")
-    supports = None if scheduler is None else report.read(read_flag, "schedulerSupport", scheduler, broker.place)
+    supports = (
+        None
+        if scheduler is None
+        else report.read(read_flag, "schedulerSupport", scheduler, broker.at("schedulerSupport"))
+    )
     rules = ClassicRules(
         entries=tuple(_entries(broker, report)),
         default_entry=_default(broker, report),
@@ -136,9 +140,9 @@ def _pattern(element: Element, report: Report) -> str | None:
     """The key of an entry; None where it is for temporary destinations, or is not a pattern."""
     for name in ("queue", "topic"):
         if name in element.attributes:
-            text = report.read(lambda _, value: value, name, element.attributes[name], element.place)
+            text = report.read(lambda _, value: value, name, element.attributes[name], element.at(name))
             key = None if text is None else f"{name}://{text}"
-            return None if key is None or not _is_new(key, {}, report, element.place) else key
+            return None if key is None or not _is_new(key, {}, report, element.at(name)) else key
     if any(name in element.attributes for name in PLACES):
         report.skip(f"{element.name} of temporary destinations", element.place)
     else:
@@ -182,10 +186,10 @@ def _queue(element: Element, report: Report) -> dict[str, Any]:
     if named:
         scheme, target = named[0]
         name = target.attributes.get("physicalName", target.attributes.get("name", ""))
-        text = report.read(lambda _, value: value, "physicalName", name, target.place)
+        text = report.read(lambda _, value: value, "physicalName", name, target.at("physicalName"))
         return {} if text is None else {"dead_letter_queue": f"{scheme}://{text}"}
     name = element.attributes.get("deadLetterQueue", "")
-    text = report.read(lambda _, value: value, "deadLetterQueue", name, element.place) if name else None
+    text = report.read(lambda _, value: value, "deadLetterQueue", name, element.at("deadLetterQueue")) if name else None
     return {} if text is None else {"dead_letter_queue": text if "://" in text else f"queue://{text}"}
 
 
@@ -227,10 +231,10 @@ def _policy(element: Element, report: Report, pattern: str) -> RedeliveryEntry |
     for name, text in element.attributes.items():
         if name in PLACES or name in _OF_OTHERS:
             continue
-        value = report.read(_checked_option, name, text, element.place)
+        value = report.read(_checked_option, name, text, element.at(name))
         if value is not None:
             options[name] = value
-            settings.append(Setting(name, value, f"redeliveryPolicy {pattern!r}", element.place))
+            settings.append(Setting(name, value, f"redeliveryPolicy {pattern!r}", element.at(name)))
     policy = report.checked(lambda: RedeliveryPolicy.from_activemq(options), element.place)
     if policy is None:
         return None
@@ -240,7 +244,7 @@ def _policy(element: Element, report: Report, pattern: str) -> RedeliveryEntry |
     ):
         if delay < _SHORTEST:
             text = f"{name}={round(delay * 1000)}: redeliveryPlugin needs at least 1000, or the broker does not start"
-            report.problem(text, element.place)
+            report.problem(text, element.at(name))
     return RedeliveryEntry(pattern, policy, element.place, tuple(settings))
 
 
@@ -252,9 +256,8 @@ def _checked_option(name: str, text: str) -> str:
 def _discarding(element: Element, report: Report) -> DiscardingPlugin | None:
     values = _attributes(element, DISCARDING, report)
     plugin = DiscardingPlugin(place=element.place, settings=values.settings, **values.fields)
-    read = [
-        report.read(lambda _, text: bounded_expression(text), "dropOnly", e, element.place) for e in plugin.drop_only
-    ]
+    place = element.at("dropOnly")
+    read = [report.read(lambda _, text: bounded_expression(text), "dropOnly", e, place) for e in plugin.drop_only]
     return None if None in read else plugin
 
 
@@ -273,14 +276,14 @@ def _attributes(
     for name, text in element.attributes.items():
         if name in names:
             field, reader = names[name]
-            value = report.read(reader, name, text, element.place)
+            value = report.read(reader, name, text, element.at(name))
             if value is not None or field == "expiration":
                 fields[field] = value
-                settings.append(Setting(name, text, element.name, element.place))
+                settings.append(Setting(name, text, element.name, element.at(name)))
         elif (name not in _OF_OTHERS and name not in known and not skip_others) or (
             skip_others and element.name == "policyEntry" and CONCERNS.search(name)
         ):
-            report.problem(unknown_option(name, names, of=element.name), element.place)
+            report.problem(unknown_option(name, names, of=element.name), element.at(name))
     return _Values(MappingProxyType(fields), tuple(settings))
 
 
@@ -291,4 +294,9 @@ def _from_bean(element: Element, ending: str) -> Element:
         return element
     found = {"DiscardingDLQBrokerPlugin": "discardingDLQBrokerPlugin", "DiscardingDeadLetterStrategy": "discarding"}
     properties = {each.attributes.get("name", ""): each.attributes.get("value", each.text) for each in element.children}
-    return replace(element, name=found.get(name, name[:1].lower() + name[1:]), attributes=MappingProxyType(properties))
+    return replace(
+        element,
+        name=found.get(name, name[:1].lower() + name[1:]),
+        attributes=MappingProxyType(properties),
+        places={each.attributes.get("name", ""): each.at("value") for each in element.children},
+    )

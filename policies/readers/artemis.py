@@ -72,7 +72,7 @@ def _entries(core: Element, report: Report, dialect: str, wildcards: Wildcards) 
                 report.problem(f"{child.name!r} is not an address-setting", child.place)
                 continue
             match = child.attributes.get("match", "")
-            if _is_pattern(match, report, child.place, wildcards, dialect):
+            if _is_pattern(match, report, child.at("match"), wildcards, dialect):
                 entry = _entry(match, child, report, dialect)
                 if entry is not None:
                     yield entry

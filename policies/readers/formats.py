@@ -158,8 +158,10 @@ def xml_format(root: Element, name: str) -> str:
     server = root.first("server")
     if root.name == "broker" and server is not None and "configuration" in server.attributes:
         named = server.attributes["configuration"]
-        raise _problem(f"this is Artemis' bootstrap.xml: pass the file that it names ({named})", name, root.place)
-    if root.name == "beans" or (root.name == "broker" and "activemq" in root.namespace):
+        raise _problem(
+            f"this is Artemis' bootstrap.xml: pass the file that it names ({named})", name, server.at("configuration")
+        )
+    if root.name in ("beans", "blueprint") or (root.name == "broker" and "activemq" in root.namespace):
         return "activemq"
     if root.name in ("configuration", "core", "address-settings"):
         spaces = {root.namespace, *(each.namespace for each in root.children)}

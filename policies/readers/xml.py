@@ -5,8 +5,9 @@ defusedxml refuses every DTD, and with it entities; a file has an upper size, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 from xml.parsers import expat
@@ -17,6 +18,9 @@ DEEPEST: Final = 100
 MOST: Final = 200_000  # elements of a file
 _INCLUDES: Final = 20  # files within each other
 XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
+_TAG: Final = re.compile(rb"<[^\s/>]+")
+_ATTRIBUTE: Final = re.compile(rb"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 Load: TypeAlias = Callable[[str, str], tuple[str, bytes]]
 """``(file that includes, what it names) -> (name of that file, its bytes)``. Raises ConfigError where it is refused."""
@@ -24,7 +28,10 @@ Load: TypeAlias = Callable[[str, str], tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """``name``: without its prefix. ``text``: what stands in it outside of its children, without outer spaces."""
+    """``name``: without its prefix. ``text``: what stands in it outside of its children, without outer spaces.
+
+    ``places``: of its attributes, by name.
+    """
 
     name: str
     namespace: str
@@ -32,6 +39,11 @@ class Element:
     place: Place
     text: str = ""
     children: tuple[Element, ...] = field(default=(), repr=False)
+    places: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, attribute: str) -> Place:
+        """Where an attribute stands; the element's place where it has none of that name."""
+        return self.places.get(attribute, self.place)
 
     def all(self, *names: str) -> Iterator[Element]:
         """The children of these names."""
@@ -53,12 +65,13 @@ class Element:
 class _Tree:
     """The target of the parser: builds the elements from the inside out."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, content: bytes) -> None:
         self.file = file
         self.parser: Any = None  # expat's, which knows the line
         self.root: Element | None = None
+        self._content = content
         self._left = MOST
-        self._open: list[tuple[str, str, Mapping[str, str], Place, list[str], list[Element]]] = []
+        self._open: list[tuple[Element, list[str], list[Element]]] = []
 
     def here(self) -> Place:
         return Place(self.file, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
@@ -71,17 +84,33 @@ class _Tree:
             raise ConfigFileError((Problem(f"more than {MOST} elements", self.here()),))
         namespace, name = tag[1:].split("}", 1) if tag.startswith("{") else ("", tag)
         plain = {key.rpartition("}")[2]: value for key, value in attributes.items()}
-        self._open.append((name, namespace, MappingProxyType(plain), self.here(), [], []))
+        place = self.here()
+        places = self._places(place) if plain else {}
+        self._open.append((Element(name, namespace, MappingProxyType(plain), place, places=places), [], []))
+
+    def _places(self, place: Place) -> dict[str, Place]:
+        """Of the attributes of the element that begins here; none in an encoding whose bytes are not like ASCII's."""
+        places: dict[str, Place] = {}
+        line, column, seen = place.line, place.column, self.parser.CurrentByteIndex
+        tag = _TAG.match(self._content, seen)
+        at = tag.end() if tag else len(self._content)
+        while (found := _ATTRIBUTE.match(self._content, at)) is not None:
+            *lines, rest = _LINE_END.split(self._content[seen : found.start(1)])
+            line, column = line + len(lines), (1 if lines else column) + len(rest.decode(errors="replace"))
+            name = found[1].rpartition(b":")[2].decode(errors="replace")
+            places.setdefault(name, Place(self.file, line, column))
+            seen, at = found.start(1), found.end()
+        return places
 
     def data(self, text: str) -> None:
         if self._open:
-            self._open[-1][4].append(text)
+            self._open[-1][1].append(text)
 
     def end(self, _tag: str) -> None:
-        name, namespace, attributes, place, texts, children = self._open.pop()
-        element = Element(name, namespace, attributes, place, "".join(texts).strip(), tuple(children))
+        element, texts, children = self._open.pop()
+        element = replace(element, text="".join(texts).strip(), children=tuple(children))
         if self._open:
-            self._open[-1][5].append(element)
+            self._open[-1][2].append(element)
         else:
             self.root = element
 
@@ -102,7 +131,7 @@ def _parsed(content: bytes, file: str) -> Element:
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
-    tree = _Tree(file)
+    tree = _Tree(file, content)
     parser = DefusedXMLParser(target=tree, forbid_dtd=True)
     tree.parser = parser.parser
     try:
@@ -123,8 +152,6 @@ def _parsed(content: bytes, file: str) -> Element:
 
 def _included(element: Element, files: tuple[str, ...], load: Load | None) -> Element:
     """The element with its ``xi:include`` children replaced by the roots of what they name."""
-    from dataclasses import replace
-
     from redelivery.model.errors import ConfigError
 
     if all(each.namespace != XINCLUDE for each in element.walk()):
@@ -144,6 +171,6 @@ def _included(element: Element, files: tuple[str, ...], load: Load | None) -> El
             if len(files) > _INCLUDES:
                 raise ConfigError(f"more than {_INCLUDES} files that include each other")
         except ConfigError as error:
-            raise ConfigFileError((Problem(f"include of {href!r}: {error}", child.place),)) from error
+            raise ConfigFileError((Problem(f"include of {href!r}: {error}", child.at("href")),)) from error
         children.append(_included(_parsed(content, name), (*files, name), load))
     return replace(element, children=tuple(children))

@@ -61,7 +61,9 @@ def test_an_individual_strategy_is_read_with_all_its_options_and_their_lines() -
         queue_prefix="DLQ.", queue_suffix=".x", process_non_persistent=True, process_expired=False, expiration=5
     )
     assert (rule.enable_audit, rule.max_audit_depth, rule.destination_per_durable_subscriber) == (False, 7, True)
-    assert "queuePrefix = DLQ., from individualDeadLetterStrategy (activemq.xml:6:5)" in str(found.explain("orders.eu"))
+    assert "queuePrefix = DLQ., from individualDeadLetterStrategy (activemq.xml:6:35)" in str(
+        found.explain("orders.eu")
+    )
 
 
 @pytest.mark.parametrize(
@@ -264,5 +266,21 @@ def test_what_is_asked_is_in_the_broker_s_order_the_last_plug_in_first() -> None
 
 @pytest.mark.parametrize("name", ["destinationPolicy", "plugins"])
 def test_a_reference_to_a_bean_is_not_passed_over(name: str) -> None:
-    with pytest.raises(ConfigFileError, match=rf"file\.xml:1:1: {name}='#x' names a bean, which is not read"):
+    with pytest.raises(ConfigFileError, match=rf"file\.xml:1:56: {name}='#x' names a bean, which is not read"):
         read(f'<broker xmlns="http://activemq.apache.org/schema/core" {name}="#x"/>')
+
+
+def test_a_blueprint_around_the_broker_is_read_as_spring_s_beans_are() -> None:
+    """``activemq-blueprint.xml``, for OSGi containers such as Karaf."""
+    found = read(
+        f"""
+        <blueprint xmlns="http://www.osgi.org/xmlns/blueprint/v1.0.0"
+            xmlns:cm="http://aries.apache.org/blueprint/xmlns/blueprint-cm/v1.0.0"
+            xmlns:amq="http://activemq.apache.org/schema/core">
+          <cm:property-placeholder persistent-id="org.apache.activemq"/>
+          <amq:broker xmlns="http://activemq.apache.org/schema/core">{policy_entries(INDIVIDUAL)}</amq:broker>
+        </blueprint>"""
+    )
+    assert found.format == "activemq"
+    assert found.explain("orders.eu").dead_letter == "DLQ.orders.eu.x"
+    assert [each.name for each in found.unread] == ["property-placeholder"]

@@ -96,7 +96,7 @@ def test_a_missing_file_and_a_folder_are_errors_that_name_them(tmp_path: Path) -
 def test_an_include_of_another_place_is_refused(tmp_path: Path, href: str) -> None:
     written(tmp_path, "outside.xml", "<address-settings/>")
     path = written(tmp_path, "etc/broker.xml", ARTEMIS.format(f'<xi:include href="{href}"/>'))
-    with pytest.raises(ConfigFileError, match=r"broker\.xml:3:1: include of .*: only "):
+    with pytest.raises(ConfigFileError, match=r"broker\.xml:3:13: include of .*: only "):
         redelivery.policies.read(path)
 
 
@@ -129,14 +129,14 @@ def test_includes_have_a_depth_and_a_number(tmp_path: Path, files: int, each: in
 
 def test_an_include_that_is_missing_is_an_error_at_the_line_that_names_it(tmp_path: Path) -> None:
     path = written(tmp_path, "broker.xml", ARTEMIS.format('<xi:include href="other.xml"/>'))
-    with pytest.raises(ConfigFileError, match=r"broker\.xml:3:1: include of 'other\.xml': .*: No such file"):
+    with pytest.raises(ConfigFileError, match=r"broker\.xml:3:13: include of 'other\.xml': .*: No such file"):
         redelivery.policies.read(path)
 
 
 def test_an_include_may_be_named_by_a_property(tmp_path: Path) -> None:
     written(tmp_path, "parts/own.xml", '<address-settings><address-setting match="a"/></address-settings>')
     path = written(tmp_path, "broker.xml", ARTEMIS.format('<xi:include href="${include.path}/own.xml"/>'))
-    with pytest.raises(ConfigFileError, match=r"broker\.xml:3:1: .*placeholder \$\{include\.path\} has no value"):
+    with pytest.raises(ConfigFileError, match=r"broker\.xml:3:13: .*placeholder \$\{include\.path\} has no value"):
         redelivery.policies.read(path)
     found = redelivery.policies.read(path, properties={"include.path": "parts"})
     assert found.rules.names() == redelivery.policies.read(path, properties={"include.path": "./parts"}).rules.names()
