@@ -1,12 +1,14 @@
 """The embedded broker with a store against ActiveMQ Classic: the same client, the same disk, in turns.
 
-    .venv/bin/python -m benchmarks.stored [--rounds 100] [--folder /dev/shm] [--fill 1000000]
+    .venv/bin/python -m benchmarks.stored [--rounds 100] [--folder /dev/shm] [--fill 1000000] [--search 100000]
 
 Both run as processes of their own and keep their files below one folder: by default that for temporary files, which has
 to be on a disk if a sync is to cost what it costs; in memory what is left is what both compute. Each round does one
 step on each of them, so that what else the machine and its disk do meanwhile meets both; the medians are compared.
 ``--fill`` measures a store that holds so many messages instead: its start, a browser's first hundred, and the memory.
 `python -m benchmarks` does both and writes them on docs/benchmarks.md.
+``--search`` has a consumer look through so many for the last of them, and another one pass a group whose owner is full;
+meanwhile another client sends to another queue, and waits for its answers.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -231,17 +234,79 @@ def run(plan: Plan, found: Found) -> None:
             found.notes.append(f"No embedded broker beside ActiveMQ Classic: {error}.")
 
 
+@contextmanager
+def another_client(broker: EmbeddedBroker) -> Iterator[list[float]]:
+    """One that sends to another queue all the time; the seconds that it waited for each answer."""
+    waits: list[float] = []
+    end = threading.Event()
+
+    def work() -> None:
+        with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
+            producer = session.producer("other")
+            while not end.wait(0.005):
+                began = perf_counter()
+                producer.send(BODY)
+                waits.append(perf_counter() - began)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        end.set()
+        thread.join()
+
+
+def report(title: str, began: float, before: float, waits: list[float]) -> None:
+    """One line of what was measured."""
+    print(
+        f"{title}: {perf_counter() - began:.1f} s, {memory() - before:.0f} MiB more in memory; of {len(waits)} sends of"
+        f" another client half waited {statistics.median(waits) * 1000:.0f} ms, one {max(waits) * 1000:.0f} ms"
+    )
+
+
+def search(folder: Path, messages: int) -> None:
+    """Search a long queue for its last message, then pass a long group, each in a store of its own; print both."""
+    for title, group in (("a selector", None), ("a group", "g")):
+        path = folder / f"{title}.db"
+        with EmbeddedBroker("search", store=path) as broker, redelivery.connect(broker.vm_url) as connection:
+            session = connection.session("transacted")
+            producer = session.producer("q")
+            for number in range(1, messages + 1):
+                producer.send(BODY, group_id=group)
+                if number % 1000 == 0 or number == messages:
+                    session.commit()
+            producer.send("wanted", properties={"colour": "red"})
+            session.commit()
+        with EmbeddedBroker("search", store=path) as broker, redelivery.connect(broker.vm_url) as connection:
+            if group is not None:
+                owner = connection.session("client").consumer("q", prefetch=1)
+            before, began = memory(), perf_counter()
+            with another_client(broker) as waits, connection.session() as session:
+                selector = "colour = 'red'" if group is None else None
+                message = session.consumer("q", selector=selector).receive(timeout=600)
+                assert message is not None
+                assert message.body == "wanted"
+            report(f"{title}, {messages} messages", began, before, waits)
+            if group is not None:
+                owner.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, help="where both keep their files")
     parser.add_argument("--fill", type=int, metavar="MESSAGES")
+    parser.add_argument("--search", type=int, metavar="MESSAGES")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-stored-", dir=arguments.folder) as name:
         folder = Path(name)
         if arguments.fill:
             for measure in fill(folder / "store.db", arguments.fill):
                 print(f"{measure.title}: {measure.value:.2f} {measure.unit}")
+            return
+        if arguments.search:
+            search(folder, arguments.search)
             return
         with classic(folder) as theirs, embedded(folder) as ours:
             for protocol in PROTOCOLS:

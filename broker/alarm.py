@@ -8,6 +8,7 @@ from collections.abc import Callable
 from redelivery.transports.wire.clock import epoch_ms, follow
 
 _LONGEST_WAIT = 60.0  # seconds: the wall clock may have been set meanwhile
+_BREATH = 0.001  # seconds between two rings: who waits for the same lock as the ringing has it in between
 
 
 class Alarm:
@@ -63,3 +64,6 @@ class Alarm:
                     continue
                 self._deadline = None
             self._ring()
+            with self._changed:
+                if self._deadline is not None and not self._closed:
+                    self._changed.wait(_BREATH)

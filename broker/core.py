@@ -100,6 +100,7 @@ class Core:
                 if self._closed is not None:
                     raise self._closed_error(self._closed)
                 try:
+                    self._engine.begin()
                     return function(self._engine, epoch_ms())
                 finally:
                     if self._watchers:

@@ -48,6 +48,14 @@ class Engine:
         """Begin with what a journal kept."""
         paging.restore(self._state, contents, now)
 
+    def begin(self) -> None:
+        """A call begins: it reads at most one page of a long queue from the journal, and `tick` goes on."""
+        self._state.pages = 1
+
+    def searches(self, subscription: Subscription) -> bool:
+        """Whether there is more to be read for a consumer that has room."""
+        return subscription.room and moves.searches(self._state, subscription)
+
     def deliver(self, durable: int) -> None:
         """Let consumers see what was dispatched to them up to this step of the journal, and not taken back since."""
         given = self._state.given
@@ -271,7 +279,7 @@ class Engine:
         transaction.ended = True
         for dispatch in transaction.acknowledged:
             dispatch.enlisted = False
-        orphans = [dispatch for dispatch in transaction.acknowledged if dispatch.subscription.closed]
+        orphans = [each for each in transaction.acknowledged if each.subscription.closed]
         moves.release(self._state, orphans, now, Manner.CLOSED)
         moves.dispatch_ready(self._state, now)
 
@@ -301,11 +309,11 @@ class Engine:
         for entry in self._state.deadlines.expired(now):
             moves.expire(self._state, entry, now)
         moves.redeliver(self._state, now)
-        moves.dispatch_ready(self._state, now)
+        moves.go_on(self._state, now)
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, None for never."""
-        return self._state.deadlines.next()
+        return self._state.next_deadline()
 
     # Looking
 
@@ -321,8 +329,7 @@ class Engine:
 
     def depth(self, name: str) -> int:
         """How many messages a queue holds, those in flight included, delayed ones not."""
-        queue = self._state.queues.get(name)
-        return len(queue) if queue is not None else 0
+        return len(self._state.queues.get(name, ()))
 
     def entries(self, name: str, selector: Selector | None = None) -> list[Entry]:
         """What a queue holds, in order, and a selector matches; all of it is read."""
@@ -331,17 +338,13 @@ class Engine:
 
     def browsed(self, name: str, selector: Selector | None = None) -> tuple[list[Entry], Iterator[Entry]]:
         """The same in two parts: what is in memory, and what is to be read when it is asked for, alone like a call."""
-        queue = self._state.queues.get(name)
-        if queue is None:
-            return [], iter(())
-        in_memory, behind = list(queue.entries.values()), paging.behind(self._state, queue)
-        if selector is None:
-            return in_memory, behind
-        matching = (entry for entry in behind if selector.matches(entry.value_of))
-        return [entry for entry in in_memory if selector.matches(entry.value_of)], matching
+        in_memory, behind = paging.held(self._state, name)
+        if selector is not None:
+            in_memory = [entry for entry in in_memory if selector.matches(entry.value_of)]
+            behind = (entry for entry in behind if selector.matches(entry.value_of))
+        return in_memory, behind
 
     def take_touched(self) -> list[Subscription]:
         """The subscriptions that were given something since the last call."""
-        touched = list(self._state.touched)
-        self._state.touched.clear()
+        touched, self._state.touched = list(self._state.touched), {}
         return touched

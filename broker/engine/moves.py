@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from redelivery.broker.engine.entries import Entry, put_back
+from redelivery.broker.engine.entries import Entry, order_of, put_back
 from redelivery.broker.engine.queues import Binding, QueueState
 from redelivery.broker.engine.rules.rules import Failure, Fate, Manner
 from redelivery.broker.engine.state import EngineState, check_changeable
@@ -35,7 +35,7 @@ def accept(state: EngineState, message: StoredMessage, now: int) -> None:
 
 def refill(state: EngineState, subscription: Subscription, now: int) -> None:
     """Use the room that a subscription may have: first for what waits for this one only."""
-    while subscription.room and (subscription.waiting or show_more(state, subscription)):
+    while subscription.room and (paging.bring(state, subscription, now) or show_more(state, subscription)):
         entry = next(iter(subscription.waiting.values()))
         if entry.message.expired(now):
             expire(state, entry, now)
@@ -44,7 +44,7 @@ def refill(state: EngineState, subscription: Subscription, now: int) -> None:
     if subscription.room:
         for name in subscription.queues:
             queue = state.queues[name]
-            if queue.pending or queue.behind:
+            if queue.pending or queue.behind or queue.away:
                 state.ready[queue] = None
     dispatch_ready(state, now)
 
@@ -52,7 +52,7 @@ def refill(state: EngineState, subscription: Subscription, now: int) -> None:
 def wake(state: EngineState, name: str) -> None:
     """Look what of a queue can be dispatched, if it still exists."""
     queue = state.queues.get(name)
-    if queue is not None and queue.pending:
+    if queue is not None and (queue.pending or queue.away):
         state.ready[queue] = None
 
 
@@ -68,9 +68,26 @@ def dispatch_ready(state: EngineState, now: int) -> None:
         queue = next(iter(state.ready))
         del state.ready[queue]
         queue.dispatch(now, partial(give, state), lambda entry: expire(state, entry, now))
-        if queue.wants_more and queue.removed is None:
-            paging.page_in(state, queue, now)
+        if queue.removed is None and paging.turn(state, queue, now):
             state.ready[queue] = None
+
+
+def go_on(state: EngineState, now: int) -> None:
+    """Read on for those for whom an earlier call has not read enough; those who wait for the end of that are woken."""
+    hungry, searched = state.hungry, state.searched
+    state.hungry, state.searched = {}, {}
+    state.ready.update(searched)
+    for subscription in hungry:
+        if not subscription.closed:
+            refill(state, subscription, now)
+    dispatch_ready(state, now)
+    for queue in searched.keys() - state.searched.keys():
+        state.touched.update(dict.fromkeys(queue.consumers))
+
+
+def searches(state: EngineState, subscription: Subscription) -> bool:
+    """Whether `go_on` has something to read for it."""
+    return subscription in state.hungry or any(state.queues[name] in state.searched for name in subscription.queues)
 
 
 def show_more(state: EngineState, subscription: Subscription) -> bool:
@@ -294,7 +311,7 @@ def unsubscribe(state: EngineState, name: str, client_id: str | None) -> None:
 def remove_queue(state: EngineState, queue: QueueState, reason: str) -> None:
     """Drop what waits in a queue, and from now on what is released to it; it is gone when it holds nothing."""
     queue.removed = reason
-    for entry in [entry for entry in queue.entries.values() if entry.backlog is not None]:
+    for entry in sorted((entry for entry in queue.entries.values() if entry.backlog is not None), key=order_of):
         entry.leave()
         drop(state, entry, reason)
     paging.clear(state, queue)

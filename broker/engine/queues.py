@@ -5,16 +5,15 @@ A subscription to a topic is a queue, too, which is bound to the topic and gets 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Final
 
-from redelivery.broker.engine.entries import Backlog, Entry, order_of, put_back
+from redelivery.broker.engine.entries import Backlog, Entry, put_back
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.engine.subscriptions import Subscription
+from redelivery.broker.engine.subscriptions import SLACK, Cursor, Subscription
+from redelivery.broker.store.places import Places
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.selectors.selector import Selector
 from redelivery.policies.destinations.map import matches
@@ -23,7 +22,6 @@ SUBSCRIPTION: Final = "topic-subscription://"  # how the names of bound queues b
 
 # ActiveMQ's CachedMessageGroupMap: a group that was silent while so many others spoke may move to another consumer.
 REMEMBERED_GROUPS = 1024
-_SLACK: Final = 1024  # entries that have left are not worth looking for, as long as they are so few
 _CLOSE_GROUP = -1  # JMSXGroupSeq that ends a group
 
 
@@ -60,69 +58,18 @@ class Binding:
         )
 
 
-class Cursor:
-    """How far a consumer that does not want all has come in a queue, so that it looks once at a message there.
-
-    What waits up to the place ``passed`` does not match, but for what was returned there since and is kept here.
-    ``refused``: the places of messages that are not to be delivered to it again.
-    """
-
-    __slots__ = ("_heap", "_returned", "passed", "refused", "selector")
-
-    def __init__(self, selector: Selector | None) -> None:
-        self.selector = selector
-        self.refused: set[int] = set()
-        self.passed = 0
-        self._returned: dict[int, Entry] = {}  # by place; those that have left again are forgotten late
-        self._heap: list[int] = []  # their places
-
-    def matches(self, entry: Entry) -> bool:
-        """Whether the consumer wants it."""
-        if entry.order in self.refused:
-            return False
-        return self.selector is None or self.selector.matches(entry.value_of)
-
-    def put_back(self, entry: Entry, pending: Backlog) -> None:
-        """It waits once more, where it stood before, and its count may have changed."""
-        if not self.matches(entry):
-            self._returned.pop(entry.order, None)
-        elif entry.order not in self._returned:
-            self._returned[entry.order] = entry
-            heappush(self._heap, entry.order)
-        if len(self._heap) > _SLACK + 2 * len(pending):
-            self._returned = {place: each for place, each in self._returned.items() if each.backlog is pending}
-            self._heap = sorted(self._returned)
-
-    def next(self, pending: Backlog, arrived: Sequence[Entry]) -> Entry | None:
-        """The first that waits and matches. It is found once more unless it leaves; ``arrived``: all, in order."""
-        returned = self._first_returned(pending)
-        for index in range(bisect_right(arrived, self.passed, key=order_of), len(arrived)):
-            entry = arrived[index]
-            if returned is not None and returned.order <= entry.order:
-                break
-            if entry.backlog is pending and self.matches(entry):
-                return entry
-            self.passed = entry.order
-        return returned
-
-    def _first_returned(self, pending: Backlog) -> Entry | None:
-        while self._heap:
-            entry = self._returned.get(self._heap[0])
-            if entry is not None and entry.backlog is pending:
-                return entry
-            self._returned.pop(heappop(self._heap), None)
-        return None
-
-
 class QueueState:
     """The messages and consumers of one queue.
 
     ``removed``: why, once it was: what is released to it is then dropped for this reason. ``behind``: how many messages
-    the journal alone holds; ``front``: the highest order that was in memory, before all of those.
+    the journal alone holds that never were in memory; ``front``: the highest order that was, before all of those.
+    ``left``: where those wait that were in memory and that only the journal has again, as none of the consumers that
+    had room wanted them. ``away``: how many there are of these, and of those that wait there for the owners of groups.
     """
 
     __slots__ = (
         "arrived",
+        "away",
         "behind",
         "binding",
         "consumers",
@@ -132,11 +79,13 @@ class QueueState:
         "exclusives",
         "front",
         "groups",
+        "left",
         "loads",
         "name",
         "parked",
         "pending",
         "removed",
+        "tried",
     )
 
     def __init__(self, name: str, destination: Destination, binding: Binding | None = None) -> None:
@@ -155,20 +104,33 @@ class QueueState:
         self.removed: str | None = None
         self.behind = 0
         self.front = 0
+        self.left = Places()
+        self.away = 0
+        self.tried = 0  # so many wait in memory that it was no use to look for what can be left to the journal
 
     def __len__(self) -> int:
         """How many messages it holds, those in flight included."""
-        return len(self.entries) + self.behind
+        return len(self.entries) + self.behind + self.away
 
     def __bool__(self) -> bool:
         return True
 
     @property
-    def wants_more(self) -> bool:
-        """Whether messages that the journal alone holds are needed in memory."""
-        return bool(self.behind) and (
-            not self.pending or any(consumer.ready for consumer in self.exclusives[:1] or self.consumers)
-        )
+    def lacks(self) -> int | None:
+        """The place behind which messages are needed next that only the journal has; None: none are needed."""
+        if not (self.behind or self.away):
+            return None
+        gaps = [self._gap(consumer) for consumer in self.exclusives[:1] or self.consumers if consumer.ready]
+        if not self.pending:
+            gaps.append(self.left.first)
+        return min((self.front if gap is None else gap - 1 for gap in gaps if self.behind or gap), default=None)
+
+    def _gap(self, consumer: Subscription) -> int | None:
+        """The first place that it has not passed and whose message waits for any, and is not in memory."""
+        if not self.away:
+            return None
+        cursor = self.cursors.get(consumer)
+        return self.left.first if cursor is None else self.left.after(cursor.passed)
 
     @property
     def stays(self) -> bool:
@@ -191,12 +153,20 @@ class QueueState:
         entry.wait_in(self.pending)
         if self.cursors:
             self.arrived.append(entry)
-            if len(self.arrived) > _SLACK + 2 * len(self.pending):
+            if len(self.arrived) > SLACK + 2 * len(self.pending):
                 self.arrived = list(self.pending.values())
 
     def _append(self, entry: Entry) -> None:
         self.entries[entry.order] = entry
         self.front = entry.order
+
+    def look_again(self, place: int | None = None) -> None:
+        """What is pending has changed otherwise than at its tail, or waits from that place on as if it had come now."""
+        if self.cursors:
+            self.arrived = list(self.pending.values())
+            if place is not None:
+                for cursor in self.cursors.values():
+                    cursor.go_back(place)
 
     def restore(self, entries: Iterable[Entry]) -> list[Subscription]:
         """Put messages that were in flight where they stood, those of a group to its consumer; returns these."""
@@ -226,7 +196,7 @@ class QueueState:
     def refuse(self, entry: Entry, subscription: Subscription) -> None:
         """Never deliver the message to this consumer again: to another one, or it is kept until one comes."""
         cursor = self.cursors.get(subscription) or self._follow(subscription)
-        if len(cursor.refused) > _SLACK + 2 * len(self.entries):
+        if len(cursor.refused) > SLACK + 2 * len(self.entries) and not self.away:
             cursor.refused &= self.entries.keys()
         cursor.refused.add(entry.order)
 
@@ -247,6 +217,10 @@ class QueueState:
             self.groups[group].remove(subscription)
             if not self.groups[group]:
                 del self.groups[group]
+        places = subscription.later.pop(self.name, None)
+        if places is not None:
+            self.left.add(places.some(0, len(places)))
+            self.look_again(places.first)
 
     def dispatch(self, now: int, give: Callable[[Subscription, Entry], None], expire: Callable[[Entry], None]) -> None:
         """``give`` waiting messages to consumers with room, and ``expire`` those whose time is over."""
@@ -264,7 +238,10 @@ class QueueState:
                     self.consumers.rotate(-1)
             else:
                 entry.leave()
-                entry.wait_in(consumer.waiting)
+                if consumer.waiting and next(reversed(consumer.waiting)) > entry.order:
+                    put_back(consumer.waiting, (entry,))
+                else:
+                    entry.wait_in(consumer.waiting)
 
     def _next(self) -> tuple[Subscription | None, Entry | None]:
         """The next consumer with room for something that waits, and what: the first that it wants."""
@@ -282,7 +259,11 @@ class QueueState:
         if not consumer.ready:
             return None
         cursor = self.cursors.get(consumer) if self.cursors else None
-        return next(iter(self.pending.values())) if cursor is None else cursor.next(self.pending, self.arrived)
+        gap = self._gap(consumer)
+        if cursor is not None:
+            return cursor.next(self.pending, self.arrived, gap)
+        entry = next(iter(self.pending.values()))
+        return entry if gap is None or entry.order < gap else None
 
     def _owner(self, entry: Entry) -> Subscription | None:
         """Who has the message's group: of several consumers the first that wants the message."""

@@ -43,6 +43,9 @@ class EngineState:
         observer: is notified of what happens.
         journal: who keeps it beyond this process.
         given: with a journal, dispatches that their consumers may see when it has made that step durable.
+        pages: how many this call may still read from the journal; None: any number.
+        searched: queues of which more is needed in memory than that, for a later call, and `hungry`: consumers.
+        searched_at: when that was noted.
     """
 
     __slots__ = (
@@ -51,12 +54,16 @@ class EngineState:
         "config",
         "deadlines",
         "given",
+        "hungry",
         "journal",
         "memory_used",
         "observer",
+        "pages",
         "queues",
         "ready",
         "rules",
+        "searched",
+        "searched_at",
         "subscriptions",
         "temporary",
         "touched",
@@ -78,6 +85,10 @@ class EngineState:
         self.temporary: set[str] = set()
         self.ready: dict[QueueState, None] = {}
         self.touched: dict[Subscription, None] = {}
+        self.pages: int | None = None
+        self.searched: dict[QueueState, None] = {}
+        self.hungry: dict[Subscription, None] = {}
+        self.searched_at = 0
         self._order = 0
 
     def exists(self, destination: Destination) -> bool:
@@ -134,6 +145,21 @@ class EngineState:
     def keeps(self, name: str, message: StoredMessage) -> bool:
         """Whether the journal is to keep a message of the queue of that name."""
         return self.journal is not None and message.persistent and not name.startswith(TEMPORARY)
+
+    def take_page(self) -> bool:
+        """Whether this call may read another page from the journal; if so, it is one less."""
+        if self.pages is not None:
+            if not self.pages:
+                return False
+            self.pages -= 1
+        return True
+
+    def next_deadline(self) -> int | None:
+        """When something is to be done without a client, None for never."""
+        due = self.deadlines.next()
+        if not (self.searched or self.hungry):
+            return due
+        return self.searched_at if due is None else min(due, self.searched_at)
 
     def queue(self, name: str) -> QueueState:
         """The queue of that name, which is made on first use."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Final, Protocol
 
-from redelivery.broker.engine.entries import Backlog, Entry
+from redelivery.broker.engine.entries import Backlog, Entry, order_of
 from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.store.places import Places
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.selectors.selector import Selector
+
+SLACK: Final = 1024  # entries that have left are not worth looking for, as long as they are so few
 
 
 class Dispatch:
@@ -62,6 +67,7 @@ class Subscription:
         "exclusive",
         "filling",
         "in_flight",
+        "later",
         "named",
         "no_local",
         "open",
@@ -71,6 +77,7 @@ class Subscription:
         "queues",
         "selector",
         "shown",
+        "tried",
         "undelivered",
         "waiting",
     )
@@ -102,6 +109,8 @@ class Subscription:
         self.filling = 0  # how many of them fill the window
         self.queues: list[str] = []  # the names of those that it consumes
         self.waiting: Backlog = OrderedDict()  # for this one only: the messages of its groups, a browser's copies
+        self.later: dict[str, Places] = {}  # and what of its groups only the journal has, by the names of their queues
+        self.tried = 0  # so many wait for it that it was no use to look for what can be left to the journal
         self.shown: Iterator[Entry] | None = None  # of a browser: what of its queue it has still to be shown
         self.undelivered = 0  # how many are in flight that its outbox has not got yet
         self._number = 0
@@ -114,7 +123,7 @@ class Subscription:
     @property
     def ready(self) -> bool:
         """The same for what waits for any consumer: what waits for this one only comes first."""
-        return not self.waiting and self.room
+        return self.room and not self.waiting and not self.later
 
     def give(self, entry: Entry) -> Dispatch:
         """Put an entry in flight; the outbox is for the caller."""
@@ -135,6 +144,75 @@ class Subscription:
         """End the flight of a dispatch."""
         self.widen(dispatch)
         del self.in_flight[dispatch.number]
+
+
+class Cursor:
+    """How far a consumer that does not want all has come in a queue, so that it looks once at a message there.
+
+    What waits up to the place ``passed`` does not match, but for what was returned there since and is kept here.
+    ``refused``: the places of messages that are not to be delivered to it again.
+    """
+
+    __slots__ = ("_heap", "_returned", "passed", "refused", "selector")
+
+    def __init__(self, selector: Selector | None) -> None:
+        self.selector = selector
+        self.refused: set[int] = set()
+        self.passed = 0
+        self._returned: dict[int, Entry] = {}  # by place; those that have left again are forgotten late
+        self._heap: list[int] = []  # their places
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether the consumer wants it."""
+        if entry.order in self.refused:
+            return False
+        return self.selector is None or self.selector.matches(entry.value_of)
+
+    def put_back(self, entry: Entry, pending: Backlog) -> None:
+        """It waits once more, where it stood before, and its count may have changed."""
+        if not self.matches(entry):
+            self._returned.pop(entry.order, None)
+        elif entry.order not in self._returned:
+            self._returned[entry.order] = entry
+            heappush(self._heap, entry.order)
+        if len(self._heap) > SLACK + 2 * len(pending):
+            self._returned = {place: each for place, each in self._returned.items() if each.backlog is pending}
+            self._heap = sorted(self._returned)
+
+    def next(self, pending: Backlog, arrived: Sequence[Entry], gap: int | None) -> Entry | None:
+        """The first that waits and matches. It is found once more unless it leaves; ``arrived``: all, in order.
+
+        ``gap``: the first place that it has not passed and whose message is not in memory: it looks no further.
+        """
+        returned = self._first_returned(pending)
+        if returned is not None and gap is not None and returned.order > gap:
+            returned = None
+        for index in range(bisect_right(arrived, self.passed, key=order_of), len(arrived)):
+            entry = arrived[index]
+            if returned is not None and returned.order <= entry.order:
+                break
+            if gap is not None and entry.order > gap:
+                break
+            if entry.backlog is pending and self.matches(entry):
+                return entry
+            self.passed = entry.order
+        return returned
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether it is one that was returned and matches."""
+        return self._returned.get(entry.order) is entry
+
+    def go_back(self, place: int) -> None:
+        """Look once more at what waits from that place on."""
+        self.passed = min(self.passed, place - 1)
+
+    def _first_returned(self, pending: Backlog) -> Entry | None:
+        while self._heap:
+            entry = self._returned.get(self._heap[0])
+            if entry is not None and entry.backlog is pending:
+                return entry
+            self._returned.pop(heappop(self._heap), None)
+        return None
 
 
 class CreditSubscription(Subscription):

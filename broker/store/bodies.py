@@ -85,6 +85,11 @@ class LargeBodies:
             if number not in self._alive:
                 self._unread.append(number)
 
+    def clear(self, first: int, last: int) -> None:
+        """The messages behind that key, and up to the last, are removed."""
+        for key in [key for key in self._by_key if first < key <= last]:
+            self.remove(key)
+
     def found(self, key: int, number: int, protocol: str, size: int) -> KeptBody:
         """The body of a message that was read, under its key."""
         self._by_key[key] = number

@@ -61,6 +61,9 @@ class Journal(Protocol):
     def page(self, queue: str, after: int, limit: int) -> Sequence[Entry]:
         """The next messages of a queue behind that order. Raises UnreadableStoreError."""
 
+    def read(self, queue: str, orders: Sequence[int]) -> Sequence[Entry]:
+        """Those of a queue that wait at these places, ascending, or the first of them. Raises UnreadableStoreError."""
+
     def cleared(self, queue: str, after: int) -> None:
         """All of a queue behind that order is gone."""
 

@@ -1,23 +1,28 @@
 """What of a long queue is in memory: its first messages. The journal alone has those behind, until it is their turn.
 
-Of a delayed message that is kept only its time is in memory.
+A consumer that wants few of them, or none as they belong to another one's group, has the others come as well, a page at
+a time. What nobody takes then is left to the journal again, but for its place: it is read again when it is wanted.
 
-Pure: the journal reads. What is in flight is in memory, so a queue in memory is always the front of the whole queue.
+Of a delayed message that is kept only its time is in memory. Pure: the journal reads. What is in flight is in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from redelivery.broker.engine.entries import Entry
+from redelivery.broker.engine.entries import Backlog, Entry, order_of, put_back
 from redelivery.broker.engine.queues import SUBSCRIPTION, QueueState
 from redelivery.broker.engine.state import TEMPORARY, EngineState
 from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.broker.store.journal import Contents, Journal
+from redelivery.broker.store.places import Places
 
 _SHOWN = 200  # messages that a browser is read at once
 _DUE = 1000  # delayed messages that are due at once
+_FRONT = 8 << 20  # bytes of a queue that stay where memory is short
 
 
 def keep(state: EngineState, queue: QueueState, entry: Entry) -> bool:
@@ -62,37 +67,148 @@ def due(state: EngineState, now: int) -> Iterator[StoredMessage]:
             yield message
 
 
-def page_in(state: EngineState, queue: QueueState, now: int) -> None:
-    """Bring the next messages of a queue into memory; those that waited for their redelivery go on waiting."""
-    journal = _journal(state)
-    entries = journal.page(queue.name, queue.front, journal.window)
-    assert entries, f"{queue.name}: {queue.behind} messages are in the journal"
-    for entry in entries:
-        entry.makes_dead_letter = queue.makes_dead_letters
-        if entry.until > now:
-            queue.park(entry)
-            state.deadlines.wait(entry, entry.until)
-        else:
-            queue.add(entry)
-        state.memory_used += entry.message.size
-        state.deadlines.watch(entry)
-    queue.behind -= len(entries)
+def turn(state: EngineState, queue: QueueState, now: int) -> bool:
+    """Bring what a queue lacks into memory, a page of it; whether there is something to dispatch now.
+
+    Where this call has read its page already, that is left for `redelivery.broker.engine.moves.go_on`.
+    """
+    if state.journal is None:
+        return False
+    _leave(state, queue, state.journal)
+    after = queue.lacks
+    if after is None:
+        return False
+    if queue in state.searched or not state.take_page():
+        state.searched[queue] = None
+        state.searched_at = now
+        return False
+    page_in(state, queue, after, now)
+    return True
 
 
-def behind(state: EngineState, queue: QueueState) -> Iterator[Entry]:
-    """What the journal alone holds of a queue now, read as it is asked for; for a browser."""
-    after, last = queue.front, state.last_number
-    left = queue.behind
-    while left > 0:
-        entries = _journal(state).page(queue.name, after, min(left, _SHOWN))
-        left -= len(entries)
+def page_in(state: EngineState, queue: QueueState, after: int, now: int) -> None:
+    """Bring the next messages behind a place into memory; those that waited for their redelivery go on waiting."""
+    if after < queue.front:
+        entries = _read(state, queue, queue.left, after)
+        put_back(queue.pending, entries)
+        queue.look_again()
+    else:
+        entries = _journal(state).page(queue.name, queue.front, _journal(state).window)
+        assert entries, f"{queue.name}: {queue.behind} messages are in the journal"
+        queue.behind -= len(entries)
         for entry in entries:
-            if entry.order > last:
-                return
-            yield entry
-        if not entries:
-            return
+            if entry.until > now:
+                queue.park(entry)
+                state.deadlines.wait(entry, entry.until)
+            else:
+                queue.add(entry)
+            _came(state, queue, entry)
+    queue.tried = 0
+
+
+def bring(state: EngineState, subscription: Subscription, now: int) -> bool:
+    """Whether something waits for this one only; then the first of it is in memory now."""
+    waiting, later = subscription.waiting, subscription.later
+    while later:
+        place, name = min((places.first or 0, name) for name, places in later.items())
+        if waiting and next(iter(waiting)) < place:
+            break
+        if subscription in state.hungry or not state.take_page():
+            state.hungry[subscription] = None
+            state.searched_at = now
+            return False
+        put_back(waiting, _read(state, state.queues[name], later[name], 0))
+        subscription.tried = 0
+        if not later[name]:
+            del later[name]
+    return bool(waiting)
+
+
+def _read(state: EngineState, queue: QueueState, places: Places, after: int) -> Sequence[Entry]:
+    """Bring messages into memory again: those of the next places, which they leave."""
+    journal = _journal(state)
+    orders = places.some(after, journal.window)
+    entries = journal.read(queue.name, orders)
+    places.discard(orders[: len(entries)])
+    queue.away -= len(entries)
+    for entry in entries:
+        queue.entries[entry.order] = entry
+        _came(state, queue, entry)
+    return entries
+
+
+def _came(state: EngineState, queue: QueueState, entry: Entry) -> None:
+    entry.makes_dead_letter = queue.makes_dead_letters
+    state.memory_used += entry.message.size
+    state.deadlines.watch(entry)
+
+
+def _leave(state: EngineState, queue: QueueState, journal: Journal) -> None:
+    """Leave to the journal what waits behind the first messages and was not taken by any consumer that has room."""
+    short = state.memory_used > journal.memory
+    if len(queue.pending) > max(journal.window, queue.tried) or (short and not queue.tried):
+        orders = _let_go(state, queue, queue.pending, journal.window // 2, short=short)
+        queue.left.add(orders)
+        queue.tried = len(queue.pending) + journal.window // 2
+        if orders:
+            queue.look_again()
+    for owner in queue.loads:
+        if len(owner.waiting) > max(journal.window, owner.tried) or (short and owner.waiting and not owner.tried):
+            orders = _let_go(state, queue, owner.waiting, journal.window // 2, short=short)
+            if orders:
+                owner.later.setdefault(queue.name, Places()).add(orders)
+            owner.tried = len(owner.waiting) + journal.window // 2
+
+
+def _let_go(state: EngineState, queue: QueueState, backlog: Backlog, front: int, *, short: bool) -> list[int]:
+    """Forget what waits there but for its front; the places. Not what only memory knows something of."""
+    orders = []
+    kept = size = 0
+    for entry in list(backlog.values()):
+        size += entry.message.size
+        kept += 1
+        if kept <= max(1, front) and (kept == 1 or not short or size <= _FRONT):
+            continue
+        if entry.queue != queue.name or not entry.stored or (entry.acquired and not entry.redeliveries):
+            continue
+        if any(cursor.holds(entry) for cursor in queue.cursors.values()):
+            continue
+        entry.leave()
+        del queue.entries[entry.order]
+        state.memory_used -= entry.message.size
+        orders.append(entry.order)
+    queue.away += len(orders)
+    return orders
+
+
+def held(state: EngineState, name: str) -> tuple[list[Entry], Iterator[Entry]]:
+    """What a queue holds now, in order: its front, and what is read as it is asked for; for a browser."""
+    queue = state.queues.get(name)
+    if queue is None:
+        return [], iter(())
+    entries = sorted(queue.entries.values(), key=order_of)
+    if not (queue.behind or queue.away):
+        return entries, iter(())
+    places = [queue.left, *(places for owner in queue.consumers if (places := owner.later.get(queue.name)))]
+    after = min((places.first - 1 for places in places if places.first is not None), default=queue.front)
+    front = [entry for entry in entries if entry.order <= after]
+    return front, _behind(state, queue.name, after, deque(entries[len(front) :]))
+
+
+def _behind(state: EngineState, queue: str, after: int, in_memory: deque[Entry]) -> Iterator[Entry]:
+    last = state.last_number
+    while entries := _journal(state).page(queue, after, _SHOWN):
         after = entries[-1].order
+        for entry in entries:
+            while in_memory and in_memory[0].order < entry.order:
+                yield in_memory.popleft()
+            if in_memory and in_memory[0].order == entry.order:
+                yield in_memory.popleft()
+            elif entry.order <= last:
+                yield entry
+        if after >= last:
+            break
+    yield from in_memory
 
 
 def restore(state: EngineState, contents: Contents, now: int) -> None:
@@ -108,16 +224,17 @@ def restore(state: EngineState, contents: Contents, now: int) -> None:
         queue = state.queue(name)
         queue.behind, queue.front = count, 0
         if name in contents.expiring:
-            page_in(state, queue, now)
+            page_in(state, queue, 0, now)
     for number, until in contents.delayed:
         state.deadlines.delay(number, until, None)
 
 
 def clear(state: EngineState, queue: QueueState) -> None:
     """Remove what the journal alone holds of a queue."""
-    if queue.behind:
-        _journal(state).cleared(queue.name, queue.front)
-        queue.behind = 0
+    if queue.behind or queue.away:
+        _journal(state).cleared(queue.name, 0 if queue.away else queue.front)
+        queue.behind = queue.away = 0
+        queue.left = Places()
 
 
 def _journal(state: EngineState) -> Journal:

@@ -117,6 +117,15 @@ def compact(database: sqlite3.Connection, pages: int) -> None:
         database.executescript(f"PRAGMA incremental_vacuum({pages})")  # `execute` would do one page
 
 
+def free_space(folder: str) -> int:
+    """Bytes of a disk that are free."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:  # the folder is gone
+        return 0
+    return found.f_bavail * found.f_frsize
+
+
 def _check(database: sqlite3.Connection, path: Path) -> None:
     """Look at the file without changing it."""
     application, version = _pragma(database, "application_id"), _pragma(database, "user_version")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from redelivery.broker.store.batch import Batch, execute, purge
 from redelivery.broker.store.bodies import LargeBodies, is_kept, with_kept
 from redelivery.broker.store.encoding import check, decode, decode_binding, decode_late, decode_name, protocol_of
 from redelivery.broker.store.journal import Contents, UnreadableStoreError
-from redelivery.broker.store.schema import PIECE_BITS, PLACE, PLACE_BITS, compact, extend_log, open_file
+from redelivery.broker.store.schema import PIECE_BITS, PLACE, PLACE_BITS, compact, extend_log, free_space, open_file
 from redelivery.model.errors import ConfigError, MessageFormatError, ResourceAllocationError
 
 _PAGE: Final = (
@@ -27,6 +27,7 @@ _PAGE: Final = (
     " WHERE message.key > ? AND message.key <= ? AND message.key NOT IN (SELECT key FROM removed)"
     " ORDER BY message.key LIMIT ?"
 )
+_ONE: Final = _PAGE.replace("message.key > ? AND message.key <= ?", "message.key = ?").partition(" ORDER")[0]
 _PAGE_SIZE: Final = 8 << 20  # bytes: a page ends with the message that is beyond
 _BUSY: Final = 32  # writes
 _COMPACTED: Final = 256  # after so many writes, and by so many pages:
@@ -86,7 +87,7 @@ class SqliteStore:
         """Some of the disk stays free, so that messages can be consumed when it is full."""
         room = self._room  # the writing thread takes it away
         if room is None:
-            room = _free(self._folder)
+            room = free_space(self._folder)
         free = 0 if self.is_full() else room
         self._room = room - size
         if free < _RESERVE + size:
@@ -134,25 +135,13 @@ class SqliteStore:
 
     def page(self, queue: str, after: int, limit: int) -> list[Entry]:
         """From the file, and behind that from what is noted and not yet written."""
-        first, last = self._key(queue, after), self._key(queue, PLACE)
-        entries: list[Entry] = []
-        size = 0
         with self._reading, self._reading_what_is_kept():
-            noted = (self._batch,) if self._writing is None else (self._writing, self._batch)
-            for row in self._database.execute(_PAGE, (first, last, limit)):
-                if any(row[0] in batch.removed for batch in noted):
-                    continue
-                entries.append(self._entry(queue, *row))
-                size += entries[-1].message.size
-                if size > _PAGE_SIZE:
-                    return entries
-        for batch in noted:
-            for key, (entry, _) in batch.put.items():
-                if len(entries) >= limit:
-                    return entries
-                if first < key <= last:
-                    entries.append(entry)
-        return entries
+            return _page(islice(self._behind(queue, after, limit), limit))
+
+    def read(self, queue: str, orders: Sequence[int]) -> list[Entry]:
+        """Each by itself: they need not stand together."""
+        with self._reading, self._reading_what_is_kept():
+            return _page(self._one(queue, self._key(queue, order)) for order in orders)
 
     def cleared(self, queue: str, after: int) -> None:
         """They are gone."""
@@ -160,7 +149,7 @@ class SqliteStore:
         first, last = self._key(queue, after), self._key(queue, PLACE)
         for key in [key for key in self._batch.put if first < key <= last]:
             del self._batch.put[key]
-            self._large.remove(key)
+        self._large.clear(first, last)
         self._batch.cleared.append((first, last))
 
     def delayed(self, number: int, message: StoredMessage) -> None:
@@ -250,6 +239,25 @@ class SqliteStore:
             number = self._queues[queue] = self._batch.queues[queue] = self._last_queue
         return number << PLACE_BITS | order
 
+    @property
+    def _noted(self) -> tuple[Batch, ...]:
+        """What may not be in the file yet."""
+        return (self._batch,) if self._writing is None else (self._writing, self._batch)
+
+    def _behind(self, queue: str, after: int, limit: int) -> Iterator[Entry]:
+        first, last, noted = self._key(queue, after), self._key(queue, PLACE), self._noted
+        for row in self._database.execute(_PAGE, (first, last, limit)):
+            if not any(row[0] in batch.removed for batch in noted):
+                yield self._entry(queue, *row)
+        for batch in noted:
+            yield from (entry for key, (entry, _) in batch.put.items() if first < key <= last)
+
+    def _one(self, queue: str, key: int) -> Entry:
+        for batch in self._noted:
+            if key in batch.put:
+                return batch.put[key][0]
+        return self._entry(queue, *self._database.execute(_ONE, (key,)).fetchone())
+
     def _contents(self) -> Contents:
         execute = self._database.execute
         execute("BEGIN IMMEDIATE")
@@ -280,19 +288,19 @@ class SqliteStore:
 
     def _last_order(self, number: int) -> int:
         keys = (number << PLACE_BITS, number << PLACE_BITS | PLACE)
-        found: int = self._database.execute("SELECT max(key) FROM message WHERE key BETWEEN ? AND ?", keys).fetchone()[
-            0
-        ]
-        return found & PLACE
+        found = self._database.execute("SELECT max(key) FROM message WHERE key BETWEEN ? AND ?", keys).fetchone()
+        return int(found[0]) & PLACE
 
     def _entry(self, queue: str, key: int, head: bytes, body: bytes, large: int, *rest: int | None) -> Entry:
-        crc, *counted = rest
+        crc, counts = rest[0], rest[1:]
         if large:
             message = decode_late(head, crc, lambda protocol, size: self._large.found(key, large, protocol, size))
         else:
             message = decode(head, body, crc)
         entry = Entry(message, key & PLACE, queue)
-        entry.redeliveries, entry.until = (each or 0 for each in counted)
+        for batch in self._noted:
+            counts = batch.counted.get(key, counts)  # not in the file yet
+        entry.redeliveries, entry.until = (each or 0 for each in counts)
         entry.acquired = entry.redeliveries > 0
         entry.stored = True
         return entry
@@ -329,9 +337,12 @@ class SqliteStore:
         return data.getvalue()
 
 
-def _free(folder: str) -> int:
-    try:
-        found = os.statvfs(folder)
-    except OSError:  # the folder is gone
-        return 0
-    return found.f_bavail * found.f_frsize
+def _page(entries: Iterator[Entry]) -> list[Entry]:
+    """As many as make a page."""
+    page, size = [], 0
+    for entry in entries:
+        page.append(entry)
+        size += entry.message.size
+        if size > _PAGE_SIZE:
+            break
+    return page

@@ -39,3 +39,11 @@ def test_the_ratio_is_that_of_the_medians_and_the_spread_that_of_five_parts() ->
     assert (found.theirs, found.ours, found.target) == (250, 1000, 1)
     assert found.ratios == (4, 4, 4, 4, 2)
     assert (found.ratio, found.spread) == (4, 0.5)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_a_store_is_searched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored.search(tmp_path, 100)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("a selector, 100 messages: ")
+    assert second.startswith("a group, 100 messages: ")

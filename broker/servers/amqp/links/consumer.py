@@ -29,6 +29,7 @@ class ConsumerLink(OutgoingLink):
         super().__init__(session, number, handle)
         self._subscription: CreditSubscription | None = None
         self._durable: tuple[str, str | None] | None = None  # the subscription that ends with a close, not a detach
+        self._searches = False  # the peer drains, and the broker has not read all of a long queue for it
         self._unsent: deque[Dispatch] = deque()
         self._unsettled: dict[int, Unsettled] = {}  # by the numbers of their dispatches
         self._numbers: dict[Any, int] = {}  # these, by the C library's deliveries
@@ -70,10 +71,25 @@ class ConsumerLink(OutgoingLink):
 
         def give(engine: Engine, now: int) -> None:
             engine.grant(subscription, max(0, credit - len(self._unsent) - subscription.undelivered), now)
-            if drain:
+            self._searches = drain and engine.searches(subscription)
+            if drain and not self._searches:
                 subscription.credit = 0
 
         self.session.core.call(give)
+
+    def drained(self) -> bool:
+        """See `OutgoingLink.drained`: not while the broker still looks for what a selector matches in a long queue."""
+        subscription = self._subscription
+        assert subscription is not None, "attached"
+
+        def search(engine: Engine, _now: int) -> bool:
+            if engine.searches(subscription) or subscription.undelivered:
+                return True
+            subscription.credit = 0
+            return False
+
+        self._searches = self._searches and self.session.core.call(search)
+        return not self._searches
 
     @property
     def waits(self) -> bool:

@@ -49,6 +49,10 @@ class OutgoingLink(BrokerLink):
     def grant(self, credit: int, drain: bool) -> None:
         """The peer takes so many messages; where it drains, nothing more than what is there now."""
 
+    def drained(self) -> bool:
+        """Whether nothing more comes for a peer that drains; if not, the link is woken when that may have changed."""
+        return True
+
     @property
     @abstractmethod
     def waits(self) -> bool:
@@ -78,7 +82,8 @@ class OutgoingLink(BrokerLink):
             if lib.pn_link_credit(self.raw) <= 0:
                 return False
             self.send_next(now)
-        if not self.ended and lib.pn_link_get_drain(self.raw):
+        drains = not self.ended and lib.pn_link_get_drain(self.raw) and lib.pn_link_credit(self.raw) > 0
+        if drains and self.drained():
             lib.pn_link_drained(self.raw)
         return False
 

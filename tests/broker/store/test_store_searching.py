@@ -1,0 +1,414 @@
+"""A consumer that wants little of a long stored queue, and a group whose owner is full: a page of it is in memory at a
+time, other clients are served between two pages, and everybody is given what a queue in memory would give.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from tests.broker.engine.bench import Bench, Box
+from tests.broker.store.test_engine_machine_stored import StoredMachine
+from tests.broker.test_engine_machine import QUEUES
+from tests.run import forms
+
+import redelivery
+from redelivery.broker import EmbeddedBroker
+from redelivery.broker.engine import moves
+from redelivery.broker.engine.config import BrokerConfig
+from redelivery.broker.engine.engine import Engine
+from redelivery.broker.engine.subscriptions import CreditSubscription, Subscription
+from redelivery.broker.store.sqlite import SqliteStore
+from redelivery.model.destinations import Queue, SubscriptionName, Topic
+
+PAGE = 10  # messages
+LONG = 200
+NUMBERS = [str(number) for number in range(LONG)]
+RED: dict[str, Any] = {"properties": {"colour": "red"}}
+SELECTS_RED = "colour = 'red'"
+
+
+class Turns(Bench):
+    """An engine with a store, of which each call reads a page at most; ``peak``: so many messages were in memory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.store = SqliteStore(path, synchronous="off", window=PAGE)
+        self.engine = Engine(BrokerConfig(), journal=self.store)
+        self.peak = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """The call before is over."""
+        self.store.write(self.store.take())
+        self.engine.deliver(self.store.durable)
+        self.peak = max([self.peak, *(len(queue.entries) for queue in self.engine.queues.values())])
+        self.engine.begin()
+
+    def send(self, *bodies: str, to: str = "q", now: int = 0, **fields: object) -> None:
+        for body in bodies:
+            super().send(body, to=to, now=now, **fields)
+            self.begin()
+
+    def consumer(self, *options: Any, **more: Any) -> tuple[Subscription, Box]:
+        made = super().consumer(*options, **more)
+        self.begin()
+        return made
+
+    def credited(self, credit: int) -> tuple[CreditSubscription, Box]:
+        box = Box()
+        subscription = CreditSubscription(Queue("q"), box)
+        self.engine.subscribe(subscription)
+        self.engine.start(subscription, 0)
+        self.engine.grant(subscription, credit, 0)
+        self.begin()
+        return subscription, box
+
+    def acknowledge(self, box: Box) -> list[object]:
+        """What it was given, and `settle`."""
+        bodies = box.bodies()
+        self.engine.acknowledge(box.take(), 0)
+        self.settle()
+        return bodies
+
+    def all_of(self, box: Box) -> list[object]:
+        """What it is given while it acknowledges."""
+        found = []
+        while box:
+            found += self.acknowledge(box)
+        return found
+
+    def settle(self) -> int:
+        """Let the broker go on until nothing is left to do; how many calls that took."""
+        self.begin()
+        calls = 0
+        while self.engine.next_deadline() == 0:
+            self.engine.tick(0)
+            self.begin()
+            calls += 1
+        return calls
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Turns]:
+    bench = Turns(tmp_path / "shop.db")
+    yield bench
+    bench.store.close()
+
+
+class TestSelectors:
+    def test_a_match_at_the_end_is_found_a_page_at_a_time(self, bench: Turns) -> None:
+        bench.send(*NUMBERS)
+        bench.send("wanted", **RED)
+        _, box = bench.consumer(selector=SELECTS_RED)
+        assert not box, "not in the call in which it came"
+        assert bench.settle() >= LONG // PAGE - 1
+        assert box.bodies() == ["wanted"]
+        assert bench.peak <= 2 * PAGE + 1
+        assert bench.held("q") == [*NUMBERS, "wanted"]
+
+    def test_another_client_is_served_between_two_pages(self, bench: Turns) -> None:
+        bench.send(*NUMBERS)
+        bench.send("wanted", **RED)
+        _, other = bench.consumer("other")
+        searching, box = bench.consumer(selector=SELECTS_RED)
+        read = bench.engine.queues["q"].front
+        bench.send("x", to="other")
+        bench.send("y", to="q")
+        assert (other.bodies(), bench.engine.queues["q"].front) == (["x"], read), (
+            "it does not read for the searching one"
+        )
+        assert bench.engine.searches(searching)
+        bench.settle()
+        assert box.bodies() == ["wanted"]
+        assert not bench.engine.searches(searching)
+
+    @pytest.mark.parametrize("selector", [None, "colour IS NULL"])
+    def test_what_it_has_passed_is_for_the_next_consumer_in_order(self, bench: Turns, selector: str | None) -> None:
+        bench.send(*NUMBERS)
+        bench.consumer(selector=SELECTS_RED)
+        bench.settle()
+        bench.send("more")
+        _, box = bench.consumer(prefetch=3, selector=selector)
+        bench.settle()
+        assert bench.all_of(box) == [*NUMBERS, "more"]
+        assert bench.peak <= 3 * PAGE
+
+    def test_a_full_consumer_is_given_later_what_others_have_passed(self, bench: Turns) -> None:
+        _, full = bench.consumer(prefetch=1)
+        _, picky = bench.consumer(prefetch=1, selector="n >= 0 AND n < 100")
+        for number in NUMBERS:
+            bench.send(number, properties={"n": int(number) % 150})
+        bench.consumer(selector=SELECTS_RED)
+        bench.settle()
+        got: dict[str, list[object]] = {"full": [], "picky": []}
+        while full or picky:
+            got["full"] += bench.acknowledge(full)
+            got["picky"] += bench.acknowledge(picky)
+        assert sorted(map(int, map(str, got["full"] + got["picky"]))) == list(range(LONG))
+        assert all(found == sorted(found, key=lambda each: int(str(each))) for found in got.values())
+        assert {str(each) for each in got["picky"]}.isdisjoint(map(str, range(100, 150)))
+        assert bench.peak <= 3 * PAGE
+
+    def test_what_came_back_to_a_full_consumer_stays_its_own(self, bench: Turns) -> None:
+        _, failed = bench.consumer(prefetch=1, selector="JMSXDeliveryCount > 1")
+        bench.send(*NUMBERS)
+        bench.settle()
+        first, _ = bench.consumer(prefetch=LONG)
+        bench.settle()
+        bench.consumer(selector=SELECTS_RED)
+        bench.engine.unsubscribe(first, 0, all_seen=True)
+        bench.settle()
+        assert bench.all_of(failed) == NUMBERS
+
+    def test_arrivals_are_given_while_much_is_passed(self, bench: Turns) -> None:
+        _, box = bench.consumer(selector=SELECTS_RED)
+        for number in NUMBERS:
+            bench.send(number)
+            bench.send(f"red {number}", **RED)
+        bench.settle()
+        assert bench.all_of(box) == [f"red {number}" for number in NUMBERS]
+        assert bench.peak <= 2 * PAGE + LONG, "and what is in flight"
+        assert len(bench.engine.queues["q"].entries) <= 2 * PAGE
+
+    def test_a_count_is_kept_by_what_is_left_to_the_store(self, bench: Turns) -> None:
+        bench.send(*NUMBERS)
+        first, box = bench.consumer(prefetch=LONG)
+        bench.settle()
+        dispatches = box.take()
+        bench.engine.mark_seen(dispatches, 0)
+        bench.begin = bench.engine.begin  # type: ignore[method-assign]  # nothing of it is written yet
+        bench.engine.unsubscribe(first, 0, all_seen=False)
+        bench.consumer(selector=SELECTS_RED)
+        bench.settle()
+        assert len(bench.engine.queues["q"].entries) <= PAGE
+        _, again = bench.consumer(prefetch=LONG)
+        bench.settle()
+        del bench.begin
+        bench.begin()
+        assert [(each.message.body, each.count) for each in again] == [(number, 2) for number in NUMBERS]
+
+    def test_what_a_consumer_refused_does_not_come_back_to_it(self, bench: Turns) -> None:
+        bench.send(*NUMBERS)
+        consumer, box = bench.consumer(prefetch=1)
+        (refused,) = box.take()
+        queue = bench.engine.queues["q"]
+        queue.refuse(refused.entry, consumer)
+        bench.engine.release([refused], 0)
+        bench.settle()
+        found = bench.all_of(box)
+        assert found == NUMBERS[1:]
+        assert bench.held("q") == ["0"]
+
+    def test_a_browser_sees_all_in_order(self, bench: Turns) -> None:
+        bench.send(*NUMBERS)
+        _, taken = bench.consumer(prefetch=3)
+        bench.consumer(selector=SELECTS_RED)
+        bench.settle()
+        assert taken.bodies() == NUMBERS[:3]
+        box = Box()
+        browser = Subscription(Queue("q"), box, prefetch=2 * LONG)
+        bench.engine.browse(browser)
+        bench.engine.start(browser, 0)
+        bench.begin()
+        assert box.bodies()[:-1] == NUMBERS
+
+    def test_a_durable_subscription_goes_with_what_is_left_to_the_store(self, bench: Turns) -> None:
+        name = SubscriptionName("s", durable=True, shared=True)
+        for wanted in ("first", "second"):
+            subscription = Subscription(Topic("t"), Box(), prefetch=1, named=name)
+            bench.engine.subscribe(subscription)
+            bench.engine.start(subscription, 0)
+            bench.send(*NUMBERS, to="topic://t", group_id=wanted)
+            other = Subscription(Topic("t"), Box(), prefetch=5, named=name)
+            bench.engine.subscribe(other)
+            bench.engine.start(other, 0)
+            bench.settle()
+            for each in (subscription, other):
+                bench.engine.unsubscribe(each, 0, all_seen=False)
+        assert sum(queue.away for queue in bench.engine.queues.values()) > LONG
+        bench.engine.remove_subscription("s", None)
+        bench.store.close()
+        again = SqliteStore(bench.store.path, synchronous="off")
+        assert not again.restore().queues
+        bench.store = again
+
+
+class TestGroups:
+    def two(self, bench: Turns) -> tuple[Subscription, Box, Box]:
+        owner, full = bench.consumer(prefetch=1)
+        bench.send("first", group_id="g")
+        _, other = bench.consumer(prefetch=5)
+        return owner, full, other
+
+    def test_a_full_owner_does_not_bring_its_group_into_memory(self, bench: Turns) -> None:
+        _, full, other = self.two(bench)
+        bench.send(*NUMBERS, group_id="g")
+        bench.settle()
+        assert (full.bodies(), other.bodies()) == (["first"], [])
+        assert bench.peak <= 2 * PAGE + 2
+        bench.send("free")
+        bench.settle()
+        assert other.bodies() == ["free"]
+        assert bench.all_of(full) == ["first", *NUMBERS]
+        assert bench.peak <= 3 * PAGE
+        assert bench.engine.depth("q") == 1
+
+    def test_a_long_queue_of_one_group_is_passed_a_page_at_a_time(self, bench: Turns) -> None:
+        bench.send(*NUMBERS, group_id="g")
+        _, full = bench.consumer(prefetch=1)
+        _, other = bench.consumer(prefetch=5)
+        bench.send("free")
+        assert bench.settle() >= LONG // PAGE - 2
+        assert (full.bodies(), other.bodies()) == (["0"], ["free"])
+        assert bench.peak <= 3 * PAGE
+        assert bench.held("q") == [*NUMBERS, "free"]
+        assert bench.all_of(full) == NUMBERS
+
+    def test_an_owner_gets_its_group_before_what_came_later(self, bench: Turns) -> None:
+        bench.send(*NUMBERS, group_id="g")
+        owner, box = bench.credited(1)
+        other, _ = bench.consumer(prefetch=5)
+        bench.settle()
+        bench.engine.unsubscribe(other, 0, all_seen=False)
+        bench.send("free")
+        bench.engine.grant(owner, LONG + 1, 0)
+        bench.settle()
+        assert box.bodies() == [*NUMBERS, "free"]
+
+    @pytest.mark.parametrize("selector", [None, "JMSXGroupID = 'g'"])
+    def test_when_the_owner_leaves_the_others_get_the_group_in_order(self, bench: Turns, selector: str | None) -> None:
+        owner, full = bench.consumer(prefetch=1)
+        bench.send("first", group_id="g")
+        _, other = bench.consumer(prefetch=5, selector=selector)
+        bench.send(*NUMBERS, group_id="g")
+        bench.settle()
+        assert full.bodies() == ["first"]
+        bench.engine.unsubscribe(owner, 0, all_seen=False)
+        bench.settle()
+        assert bench.all_of(other) == ["first", *NUMBERS]
+        assert bench.peak <= 3 * PAGE
+
+    def test_what_follows_the_end_of_a_group_is_another_ones(self, bench: Turns) -> None:
+        """Though its owner has not got the end of it yet."""
+        _, full, other = self.two(bench)
+        bench.send(*NUMBERS, group_id="g")
+        bench.send("last", group_id="g", group_sequence=-1)
+        bench.send("next", group_id="g")
+        bench.settle()
+        assert other.bodies() == ["next"]
+        assert bench.all_of(full) == ["first", *NUMBERS, "last"]
+
+    def test_what_is_released_comes_before_what_is_left_to_the_store(self, bench: Turns) -> None:
+        owner, full, _ = self.two(bench)
+        bench.send(*NUMBERS, group_id="g")
+        bench.settle()
+        bench.engine.stop(owner)
+        bench.engine.release(full.take(), 0)
+        bench.engine.start(owner, 0)
+        bench.settle()
+        assert bench.all_of(full) == ["first", *NUMBERS]
+
+
+class TurnsMachine(StoredMachine):
+    """The engine's machine, where each call reads a page of two messages at most."""
+
+    def all_is_well(self) -> None:
+        state = self.engine._state
+        while state.searched or state.hungry:
+            self.engine.begin()
+            moves.go_on(state, self.now)
+        super().all_is_well()
+        self._nobody_has_passed_what_it_wants()
+        self.engine.begin()
+
+    def _nobody_has_passed_what_it_wants(self) -> None:
+        for name in QUEUES:
+            queue = self.engine.queues.get(name)
+            if queue is None:
+                continue
+            assert queue.away == len(queue.left) + sum(
+                len(places) for each in queue.consumers for places in each.later.values()
+            )
+            held = {entry.order: entry for entry in self.engine.entries(name)}
+            for consumer in self.live:
+                if consumer.queue == name and len(consumer.held.keys() - consumer.free) < consumer.prefetch:
+                    assert not consumer.subscription.later
+                    waiting = [held[order].message for order in queue.left.some(0, len(queue.left))]
+                    numbers = [int(message.message_id.removeprefix("ID:")) for message in waiting]
+                    assert not any(self._wants(consumer, number) for number in numbers)
+
+
+TurnsMachine.TestCase.settings = settings(max_examples=forms.examples(10), stateful_step_count=60, deadline=None)
+TestEngineInTurns = pytest.mark.timeout(300)(TurnsMachine.TestCase)  # as the engine's machine
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SqliteStore.__init__
+
+    def init(self: SqliteStore, path: Path, **options: Any) -> None:
+        made(self, path, **{**options, "synchronous": "off", "window": PAGE})
+
+    monkeypatch.setattr(SqliteStore, "__init__", init)
+
+
+@pytest.mark.usefixtures("small")
+class TestClients:
+    @pytest.fixture
+    def broker(self, tmp_path: Path) -> Iterator[EmbeddedBroker]:
+        with EmbeddedBroker("long", store=tmp_path / "shop.db", stomp_port=0, amqp_port=0) as broker:
+            for _ in range(5 * PAGE):
+                broker.send("q", "x")
+            broker.send("q", "wanted", properties={"colour": "red"})
+            yield broker
+
+    @pytest.mark.parametrize("url", ["vm_url", "stomp_url", "amqp_url"])
+    def test_a_send_of_another_client_is_answered_between_two_pages(
+        self, broker: EmbeddedBroker, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        on, ring, pages = threading.Event(), broker.core._alarm._ring, 0
+        page = SqliteStore.page
+
+        def counted(self: SqliteStore, *options: Any) -> Any:
+            nonlocal pages
+            pages += 1
+            return page(self, *options)
+
+        def held_up() -> None:
+            on.wait(30)
+            ring()
+
+        monkeypatch.setattr(SqliteStore, "page", counted)
+        monkeypatch.setattr(broker.core._alarm, "_ring", held_up)
+        with redelivery.connect(getattr(broker, url)) as connection, redelivery.connect(broker.vm_url) as other:
+            consumer = connection.session().consumer("q", selector=SELECTS_RED)
+            with other.session() as session:
+                session.producer("other").send("served")
+                found = session.consumer("other").receive(timeout=5)
+                assert found is not None
+            assert (found.body, pages) == ("served", 1)
+            on.set()
+            message = consumer.receive(timeout=10)
+            assert message is not None
+            assert message.body == "wanted"
+
+    @pytest.mark.parametrize("prefetch", [0, 1])
+    def test_a_drain_over_amqp_waits_for_the_end_of_the_search(self, broker: EmbeddedBroker, prefetch: int) -> None:
+        with redelivery.connect(broker.amqp_url) as connection, connection.session() as session:
+            consumer = session.consumer("q", selector=SELECTS_RED, prefetch=prefetch)
+            message = consumer.receive(timeout=0)
+            assert message is not None
+            assert message.body == "wanted"
+            assert consumer.receive(timeout=0) is None
+
+
+def test_credit_is_used_by_what_is_found(bench: Turns) -> None:
+    bench.send(*NUMBERS, "a", "b", **RED)
+    _, box = bench.credited(LONG + 1)
+    bench.settle()
+    assert box.bodies() == [*NUMBERS, "a"]
