@@ -146,6 +146,27 @@ def test_a_message_that_cannot_be_read_ends_the_broker_with_the_reason(
         assert database.execute("SELECT count(*) FROM message").fetchone() == (3,), "nothing was removed"
 
 
+def test_damage_of_a_file_that_is_too_large_to_be_checked_at_the_start_is_found_when_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "shop.db"
+    with EmbeddedBroker("made", store=store) as broker:
+        broker.send("q", "y")
+        broker.send("q", "x" * 20_000)
+    content = bytearray(store.read_bytes())
+    page = content.index(b"x" * 4000) // 4096 * 4096  # which holds a part of the body, and where the next one is
+    content[page : page + 4096] = b"\xff" * 4096
+    store.write_bytes(content)
+    refused(store, "damaged")
+    monkeypatch.setattr(schema, "_CHECKED", 0)
+    with EmbeddedBroker("damaged", store=store) as broker:
+        assert broker.queue_depth("q") == 2
+        with pytest.raises(IllegalStateError, match=r"is damaged: .*; restore it from a copy"):
+            broker.messages("q")
+        with pytest.raises(IllegalStateError, match="is damaged"):
+            broker.send("q", "more")
+
+
 def test_a_changed_byte_of_a_delayed_message_is_found_when_the_broker_starts(tmp_path: Path) -> None:
     store = tmp_path / "shop.db"
     with EmbeddedBroker("made", store=store) as broker:
