@@ -28,6 +28,7 @@ HOST: Final = "broker.test"  # which is looked up by `Bench.look_up`
 TRANSFER: Final = b"\x00\x53\x14"  # AMQP's descriptors: transfer, discharge, disposition
 DISCHARGE: Final = b"\x00\x53\x32"
 DISPOSITION: Final = b"\x00\x53\x15"
+_TORN: Final = 12  # bytes of a frame
 FRAMES: Final[Mapping[str, Mapping[str, Cut]]] = {
     "stomp": {
         "a send": Cut(b"SEND\n"),
@@ -36,6 +37,14 @@ FRAMES: Final[Mapping[str, Mapping[str, Cut]]] = {
         "an acknowledgement": Cut(b"ACK\n"),
         "a commit": Cut(b"COMMIT\n"),
         "the answer to a commit": Cut(b"RECEIPT\n", "down", after=b"COMMIT\n"),
+        "the first frame": Cut(b"CONNECT"),  # and CONNECTED
+        "a consumer": Cut(b"SUBSCRIBE\n"),
+        "the answer to a consumer": Cut(b"RECEIPT\n", "down", after=b"SUBSCRIBE\n"),
+        "the end of a consumer": Cut(b"UNSUBSCRIBE\n"),
+        "a transaction": Cut(b"BEGIN\n"),
+        "a rollback": Cut(b"ABORT\n"),
+        "the rest of a send": Cut(b"SEND\n", within=_TORN),
+        "the rest of a delivery": Cut(b"MESSAGE\n", "down", within=_TORN),
     },
     "amqp": {
         "a send": Cut(TRANSFER),
@@ -44,8 +53,18 @@ FRAMES: Final[Mapping[str, Mapping[str, Cut]]] = {
         "an acknowledgement": Cut(DISPOSITION),
         "a commit": Cut(DISCHARGE),
         "the answer to a commit": Cut(DISPOSITION, "down", after=DISCHARGE),
+        "the first frame": Cut(b"\x00\x53\x10"),  # open
+        "a consumer": Cut(b"\x00\x53\x12"),  # attach
+        "the answer to a consumer": Cut(b"\x00\x53\x12", "down", after=b"\x00\x53\x12"),
+        "the end of a consumer": Cut(b"\x00\x53\x16"),  # detach
+        "a transaction": Cut(b"\x00\x53\x31"),  # declare
+        "a rollback": Cut(DISCHARGE, after=b"\x00\x53\x31"),  # or the commit, which is the same frame
+        "the rest of a send": Cut(TRANSFER, within=_TORN),
+        "the rest of a delivery": Cut(TRANSFER, "down", within=_TORN),
     },
 }
+ANEW: Final = ("the first frame", "a consumer", "the answer to a consumer")  # a connection that has come sends them
+RESTLESS: Final = ("the end of a consumer", "a rollback")  # the program does so now and then
 
 
 class Bench:
@@ -93,6 +112,8 @@ def cut(frame: str, bench: Bench, work: Work) -> None:
         work.goes_on(5)
         for proxy in bench.proxies:
             proxy.cut(FRAMES[bench.pair.kind.protocol][frame])
+        if frame in ANEW:
+            bench.hang_up()
         while not any(proxy.happened.is_set() for proxy in bench.proxies):
             work.goes_on(1)
 

@@ -18,12 +18,14 @@ Way = Literal["up", "down"]  # to the broker, from the broker
 class Cut:
     """Both connections are closed when ``at`` is seen going ``way``; it is not passed on, what came before it is.
 
-    ``after``: only once this has been passed on to the broker; empty: from the beginning.
+    ``after``: only once this has been passed on to the broker; empty: from the beginning. ``within``: so many bytes of
+    it, and of what follows it, are passed on first: the frame is torn.
     """
 
     at: bytes
     way: Way = "up"
     after: bytes = b""
+    within: int = 0
 
 
 class Proxy:
@@ -145,7 +147,7 @@ class Proxy:
             return data, b"", False
         found = data.find(cut.at, start)
         if found >= 0:
-            return data[:found], b"", True
+            return data[: found + cut.within], b"", True
         ready, rest = _whole(data[start:], cut.at)
         return data[:start] + ready, rest, False
 

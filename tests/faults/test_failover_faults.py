@@ -19,34 +19,41 @@ import pytest
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.faults import harm
 from tests.faults.campaign import kill_and_restart
-from tests.faults.harm import HARMS, HOST, Bench, Harm
+from tests.faults.harm import HARMS, HOST, RESTLESS, Bench, Harm
 from tests.faults.promises import PROMISES
+from tests.faults.stored import NAME, broker_of, started
 from tests.faults.work import Work
 
 from redelivery.broker import EmbeddedBroker
-from redelivery.testing.brokers.real import RealBroker, UnavailableError, required, running
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, required
 
 RECORD: Final = "REDELIVERY_FAULT_RECORD"  # a file, to which each test adds a line of JSON
 REMOTE: Final = [kind for kind in PAIRS.values() if kind.remote and not kind.stored]
+MORTAL: Final = [kind for kind in PAIRS.values() if kind.remote and (kind.real or kind.stored)]
+DEDUPLICATED, ASYNCIO = "deduplicate_sends", "asyncio"  # other ways in which the program works
 SHORT: Final = ("refused for 0.4 s",)  # on real brokers, in the short form
 LONG: Final = ("amqp-activemq", "stomp-artemis", "stomp-rabbitmq")  # the broker has another pair in the short form
 SHORT_EMBEDDED: Final = ("cut before the answer to a commit", *SHORT)
+AIO: Final = ("half open", *SHORT_EMBEDDED)  # with asyncio on real brokers, which see the same bytes; elsewhere all
 
 
 def cases(*harms: str) -> pytest.MarkDecorator:
-    """Each pair under each of them; with `deduplicate_sends` too, where the broker can do that."""
+    """Each pair under each of them; with `deduplicate_sends` too, where the broker can do that; and with asyncio."""
     found = []
     for kind in REMOTE:
         for name in harms or HARMS:
-            if "transactions" in kind.cannot and "commit" in name:
+            if "transactions" in kind.cannot and any(word in name for word in ("commit", "transaction", "rollback")):
                 continue
             short = name in (SHORT if kind.real else SHORT_EMBEDDED) and kind.name not in LONG
             marks = [] if short else [pytest.mark.long_form]
-            found.append(pytest.param(kind, name, False, id=f"{kind.name}-{name}", marks=marks))
+            found.append(pytest.param(kind, name, "", id=f"{kind.name}-{name}", marks=marks))
             if "duplicate ids" not in kind.cannot:
                 marks = [pytest.mark.long_form]
-                found.append(pytest.param(kind, name, True, id=f"{kind.name}-{name}-deduplicated", marks=marks))
-    return pytest.mark.parametrize(("kind", "name", "deduplicate"), found)
+                found.append(pytest.param(kind, name, DEDUPLICATED, id=f"{kind.name}-{name}-deduplicated", marks=marks))
+            if name in AIO or (name in HARMS and not kind.real):
+                marks = [pytest.mark.long_form]
+                found.append(pytest.param(kind, name, ASYNCIO, id=f"{kind.name}-{name}-asyncio", marks=marks))
+    return pytest.mark.parametrize(("kind", "name", "way"), found)
 
 
 @pytest.fixture
@@ -72,55 +79,55 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cases()
-def test_nothing_is_lost(bench: Bench, name: str, deduplicate: bool, opened: ExitStack) -> None:
+def test_nothing_is_lost(bench: Bench, name: str, way: str, opened: ExitStack) -> None:
     signs: dict[str, Any] = {"heartbeat": 1.0, "request_timeout": 3.0} if name == "half open" else {}
-    run(bench, HARMS[name], name, deduplicate, opened, url=bench.url(), **signs)
+    run(bench, HARMS[name], name, way, opened, url=bench.url(), **signs)
 
 
 @cases("the host is not known for 0.4 s")
 def test_nor_where_the_host_is_unknown_for_a_while(
-    bench: Bench, name: str, deduplicate: bool, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, name: str, way: str, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("socket.getaddrinfo", bench.look_up)
-    run(bench, harm.unknown, name, deduplicate, opened, url=bench.url(HOST))
+    run(bench, harm.unknown, name, way, opened, url=bench.url(HOST))
 
 
 @cases("the certificate has expired for 0.4 s")
 def test_nor_where_the_certificate_has_expired(
-    bench: Bench, name: str, deduplicate: bool, opened: ExitStack, certificates: Path
+    bench: Bench, name: str, way: str, opened: ExitStack, certificates: Path
 ) -> None:
     bench.proxies[0].tls = harm.server_context(certificates, "server")
     url = bench.url("localhost", encrypted=True)
     trust = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
-    run(bench, partial(harm.expired, certificates), name, deduplicate, opened, url=url, tls=trust)
+    run(bench, partial(harm.expired, certificates), name, way, opened, url=url, tls=trust)
 
 
 @pytest.fixture(scope="module")
 def mortal(request: pytest.FixtureRequest) -> Iterator[RealBroker]:
     """A broker of our own, to be killed."""
     try:
-        with running(request.param) as broker:
+        with started(request.param) as broker:
             if broker.provider is None:
                 pytest.skip("this broker was not started by the test run, so it is not ours to kill")
             yield broker
     except UnavailableError as error:
-        if required(request.param):
+        if request.param != NAME and required(request.param):
             pytest.fail(f"{request.param} is required: {error}", pytrace=False)
         pytest.skip(str(error))
 
 
 @pytest.mark.long_form
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("deduplicate", [False, True], ids=["", "deduplicated"])
+@pytest.mark.parametrize("way", ["", DEDUPLICATED], ids=["", "deduplicated"])
 @pytest.mark.parametrize(
     ("mortal", "kind"),
-    [pytest.param(kind.broker, kind, id=kind.name) for kind in REMOTE if kind.real],
+    [pytest.param(broker_of(kind), kind, id=kind.name) for kind in MORTAL],
     indirect=["mortal"],
 )
 def test_nor_where_the_broker_is_killed_and_started_again(
-    mortal: RealBroker, kind: Kind, deduplicate: bool, opened: ExitStack
+    mortal: RealBroker, kind: Kind, way: str, opened: ExitStack
 ) -> None:
-    if deduplicate and "duplicate ids" in kind.cannot:
+    if way and "duplicate ids" in kind.cannot:
         pytest.skip(kind.cannot["duplicate ids"])
     pair = Pair(kind, getattr(mortal, f"{kind.protocol}_url"))
 
@@ -130,21 +137,24 @@ def test_nor_where_the_broker_is_killed_and_started_again(
         work.goes_on()
 
     url = f"failover:({pair.url})?maxReconnectDelay=200"
-    run(Bench(pair, opened, mortal), kill, "the broker is killed and started again", deduplicate, opened, url=url)
+    run(Bench(pair, opened, mortal), kill, "the broker is killed and started again", way, opened, url=url)
 
 
-def run(bench: Bench, do: Harm, name: str, deduplicate: bool, opened: ExitStack, **options: Any) -> None:
+def run(bench: Bench, do: Harm, name: str, way: str, opened: ExitStack, **options: Any) -> None:
     """Do it, and hold the program to what it was promised."""
     kind, broker = bench.pair.kind, bench.broker
     hides = kind.real and PROMISES[kind.name].hides is not None and broker is not None and broker.provider is not None
     start_again = partial(kill_and_restart, broker, bench.pair.url) if hides and broker is not None else None
-    work = Work(bench.pair, opened=opened, deduplicate_sends=deduplicate, **options)
+    deduplicate = way == DEDUPLICATED
+    restless = any(frame in name for frame in RESTLESS)
+    options = {"deduplicate_sends": deduplicate, "restless": restless, "aio": way == ASYNCIO, **options}
+    work = Work(bench.pair, opened=opened, **options)
     work.goes_on()
     do(bench, work)
     outcome = work.finish(start_again)
     path = os.environ.get(RECORD)
     if path:
-        pair = f"{bench.pair.kind.name}{', deduplicate_sends' if deduplicate else ''}"
+        pair = ", ".join([bench.pair.kind.name, way] if way else [bench.pair.kind.name])
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"fault": name, "pair": pair, **asdict(outcome)}) + "\n")
     assert outcome.lost == 0, outcome

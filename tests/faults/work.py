@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
+from tests.conformance import blocking
 from tests.conformance.pairs import Pair
 from tests.conformance.stage import NOTHING, NOTHING_EMBEDDED, SOON
 
@@ -43,10 +45,15 @@ class Outcome:
 
 
 class Work:
-    """See above. ``url``: with which the program connects; ``pair``: the broker itself."""
+    """See above. ``url``: with which the program connects; ``pair``: the broker itself.
 
-    def __init__(self, pair: Pair, url: str, opened: ExitStack, **options: Any) -> None:
-        self.pair = pair
+    ``restless``: it rolls back now and then, and closes its consumer for another one. ``aio``: it uses asyncio.
+    """
+
+    def __init__(
+        self, pair: Pair, url: str, opened: ExitStack, *, restless: bool = False, aio: bool = False, **options: Any
+    ) -> None:
+        self.pair, self._restless = pair, restless
         name = f"faults.failover.{uuid.uuid4().hex[:12]}"
         self._source, self._moved, self._sent = f"{name}.in", f"{name}.out", f"{name}.sent"
         self._stopping, self._fed = threading.Event(), threading.Event()
@@ -59,7 +66,12 @@ class Work:
         self._errors: list[BaseException] = []
         options = {"redelivery_policy": QUICK, "request_timeout": 10.0, "close_timeout": 5.0, **options}
         self._make_queues()
-        self._connection = opened.enter_context(redelivery.connect(url, observer=self._observe, **options))
+        connect: Callable[..., Any] = redelivery.connect
+        if aio:
+            loop = blocking.Loop()
+            opened.callback(loop.end)
+            connect = partial(blocking.connect, loop)
+        self._connection = opened.enter_context(connect(url, observer=self._observe, **options))
         opened.callback(self._stopping.set)
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True)
@@ -154,12 +166,19 @@ class Work:
     def _move(self) -> None:
         session = self._connection.session("transacted" if self.transacted else "client")
         consumer, producer = session.consumer(self._source), session.producer(self._moved)
-        quiet = 0
+        quiet = turns = 0
         while quiet < 2:
+            turns += 1
+            if self._restless and turns % 5 == 0:
+                consumer.close()
+                consumer = session.consumer(self._source)
             batch = consumer.receive_many(3, timeout=self._nothing)
             quiet = quiet + 1 if not batch and self._fed.is_set() else 0
             bodies = {str(each.body) for each in batch}
             try:
+                if self._restless and turns % 3 == 0:
+                    self._undo(session, producer, bodies)
+                    continue
                 for body in bodies:
                     producer.send(body)
                 session.commit() if session.transacted else session.acknowledge()
@@ -173,6 +192,14 @@ class Work:
                 self._count["moved"] += len(bodies)
                 if not session.transacted:
                     self._doubts["moved"] |= bodies  # nobody confirms an acknowledgement
+
+    def _undo(self, session: Any, producer: Any, bodies: set[str]) -> None:
+        if session.transacted:
+            for body in bodies:
+                producer.send(body)
+            session.rollback()
+        else:
+            session.recover()
 
     def _observe(self, event: object) -> None:
         if isinstance(event, Reconnected):
