@@ -197,15 +197,18 @@ def _reattached(s: SessionState) -> Flow[bool]:
 def _whole(s: SessionState, flow: Flow[None]) -> Flow[None]:
     """The flow, of which no interrupt ends a step halfway, whatever drives it."""
     error: JMSError | None = None
-    while True:
-        wish = s.whole(partial(_step, flow, error))
-        if wish is None:
-            return
-        error = None
-        try:
-            yield wish
-        except JMSError as problem:
-            error = problem
+    try:
+        while True:
+            wish = s.whole(partial(_step, flow, error))
+            if wish is None:
+                return
+            error = None
+            try:
+                yield wish
+            except JMSError as problem:
+                error = problem
+    finally:
+        flow.close()  # interrupted: it ends now, and not when it is collected, in the midst of the next
 
 
 def _step(flow: Flow[None], error: JMSError | None) -> Wish | None:

@@ -44,18 +44,21 @@ class Replies:
         Raises:
             IllegalStateError: another request with this id waits for its reply.
         """
-        with self._lock:
-            if correlation_id in self._waiting:
-                raise IllegalStateError(
-                    f"request: another one with correlation_id={correlation_id!r} waits for its reply; "
-                    "leave it out, and each request gets an id of its own"
-                )
-            self._waiting[correlation_id] = pending
         try:
+            with self._lock:
+                if correlation_id in self._waiting:
+                    raise IllegalStateError(
+                        f"request: another one with correlation_id={correlation_id!r} waits for its reply; "
+                        "leave it out, and each request gets an id of its own"
+                    )
+                self._waiting[correlation_id] = pending
             yield
         finally:
-            with self._lock:
-                del self._waiting[correlation_id]
+            try:
+                self._expect_no_more(correlation_id, pending)
+            except BaseException:  # an interrupt
+                self._expect_no_more(correlation_id, pending)
+                raise
 
     @property
     def none_awaited(self) -> bool:
@@ -84,6 +87,11 @@ class Replies:
     def closed(self) -> None:
         """The application has closed the connection."""
         self._fail(IllegalStateError("the connection was closed by close() before the reply came"))
+
+    def _expect_no_more(self, correlation_id: _Id, pending: Pending) -> None:
+        with self._lock:
+            if self._waiting.get(correlation_id) is pending:
+                del self._waiting[correlation_id]
 
     def _fail(self, error: JMSError) -> None:
         with self._lock:

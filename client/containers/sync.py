@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from inspect import isawaitable, iscoroutinefunction
@@ -33,6 +33,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic, session_time
+from redelivery.transports.wire.threads.shelter import sheltered
 
 log = logging.getLogger(__name__)
 POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
@@ -79,14 +80,11 @@ class ListenerContainer(BaseContainer):
         try:
             for _ in range(self._settings.minimum):
                 lanes.append(self._open())
+            sheltered(lambda: self._begin(lanes))
         except BaseException:
-            for lane in lanes:
+            for lane in () if self._started else lanes:
                 lane.session.close()
             raise
-        self._started = True
-        self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
-        for lane in lanes:
-            self._employ(lane)
 
     def drain(self, timeout: float | timedelta = 30.0) -> bool:
         """Take nothing new, and finish what is in hand. What was prefetched is the broker's again.
@@ -138,6 +136,12 @@ class ListenerContainer(BaseContainer):
         except BaseException:
             session.close()
             raise
+
+    def _begin(self, lanes: Sequence[Lane]) -> None:
+        self._started = True
+        self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
+        for lane in lanes:
+            self._employ(lane)
 
     def _employ(self, lane: Lane | None) -> None:
         """A worker that has joined; without a lane it opens its own."""

@@ -15,8 +15,8 @@ def carry_out_first(s: SessionState) -> Flow[None]:
     An order is done with in the step that begins it: an interrupt leaves the others, for the next call.
     """
     order = s.ledger.orders.pop(0)
-    if s.epoch.lost is not None:
-        return  # there is nothing at the broker
+    if s.epoch.lost is not None and s.epoch.successor is not s.epoch.transport:
+        return  # there is nothing at the broker; there may be where an interrupt ended the attaching to the next one
     try:
         yield from _carry_out(s, order)
     except ConnectionLostError:

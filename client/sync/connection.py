@@ -47,8 +47,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
     def __init__(self, options: ConnectionOptions) -> None:
         super().__init__(options)
-        self._sessions: list[Session] = []
-        self._all_cores: list[SessionCore] = []
+        self._sessions: dict[Session, SessionCore] = {}
         self._troubles = Troubles(self)
         self._requester = Requester(self._shared.replies)
         self._exit: BaseException | None = None  # that a listener has raised
@@ -83,8 +82,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
                 if core.epoch.transport is not self._transport or self._life.stage is ConnectionStage.RECOVERING:
                     continue
                 core.running = self._life.stage is ConnectionStage.RUNNING
-                self._sessions.append(session)
-                self._all_cores.append(core)
+                self._sessions[session] = core
             break
         log.debug("%s: a session, %s", self.url, mode.name)
         return session
@@ -226,7 +224,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         return True
 
     def _cores(self) -> list[SessionCore]:
-        return list(self._all_cores)
+        return list(self._sessions.values())
 
     def _changed(self) -> None:
         self._watchers.wake()
@@ -274,9 +272,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
     def _forget(self, session: Session) -> None:
         with self._lock:
-            if session in self._sessions:
-                at = self._sessions.index(session)
-                del self._sessions[at], self._all_cores[at]
+            self._sessions.pop(session, None)
 
     def __del__(self) -> None:
         """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import _thread
 import dis
+import gc
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -84,6 +86,41 @@ def named(place: Place) -> str:
     code, offset = place
     line = next((line for start, end, line in code.co_lines() if start <= offset < end), 0)
     return f"{Path(code.co_filename).name}:{line} in {code.co_qualname} at {offset}"
+
+
+def at_each_place(
+    scene: Callable[[], Any], call: Callable[[Any], object], check: Callable[[Any], object], step: int = 1
+) -> None:
+    """One scene for each place, or one of ``step`` places; a scene has a `close`. ``check`` follows an interrupt."""
+    gc.disable()  # or it may call a `__del__` in the call, and an interrupt there would be ignored
+    try:
+        _at_each_place(scene, call, check, step)
+    finally:
+        gc.enable()
+
+
+def _at_each_place(
+    scene: Callable[[], Any], call: Callable[[Any], object], check: Callable[[Any], object], step: int
+) -> None:
+    found: dict[Place, None] = {}
+    for _ in range(2):  # what is only there the second time, too
+        made = scene()
+        found.update(dict.fromkeys(places(lambda made=made: call(made))))  # type: ignore[misc]  # bound at once
+        made.close()
+    outcomes: Counter[bool] = Counter()
+    for place in list(found)[::step]:
+        made = scene()
+        gc.collect()
+        came = interrupted(place, lambda made=made: call(made))  # type: ignore[misc]  # bound at once
+        outcomes[came] += 1
+        try:
+            if came:
+                check(made)
+            made.close()
+        except Exception as error:
+            error.add_note(f"after an interrupt at {named(place)}")
+            raise
+    assert outcomes[True] > 5
 
 
 @cache

@@ -40,7 +40,7 @@ def test_a_session_of_a_thread_that_has_ended_is_used_again(bench: Bench) -> Non
         assert len(connection._sessions) == 1
         publisher.send("mine", "orders")
         assert len(connection._sessions) <= 2
-    assert connection._sessions == []
+    assert not connection._sessions
     assert bench.left == [*map(str, range(30)), "mine"]
 
 

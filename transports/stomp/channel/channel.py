@@ -14,7 +14,7 @@ from redelivery.transports.stomp.channel import commits, subscribing
 from redelivery.transports.stomp.channel.browsing import BrowseSubscription
 from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
-from redelivery.transports.stomp.channel.windows import Window, retired, window_size
+from redelivery.transports.stomp.channel.windows import Window, retired, settle, window_size
 from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
 
@@ -118,7 +118,11 @@ class StompChannel(Channel):
                 self._outbox.write(data, done=done)
         finally:
             if self._windows and done:
-                self._settle(ours)
+                try:
+                    self._settle(ours)
+                except BaseException:  # an interrupt: what is acknowledged must not be released at the end
+                    self._settle(ours)
+                    raise
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """STOMP has no word for it: they go back at UNSUBSCRIBE."""
@@ -313,11 +317,7 @@ class StompChannel(Channel):
         self._context.router.add(subscription)
 
     def _settle(self, deliveries: Iterable[StompDelivery]) -> None:
-        if self._shown is not None:
-            self._shown.settle(deliveries)
-        for each in deliveries:
-            if (window := self._windows.get(each.link)) is not None:
-                window.settle(each)
+        settle(self._windows, self._shown, deliveries)
 
     def _shrink(self, idle: Collection[Window]) -> Flow[None]:
         """End the further subscriptions that are not needed any more; a refusal is reported."""

@@ -13,12 +13,13 @@ we for the next message. A second subscription of the same queue gets the next m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from redelivery.model.destinations import Topic
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Link
+from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
 
 _TIMES: Final = 10  # the first window at most is a further one, where the application holds more
@@ -135,6 +136,15 @@ class Window:
         before = max(0, size - self._taken[subscription])
         self._taken[subscription] += weight
         self._left += max(0, size - self._taken[subscription]) - before
+
+
+def settle(windows: Mapping[Link, Window], shown: Shown | None, deliveries: Iterable[StompDelivery]) -> None:
+    """They are acknowledged; once more is harmless."""
+    if shown is not None:
+        shown.settle(deliveries)
+    for each in deliveries:
+        if (window := windows.get(each.link)) is not None:
+            window.settle(each)
 
 
 def retired(
