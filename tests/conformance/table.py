@@ -17,17 +17,21 @@ from redelivery.transports.dialects import hornetq
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "conformance.md"
 PASS, EMULATED, UNSUPPORTED, FAILS, NOT_RUN = "pass", "emulated", "unsupported", "**fails**", "**not run**"
+_LAST_EMBEDDED = "| `amqp-embedded`"  # the rows of those with a store follow it
 HORNETQ_REFUSED = "test_refused.py"
 # What a test concerns by what it names, where neither a mark `needs` nor `Pair.can` says so.
 _BY_NAME = {"TRANSACTED": "transactions", "dead_letters": "dead letters"}
 
-_HEAD = """\
+_TITLE = """\
 # What each pair of transport and broker can do
 
-One suite, `tests/conformance`, runs on every pair: the embedded broker, and five real brokers of these versions. It
-also runs on the embedded broker with a store (`vm-stored`, `stomp-stored`, `amqp-stored`), which can do the same.
+One suite, `tests/conformance`, runs on every pair: the embedded broker, also with a store, and five real brokers of
+these versions. The tables below have no column for a pair with a store: what it can do is what the pair without one
+can, or its tests would have failed.
 
-{pairs}
+"""
+_HEAD = """\
+{title}{pairs}
 
 This page is written by `make nightly` (`.venv/bin/python scripts/conformance-table`) from the record of a run of all
 tests on all pairs; `make test` holds it to the table of pairs in `tests/conformance/pairs.py`. In the cells: **pass**:
@@ -52,7 +56,7 @@ def page(lines: Sequence[Line]) -> str:
     """The page for that record."""
     return "".join(
         (
-            _HEAD.format(pairs=_pairs(lines), amqp_of_hornetq=_amqp_of_hornetq(lines)),
+            _HEAD.format(title=_TITLE, pairs=_pairs(lines), amqp_of_hornetq=_amqp_of_hornetq(lines)),
             _FEATURES,
             features_table(lambda feature, kind: _feature_cell(feature, kind, lines)),
             _AREAS,
@@ -62,6 +66,17 @@ def page(lines: Sequence[Line]) -> str:
             _failures(lines),
         )
     )
+
+
+def with_stored_rows(written: str, lines: Sequence[Line]) -> str:
+    """The page ``written`` with the counts of the pairs with a store from that record, and all else as it was."""
+    rows = "".join(f"{_pair(kind, lines)}\n" for kind in KINDS.values() if kind.stored)
+    table = "".join(
+        f"{line}\n{rows if line.startswith(_LAST_EMBEDDED) else ''}"
+        for line in written[written.index("| pair |") :].splitlines()
+        if not any(line.startswith(f"| `{kind.name}`") for kind in KINDS.values() if kind.stored)
+    )
+    return _TITLE + table
 
 
 def wrong(lines: Iterable[Line]) -> list[str]:
@@ -191,13 +206,17 @@ def _numbers() -> Mapping[str, int]:
 
 def _pairs(lines: Sequence[Line]) -> str:
     rows = ["| pair | transport | broker | passed | refused, as it must be | not run |", "|---|---|---|---|---|---|"]
-    for kind in TABLED.values():
-        outcomes = Counter(line.outcome for line in lines if line.pair == kind.name)
-        broker = "embedded" if kind.broker is None else SPECS[kind.broker].title
-        transport = {"vm": "none: one process", "stomp": "STOMP 1.2", "amqp": "AMQP 1.0"}[kind.protocol]
-        numbers = " | ".join(str(outcomes[each]) for each in (PASSED, REFUSED, SKIPPED))
-        rows.append(f"| `{kind.name}` | {transport} | {broker} | {numbers} |")
-    return "\n".join(rows)
+    return "\n".join([*rows, *(_pair(kind, lines) for kind in KINDS.values())])
+
+
+def _pair(kind: Kind, lines: Sequence[Line]) -> str:
+    outcomes = Counter(line.outcome for line in lines if line.pair == kind.name)
+    broker = (
+        ("embedded, with a store" if kind.stored else "embedded") if kind.broker is None else SPECS[kind.broker].title
+    )
+    transport = {"vm": "none: one process", "stomp": "STOMP 1.2", "amqp": "AMQP 1.0"}[kind.protocol]
+    numbers = " | ".join(str(outcomes[each]) for each in (PASSED, REFUSED, SKIPPED))
+    return f"| `{kind.name}` | {transport} | {broker} | {numbers} |"
 
 
 def _amqp_of_hornetq(lines: Sequence[Line]) -> str:

@@ -109,3 +109,28 @@ def test_the_script_writes_the_page_and_its_exit_code_says_whether_all_passed(tm
         command = [sys.executable, str(SCRIPT), str(record), "--output", str(output)]
         assert subprocess.run(command, capture_output=True, timeout=150).returncode == code  # noqa: S603  # ours
         assert ("test_a.py::test_a[vm]" in output.read_text(encoding="utf-8")) == (outcome == FAILED)
+
+
+def test_the_counts_of_the_pairs_with_a_store_can_be_written_alone(tmp_path: Path) -> None:
+    output, record = tmp_path / "page.md", tmp_path / "record.jsonl"
+    stored = [name for name, kind in KINDS.items() if kind.stored]
+    before = page(passing())
+    output.write_text(before, encoding="utf-8")
+    for count, outcome, code in ((7, PASSED, 0), (9, FAILED, 1), (8, PASSED, 0)):
+        lines = [
+            {"pair": pair, "test": f"a.py::{n}", "reason": "", "outcome": outcome}
+            for pair in stored
+            for n in range(count)
+        ]
+        record.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        command = [sys.executable, str(SCRIPT), str(record), "--stored", "--output", str(output)]
+        assert subprocess.run(command, capture_output=True, timeout=150).returncode == code  # noqa: S603  # ours
+        rows = [line.split(" | ") for line in output.read_text(encoding="utf-8").splitlines() if "-stored`" in line]
+        assert [(row[0], row[3]) for row in rows] == [
+            (f"| `{name}`", "7" if count == 9 else str(count)) for name in stored
+        ]
+    changed = output.read_text(encoding="utf-8")
+    assert [line for line in changed.splitlines() if "-stored`" not in line] == [
+        line for line in before.splitlines() if "-stored`" not in line
+    ], "all else is as it was"
+    assert changed.index("| `amqp-embedded`") < changed.index("| `amqp-stored`") < changed.index("| `stomp-activemq`")
