@@ -21,6 +21,7 @@ from redelivery.broker.observed import ObservedBroker
 from redelivery.broker.servers.listener import HOST, ClientFactory, Listener
 from redelivery.broker.servers.stomp.socket import StompSocket
 from redelivery.broker.store.sqlite import SqliteStore
+from redelivery.broker.subscriptions import NamedSubscription, named_subscriptions
 from redelivery.broker.views import StoredSource
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.destinations import destination as parse
@@ -206,6 +207,10 @@ class EmbeddedBroker:
 
         return self.core.call(snapshot)
 
+    def subscriptions(self) -> list[NamedSubscription]:
+        """The durable and the shared subscriptions to topics, by name, and how many messages each holds."""
+        return self.core.call(lambda engine, _now: named_subscriptions(engine))
+
     @suggesting(SYNONYMS)
     def send(
         self,
@@ -307,7 +312,7 @@ def _queue_name(name: Destination | str) -> str:
         return name
     wanted = parse(name)
     if isinstance(wanted, Topic):
-        raise InvalidDestinationError(f"{wanted}: a topic holds no messages; pass a queue")
+        raise InvalidDestinationError(f"{wanted}: a topic holds no messages; pass a queue, or see subscriptions()")
     return wanted.name
 
 

@@ -44,7 +44,8 @@ def redelivery_broker() -> Iterator[EmbeddedBroker]:
 def redelivery_durable_broker(tmp_path: Path) -> Iterator[DurableBroker]:
     """An embedded broker with a store in ``tmp_path``, for one test; ``kill()`` and ``restart()`` it as you like.
 
-    Its member ``broker`` is as `redelivery_broker`; it is another one after a restart, at the same URLs.
+    Its member ``broker`` is as `redelivery_broker`; it is another one after a restart, at the same URLs. Here, too, a
+    planned fault that never struck is warned of.
     """
     from redelivery.testing.durable import DurableBroker
 
@@ -52,6 +53,8 @@ def redelivery_durable_broker(tmp_path: Path) -> Iterator[DurableBroker]:
     durable = DurableBroker(f"redelivery-durable-{next(_numbers)}", tmp_path / "broker.db", amqp=amqp)
     yield durable
     durable.close()
+    for fault in durable.never_struck:
+        warnings.warn(f"planned fault never struck: {fault}", stacklevel=1)
 
 
 @pytest.fixture(scope="session")

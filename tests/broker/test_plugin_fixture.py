@@ -57,6 +57,27 @@ def test_a_planned_fault_that_never_struck_is_warned_of(pytester: pytest.Pyteste
     result.stdout.fnmatch_lines(["*UserWarning: planned fault never struck: drop COMMIT*"])
 
 
+def test_of_a_durable_broker_each_one_that_there_was_is_warned_of(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_before_a_restart(redelivery_durable_broker):
+            redelivery_durable_broker.broker.faults.drop("COMMIT")
+            redelivery_durable_broker.restart()
+
+        def test_after_it(redelivery_durable_broker):
+            redelivery_durable_broker.kill()
+            redelivery_durable_broker.restart().faults.fail_sync()
+
+        def test_cleared(redelivery_durable_broker):
+            redelivery_durable_broker.broker.faults.drop("COMMIT")
+            redelivery_durable_broker.broker.faults.clear()
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=3, warnings=2)
+    result.stdout.fnmatch_lines_random(["*planned fault never struck: drop COMMIT*", "*never struck: error SYNC*"])
+
+
 def test_it_is_listed_with_its_words(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--fixtures")
     result.stdout.fnmatch_lines(["*redelivery_broker*", "*An embedded broker of its own for each test*"])

@@ -11,7 +11,7 @@ from tests.broker.engine.bench import Box
 
 import redelivery
 from redelivery import InvalidClientIDError, InvalidDestinationError
-from redelivery.broker import EmbeddedBroker
+from redelivery.broker import EmbeddedBroker, NamedSubscription
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Subscription
@@ -132,3 +132,28 @@ def _next(consumer: redelivery.Consumer) -> object:
     message = consumer.receive(timeout=10)
     assert message is not None
     return message.body
+
+
+def test_the_broker_tells_how_much_each_subscription_holds(broker: EmbeddedBroker) -> None:
+    with redelivery.connect(broker.stomp_url, client_id="me") as connection, connection.session("client") as session:
+        session.durable_consumer("topic://news", "mine").close()
+        session.shared_durable_consumer("topic://news", "ours").close()
+        shared = session.shared_consumer("topic://news", "shared")
+        broker.send("topic://news", "a")
+        broker.send("topic://news", "b")
+        message = shared.receive(timeout=10)
+        assert message is not None
+        news = Topic("news")
+        assert broker.subscriptions() == [
+            NamedSubscription(news, "mine", "me", durable=True, shared=False, depth=2, consumers=0),
+            NamedSubscription(news, "ours", "me", durable=True, shared=True, depth=2, consumers=0),
+            NamedSubscription(news, "shared", "me", durable=False, shared=True, depth=2, consumers=1),
+        ]
+        message.acknowledge()
+        session.unsubscribe("mine")
+    assert [(each.name, each.depth) for each in broker.subscriptions()] == [("ours", 2)]
+
+
+def test_the_depth_of_a_topic_is_that_of_its_subscriptions(broker: EmbeddedBroker) -> None:
+    with pytest.raises(InvalidDestinationError, match=r"see subscriptions\(\)"):
+        broker.queue_depth("topic://news")
