@@ -63,6 +63,10 @@ class Pending:
         self.complete(answered.value, answered.error)
 
 
+class InterruptedWait(RequestTimeoutError):
+    """No time-out of the broker's: the one who waits was interrupted, or cancelled, and waits no longer."""
+
+
 NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown into a flow whose answer did not come
 
 

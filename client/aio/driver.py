@@ -7,7 +7,7 @@ import logging
 
 from redelivery.client.connection.shared import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Opening, Parked, Pending, T, Transport
+from redelivery.transports.seam import Arrival, Flow, InterruptedWait, Opening, Parked, Pending, T, Transport
 from redelivery.transports.wire.aio.opening import fulfil
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic, session_time
@@ -100,7 +100,7 @@ async def wait_for(pending: Pending, transport: Transport, waiter: LoopWaiter, t
 
 
 def _give_up(flow: Flow[T]) -> JMSError | None:
-    cancelled = RequestTimeoutError("the task was cancelled while it waited for the broker")
+    cancelled = InterruptedWait("the task was cancelled while it waited for the broker")
     try:
         flow.throw(cancelled)
     except JMSError as outcome:

@@ -10,7 +10,7 @@ from redelivery.client.ledger import BY_POLICY, Ruling
 from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.failures import fail
-from redelivery.client.operations.send import send_confirmed
+from redelivery.client.operations.send import patiently, send_confirmed
 from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.events import Committed, InDoubt
@@ -67,7 +67,8 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         yield from _refuse_stranded(s, action, stranded)
     s.sent.clear()
     try:
-        yield from s.epoch.channel.commit(covered)
+        committing = s.epoch.channel.commit(covered)
+        yield from patiently(s, committing) if _repeats(s) and not covered else committing
         s.ledger.settled(covered)
     except BaseException as error:  # an interrupt is a time-out here
         s.whole(partial(_not_committed, s, covered, error))
@@ -92,11 +93,14 @@ def _say_in_doubt(
     return doubt
 
 
+def _repeats(s: SessionState) -> bool:
+    """Whether a transaction that has only sent is committed again where the answer went with the connection."""
+    return s.options.deduplicate_sends and s.comes_back
+
+
 def _repeatable(s: SessionState, error: BaseException) -> bool:
     unanswered = isinstance(error, (InDoubtError, TransactionRolledBackError))
-    return (
-        unanswered and s.options.deduplicate_sends and s.comes_back and isinstance(error.__cause__, ConnectionLostError)
-    )
+    return unanswered and _repeats(s) and isinstance(error.__cause__, ConnectionLostError)
 
 
 def _commit_again(s: SessionState, sent: tuple[Message, ...]) -> Flow[None]:
@@ -128,7 +132,7 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
         try:
             for message in sent:
                 s.whole(partial(s.epoch.channel.send, message, transacted=True, pending=None))
-            yield from s.epoch.channel.commit(())
+            yield from patiently(s, s.epoch.channel.commit(()))
         except ConnectionLostError:
             continue
         except (InDoubtError, TransactionRolledBackError) as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from redelivery.client.connection.reattach import Deferrable, Repeatable, arrival, await_loss, await_return
 from redelivery.client.state import SILENCE, SessionState
-from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
-from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
@@ -34,7 +34,10 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
     try:
         if s.epoch.channel.congested:
             yield from s.epoch.channel.room()
-        yield pending
+        if s.options.deduplicate_sends:
+            yield from patiently(s, _answer(pending))
+        else:
+            yield pending
     except NO_ANSWER as none:
         pending.error = pending.error or none
     if isinstance(pending.error, NO_ANSWER):
@@ -61,13 +64,43 @@ def _sent_again(s: SessionState, message: Message, error: JMSError) -> Flow[Pend
         try:
             yield from await_loss(s)
             yield from send_when_connected(s, message, pending, transacted=False)
-            yield pending
+            yield from patiently(s, _answer(pending))
         except NO_ANSWER as none:
             pending.error = pending.error or none
         if not isinstance(pending.error, NO_ANSWER):
             return pending
         error = pending.error
     raise _in_doubt(s, message, error) from error
+
+
+def _answer(pending: Pending) -> Flow[None]:
+    yield pending
+
+
+def patiently(s: SessionState, flow: Flow[None]) -> Flow[None]:
+    """A flow that `deduplicate_sends` repeats after a loss: its answers may take longer than `request_timeout`.
+
+    A connection that is lost without a sign is noticed only by its heart-beats, as a rule later; and what is repeated
+    while the broker is only slow might be stored twice. So an answer is waited for as long as the connection is there,
+    for at most the `timeout` of the ReconnectPolicy.
+    """
+    timeout = None if s.options.reconnect is None else s.options.reconnect.timeout
+    until = float("inf") if timeout is None else s.now() + timeout
+    try:
+        wish = next(flow)
+        while True:
+            error: JMSError | None = None
+            try:
+                yield wish
+            except JMSError as thrown:
+                error = thrown
+            if isinstance(error, RequestTimeoutError) and not isinstance(error, InterruptedWait):
+                waits = isinstance(wish, Pending) and not wish.done and s.comes_back and s.epoch.lost is None
+                if waits and s.now() < until:
+                    continue
+            wish = next(flow) if error is None else flow.throw(error)
+    except StopIteration:
+        return
 
 
 def make_room(s: SessionState) -> Flow[None]:

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from redelivery.client.connection.shared import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, Opening, Parked, Pending, T, Transport, Waiter
+from redelivery.transports.seam import Arrival, Flow, InterruptedWait, Opening, Parked, Pending, T, Transport, Waiter
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.opening import fulfil
 from redelivery.transports.wire.threads.shelter import sheltered
@@ -121,7 +121,7 @@ def _wait_for(
 
 def _give_up(flow: Flow[T]) -> None:
     try:
-        flow.throw(RequestTimeoutError("interrupted while waiting for the broker"))
+        flow.throw(InterruptedWait("interrupted while waiting for the broker"))
     except (JMSError, StopIteration):
         pass
     else:

@@ -12,7 +12,7 @@ import pytest
 from redelivery.client.connection.shared import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Flow, Pending, Transport
+from redelivery.transports.seam import Flow, InterruptedWait, Pending, Transport
 from redelivery.transports.wire.threads.waiter import Waiter
 
 
@@ -186,7 +186,7 @@ def test_an_interrupt_reaches_the_flow_as_a_time_out_and_goes_on(interrupt: type
 
     with pytest.raises(interrupt):
         session.drive(stop)
-    assert session.seen == [RequestTimeoutError, "cleaned up"]
+    assert session.seen == [InterruptedWait, "cleaned up"]
 
 
 def test_an_interrupted_flow_that_wants_to_go_on_is_closed() -> None:
