@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from inspect import isawaitable
 from types import TracebackType
-from typing import Any, Protocol, Self, Unpack
+from typing import Any, Protocol, Self, Unpack, cast
 
 from redelivery.client.aio.listeners import check_awaitable
 from redelivery.client.aio.made import Made
@@ -60,6 +62,7 @@ class ListenerContainer(BaseContainer):
         self._tasks: set[asyncio.Task[None]] = set()
         self._lanes: set[AioLane] = set()
         self._stopping: asyncio.Event = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None  # for handlers that take long
 
     async def start(self) -> None:
         """Consume; see `redelivery`'s. Twice is harmless."""
@@ -77,6 +80,8 @@ class ListenerContainer(BaseContainer):
         self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
         for lane in lanes:
             self._employ(lane)
+        if self._settings.warning_after is not None:
+            self._watching = asyncio.create_task(self._watch(self._settings.warning_after))
 
     async def drain(self, timeout: float | timedelta = 30.0) -> bool:
         """Take nothing new, and finish what is in hand. What was prefetched is the broker's again.
@@ -137,9 +142,18 @@ class ListenerContainer(BaseContainer):
             self._work(lane), name=f"redelivery-container-{self._settings.name}"
         )
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._left)
         if lane is not None:
             self._lanes.add(lane)
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks and self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self, limit: float) -> None:
+        while True:
+            await asyncio.sleep(self._plan.warn_of_slow(session_time(), limit))
 
     async def _work(self, lane: AioLane | None) -> None:
         try:
@@ -266,6 +280,8 @@ class ListenerContainer(BaseContainer):
     async def _call(self, lane: AioLane, message: AnyMessage) -> Verdict:
         settings = self._settings
         result, failure = None, None
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        work = self._plan.begins(message, task.get_name(), session_time(), partial(_stack_of, task))
         try:
             given = message if settings.convert is None else convert(settings.convert, message)
             result = settings.handler(given, **settings.arguments(message, lane.session))
@@ -274,7 +290,19 @@ class ListenerContainer(BaseContainer):
             result = await result
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
+        finally:
+            self._plan.returned(work)
         return self._judge(message, result, failure)
+
+
+def _stack_of(task: asyncio.Task[None]) -> str:
+    """Of all coroutines that await one another; `Task.get_stack` has the first only."""
+    lines: list[str] = []
+    coroutine: Any = task.get_coro()
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        lines += traceback.format_stack(frame, limit=1)
+        coroutine = coroutine.cr_await
+    return "".join(lines)
 
 
 class MakesContainers(Sessions):

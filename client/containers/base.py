@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from redelivery.client.containers.outcomes import Verdict, judge, say
-from redelivery.client.containers.plan import Counters, Plan
+from redelivery.client.containers.plan import Counters, InProgress, Plan
 from redelivery.client.containers.settings import Settings
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.messages import Message
@@ -46,6 +46,11 @@ class BaseContainer:
     def counters(self) -> Counters:
         """What it has done until now."""
         return self._plan.counters
+
+    @property
+    def in_progress(self) -> tuple[InProgress, ...]:
+        """What handlers have now, the longest first; see ``handler_warning_after``."""
+        return self._plan.in_progress
 
     @property
     def last_error(self) -> BaseException | None:

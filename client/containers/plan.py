@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redelivery.client.containers.breaker import Breaker, Turn
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.settings import Settings
-from redelivery.client.observing.log_lines import Lines
+from redelivery.client.observing.log_lines import Lines, message_facts
 from redelivery.model.messages import Message
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,25 @@ class Counters:
     workers: int = 0
 
 
+@dataclass(slots=True, eq=False)
+class InProgress:
+    """A message that a handler has now.
+
+    Attributes:
+        message_id: of the broker or the sender; None: it has none.
+        worker: the name of the thread or task that runs the handler.
+        since: when the handler was called, in monotonic seconds (`time.monotonic`).
+        reported: whether a warning has been logged that it takes long.
+    """
+
+    message_id: str | None
+    worker: str
+    since: float
+    stack: Callable[[], str] = field(repr=False)
+    facts: dict[str, object] = field(repr=False)
+    reported: bool = False
+
+
 class Plan:
     """Of one container; any of its workers may ask it. Times are monotonic seconds."""
 
@@ -55,6 +75,7 @@ class Plan:
         self._settings = settings
         self._breaker = Breaker(settings.outage_after, settings.probe_interval)
         self._lock = threading.Lock()
+        self._in_progress: dict[InProgress, None] = {}
         self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
 
     @property
@@ -111,6 +132,43 @@ class Plan:
                 return False
             self._add(workers=1)
             return True
+
+    @property
+    def in_progress(self) -> tuple[InProgress, ...]:
+        """What handlers have now, the longest first."""
+        return tuple(self._in_progress)
+
+    def begins(self, message: Message, worker: str, now: float, stack: Callable[[], str]) -> InProgress:
+        """A handler is called. ``stack``: where it is, for the log."""
+        found = InProgress(message.message_id, worker, now, stack, message_facts(message, "the handler takes long"))
+        self._in_progress[found] = None
+        return found
+
+    def returned(self, work: InProgress) -> None:
+        """It has returned, or raised."""
+        self._in_progress.pop(work, None)
+
+    def warn_of_slow(self, now: float, limit: float) -> float:
+        """Log each handler that has run for longer than ``limit`` seconds, once. Returns after how many to ask again."""
+        wait = limit / 4
+        for each in self.in_progress:
+            if each.reported:
+                continue
+            took = now - each.since
+            if took < limit:
+                wait = min(wait, limit - took)
+                continue
+            each.reported = True
+            log.warning(
+                "%s: the handler has had %s for %.3g s, in %s:\n%s",
+                self._settings.name,
+                each.message_id,
+                took,
+                each.worker,
+                each.stack(),
+                extra=each.facts,
+            )
+        return wait
 
     def overdue(self, message: Message, now: float) -> str | None:
         """Why it is not redelivered any more, where its time for all attempts has passed."""

@@ -32,6 +32,8 @@ class ContainerKeywords(TypedDict, total=False):
     body_type: what the handler is given instead of the message: see `calls.converter`.
     outage_after: after so many failures in a row, of all workers, nothing is consumed but a probe every
         ``probe_interval`` seconds, until one succeeds (10, 5 s); None: never.
+    handler_warning_after: seconds (300) after which a handler that has not returned is logged as a WARNING, once for
+        each message, with the stack that says where it is; None: never. Nothing else happens to it.
     subscription: the name of a subscription to the topic that the workers consume: a durable one, or as ``shared`` and
         ``durable`` say. Several workers need a shared one.
     selector, prefetch, redelivery_policy: of the consumers, as for `Session.consumer`.
@@ -45,6 +47,7 @@ class ContainerKeywords(TypedDict, total=False):
     body_type: Any
     outage_after: int | None
     probe_interval: float | timedelta
+    handler_warning_after: float | timedelta | None
     subscription: str | None
     shared: bool
     durable: bool
@@ -59,6 +62,7 @@ CONTAINER_DEFAULTS: Final[ContainerKeywords] = {
     "fatal": (),
     "outage_after": 10,
     "probe_interval": 5.0,
+    "handler_warning_after": 300.0,
     "shared": False,
     "durable": True,
 }
@@ -89,6 +93,7 @@ class Settings:
     deadline: float | None
     outage_after: int | None
     probe_interval: float
+    warning_after: float | None
     named: SubscriptionName | None
     consumer: dict[str, Any]  # keywords of `Session.consumer`
 
@@ -128,6 +133,9 @@ def check_settings(
     interval = seconds("probe_interval", given["probe_interval"])
     if not interval:
         raise ConfigError("probe_interval=0 would probe without a pause: pass seconds > 0")
+    warning_after = optional_seconds("handler_warning_after", given["handler_warning_after"])
+    if warning_after == 0:
+        raise ConfigError("handler_warning_after=0 would warn of each message: pass seconds > 0, or None")
     target = parse_destination(destination)
     return Settings(
         destination=target,
@@ -142,6 +150,7 @@ def check_settings(
         deadline=deadline,
         outage_after=_from_1("outage_after", given["outage_after"]),
         probe_interval=interval,
+        warning_after=warning_after,
         named=_named(target, given, maximum),
         consumer={name: given.get(name) for name in ("selector", "prefetch", "redelivery_policy")},
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, Unpack
@@ -66,6 +69,7 @@ class ListenerContainer(BaseContainer):
         self._threads: set[threading.Thread] = set()
         self._lanes: set[Lane] = set()
         self._stopping: threading.Event = threading.Event()
+        self._ended = threading.Event()  # the last worker has
 
     def start(self) -> None:
         """Consume. Twice is harmless.
@@ -142,6 +146,13 @@ class ListenerContainer(BaseContainer):
         self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
         for lane in lanes:
             self._employ(lane)
+        if self._settings.warning_after is not None:
+            name = f"redelivery-watch-{self._settings.name}"
+            threading.Thread(target=self._watch, args=(self._settings.warning_after,), name=name, daemon=True).start()
+
+    def _watch(self, limit: float) -> None:
+        while not self._ended.wait(self._plan.warn_of_slow(session_time(), limit)):
+            pass
 
     def _employ(self, lane: Lane | None) -> None:
         """A worker that has joined; without a lane it opens its own."""
@@ -176,6 +187,8 @@ class ListenerContainer(BaseContainer):
         finally:
             with self._lock:
                 self._threads.discard(threading.current_thread())
+                if not self._threads:
+                    self._ended.set()
 
     def _open_again(self) -> Lane | None:
         """Another session; None: it is over."""
@@ -276,6 +289,8 @@ class ListenerContainer(BaseContainer):
     def _call(self, lane: Lane, message: Message) -> Verdict:
         settings = self._settings
         result, failure = None, None
+        thread = threading.current_thread()
+        work = self._plan.begins(message, thread.name, session_time(), partial(_stack_of, thread.ident))
         try:
             given = message if settings.convert is None else convert(settings.convert, message)
             result = settings.handler(given, **settings.arguments(message, lane.session))
@@ -283,7 +298,14 @@ class ListenerContainer(BaseContainer):
                 raise TypeError(f"{settings.name} returned a {type(result).__name__}, which is never awaited here")
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
+        finally:
+            self._plan.returned(work)
         return self._judge(message, result, failure)
+
+
+def _stack_of(thread: int | None) -> str:
+    frame = sys._current_frames().get(thread or 0)
+    return "".join(traceback.format_stack(frame)) if frame is not None else "(it has ended)"
 
 
 class MakesContainers(Sessions):

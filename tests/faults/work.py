@@ -128,7 +128,8 @@ class Work:
         while (self._count["sent"] < sent or self._count["moved"] < moved) and not self._errors:
             assert monotonic() < end, f"it stands still: {self._count}"
             self._stopping.wait(0.01)
-        assert not self._errors, self._errors
+        if self._errors:
+            raise AssertionError(self._errors) from self._errors[0]
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
