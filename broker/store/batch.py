@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.queues import Binding
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.store.bodies import is_kept, pieces
+from redelivery.broker.store.bodies import pieces
 from redelivery.broker.store.encoding import (
     checksum,
     encode_binding,
@@ -36,6 +36,8 @@ class Batch:
         counted: by key; with the time until which the message waits for its redelivery.
         purged: the file lets go of all that were noted so, which changes the pages that have them.
         cleared: ranges of keys, each behind the first and up to the second.
+        delayed: by number; with the number of a large body, else 0.
+        large: new large bodies by number, each with one of its messages.
         forgotten: numbers of large bodies that nobody needs any more.
     """
 
@@ -48,8 +50,9 @@ class Batch:
     cleared: list[tuple[int, int]] = field(default_factory=list)
     counted: dict[int, tuple[int, int]] = field(default_factory=dict)
     purged: bool = False
-    delayed: dict[int, StoredMessage] = field(default_factory=dict)
+    delayed: dict[int, tuple[StoredMessage, int]] = field(default_factory=dict)
     undelayed: list[int] = field(default_factory=list)
+    large: dict[int, StoredMessage] = field(default_factory=dict)
     forgotten: list[int] = field(default_factory=list)
 
 
@@ -57,9 +60,8 @@ def execute(database: sqlite3.Connection, batch: Batch) -> None:
     """Write it. Raises sqlite3.Error; then nothing of it is written."""
     one, many = database.execute, database.executemany
     one("BEGIN IMMEDIATE")
-    for entry, large in batch.put.values():
-        if large and not is_kept(entry.message):
-            many("INSERT INTO piece VALUES (?, ?, ?)", _pieces(large, entry.message))
+    for number, message in batch.large.items():
+        many("INSERT INTO piece VALUES (?, ?, ?)", _pieces(number, message))
     for statement, rows in _statements(batch):
         if rows:
             many(statement, rows)
@@ -89,7 +91,7 @@ def _statements(batch: Batch) -> tuple[tuple[str, list[Any]], ...]:
         ("DELETE FROM counted WHERE key > ? AND key <= ?", batch.cleared),
         ("INSERT INTO removed VALUES (?)", [(key,) for key in batch.removed]),
         ("INSERT OR REPLACE INTO counted VALUES (?, ?, ?)", [(key, *each) for key, each in batch.counted.items()]),
-        ("INSERT INTO delayed VALUES (?, ?, ?, ?)", [_delayed(*each) for each in batch.delayed.items()]),
+        ("INSERT INTO delayed VALUES (?, ?, ?, ?, ?)", [_delayed(key, *each) for key, each in batch.delayed.items()]),
         ("DELETE FROM delayed WHERE number = ?", [(number,) for number in batch.undelayed]),
         (
             "DELETE FROM piece WHERE key >= ? AND key < ?",
@@ -101,19 +103,21 @@ def _statements(batch: Batch) -> tuple[tuple[str, list[Any]], ...]:
 def _row(key: int, put: tuple[Entry, int]) -> _Row:
     entry, large = put
     message = entry.message
-    expires, volatile = message.expiration > 0, not message.persistent
+    head, body, crc = _encoded(message, large)
+    return key, head, body, message.expiration > 0, not message.persistent, large, crc
+
+
+def _delayed(number: int, message: StoredMessage, large: int) -> tuple[int, bytes, bytes, int, int]:
+    return number, *_encoded(message, large), large
+
+
+def _encoded(message: StoredMessage, large: int) -> tuple[bytes, bytes, int]:
     if large:
         head = encode_head(message, protocol_of(message))
-        return key, head, b"", expires, volatile, large, checksum(head)
+        return head, b"", checksum(head)
     body = encode_body(message)
     head = encode_head(message, body.protocol)
-    return key, head, body.data, expires, volatile, 0, checksum(head, body.data)
-
-
-def _delayed(number: int, message: StoredMessage) -> tuple[int, bytes, bytes, int]:
-    body = encode_body(message)
-    head = encode_head(message, body.protocol)
-    return number, head, body.data, checksum(head, body.data)
+    return head, body.data, checksum(head, body.data)
 
 
 def _pieces(number: int, message: StoredMessage) -> Iterator[tuple[int, bytes | memoryview, int]]:

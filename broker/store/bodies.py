@@ -57,25 +57,39 @@ class LargeBodies:
         self._by_key: dict[int, int] = {}  # of the messages in memory
         self._alive: WeakValueDictionary[int, KeptBody] = WeakValueDictionary()
         self._unread: deque[int] = deque()  # nobody in this process can read them any more
+        self._new: dict[int, tuple[int, object]] = {}  # not in the file yet, by the identity of what has them in memory
+        self._sources: dict[int, int] = {}  # these identities
 
     def restore(self, number: int, messages: int) -> None:
         """One that the file has."""
         self._last = max(self._last, number)
         self._messages[number] = messages
 
-    def add(self, key: int, message: StoredMessage) -> int:
-        """A message is put under a key; the number of its body, 0 where that is not large."""
-        kept = _kept(message)
+    def add(self, key: int, message: StoredMessage) -> tuple[int, bool]:
+        """A message is put under a key; the number of its body, 0 where that is not large, and whether to write that.
+
+        Messages that share it in memory share it in the file.
+        """
+        kept, new = _kept(message), False
+        source = message.wire or message.body
         if kept is not None:
             number = kept.number
-        elif message.size > LARGE:
-            self._last += 1
-            number = self._last
+        elif message.size > LARGE and source:
+            number, _ = self._new.get(id(source), (0, None))
+            if not number:
+                new = True
+                number = self._last = self._last + 1
+                self._new[id(source)] = number, source
+                self._sources[number] = id(source)
         else:
-            return 0
+            return 0, False
         self._messages[number] = self._messages.get(number, 0) + 1
         self._by_key[key] = number
-        return number
+        return number, new
+
+    def written(self, number: int) -> None:
+        """It is in the file, or is not to be there."""
+        self._new.pop(self._sources.pop(number, 0), None)
 
     def remove(self, key: int) -> None:
         """The message of that key is removed."""
@@ -110,6 +124,7 @@ class LargeBodies:
             number = self._unread.popleft()
             if self._messages.get(number) == 0 and number not in self._alive:
                 del self._messages[number]
+                self.written(number)
                 found.append(number)
         return found
 
@@ -120,7 +135,7 @@ def pieces(message: StoredMessage) -> Iterator[bytes | memoryview]:
     if isinstance(body, str):
         yield from (body[at : at + PIECE].encode("utf-8", "surrogatepass") for at in range(0, len(body), PIECE))
     else:
-        data = memoryview(encode_body(message).data)
+        data = memoryview(encode_body(message).data if message.wire is None else message.wire.raw)
         yield from (data[at : at + PIECE] for at in range(0, len(data), PIECE))
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from redelivery.model.errors import ConfigError
 
 APPLICATION: Final = 0x52454449  # "REDI": SQLite's application_id
-VERSION: Final = 4  # SQLite's user_version
+VERSION: Final = 5  # SQLite's user_version
 PLACE_BITS: Final = 43  # of a message's key: 8.8e12 messages; the other 20 are its queue's number
 PLACE: Final = (1 << PLACE_BITS) - 1
 PIECE_BITS: Final = 20  # of a piece's key; the other 43 are its body's number
@@ -41,13 +41,15 @@ _TABLES: Final = (
     # only of those that have been; until: it waits for its redelivery (epoch milliseconds), 0 for never
     "CREATE TABLE counted (key INTEGER PRIMARY KEY, redeliveries INTEGER NOT NULL, until INTEGER NOT NULL DEFAULT 0)",
     _REMOVED,
-    "CREATE TABLE delayed (number INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL, crc INTEGER)",
+    "CREATE TABLE delayed (number INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL, crc INTEGER,"
+    " large INTEGER NOT NULL DEFAULT 0)",
 )
 # What brings a file of each older version to the next one.
 _MIGRATIONS: Final[dict[int, tuple[str, ...]]] = {
     1: (_REMOVED,),
     2: ("ALTER TABLE counted ADD COLUMN until INTEGER NOT NULL DEFAULT 0",),
     3: tuple(f"ALTER TABLE {table} ADD COLUMN crc INTEGER" for table in ("message", "piece", "delayed")),  # NULL: none
+    4: ("ALTER TABLE delayed ADD COLUMN large INTEGER NOT NULL DEFAULT 0",),
 }
 
 

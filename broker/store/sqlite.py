@@ -14,9 +14,10 @@ from typing import Final
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.queues import Binding
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.store.batch import Batch, execute, purge
+from redelivery.broker.store.batch import Batch, execute
 from redelivery.broker.store.bodies import LargeBodies, is_kept, with_kept
-from redelivery.broker.store.encoding import check, decode, decode_binding, decode_late, decode_name, protocol_of
+from redelivery.broker.store.contents import read_contents
+from redelivery.broker.store.encoding import check, decode, decode_late, protocol_of
 from redelivery.broker.store.journal import Contents, UnreadableStoreError
 from redelivery.broker.store.schema import PIECE_BITS, PLACE, PLACE_BITS, compact, extend_log, free_space, open_file
 from redelivery.model.errors import ConfigError, MessageFormatError, ResourceAllocationError
@@ -28,6 +29,7 @@ _PAGE: Final = (
     " ORDER BY message.key LIMIT ?"
 )
 _ONE: Final = _PAGE.replace("message.key > ? AND message.key <= ?", "message.key = ?").partition(" ORDER")[0]
+_DELAYED: Final = "SELECT head, body, large, crc FROM delayed WHERE number = ?"
 _PAGE_SIZE: Final = 8 << 20  # bytes: a page ends with the message that is beyond
 _BUSY: Final = 32  # writes
 _COMPACTED: Final = 256  # after so many writes, and by so many pages:
@@ -76,7 +78,9 @@ class SqliteStore:
         """
         try:
             with self._reading_what_is_kept():
-                return self._contents()
+                contents, self._queues = read_contents(self._database, self._large, self._message)
+                self._last_queue = max(self._queues.values(), default=0)
+                return contents
         except ConfigError:
             self._database.close()
             raise
@@ -113,7 +117,7 @@ class SqliteStore:
         self.sequence += 1
         assert entry.queue is not None, "a browser's copy is not stored"
         key = self._key(entry.queue, entry.order)
-        self._batch.put[key] = (entry, self._large.add(key, entry.message))
+        self._batch.put[key] = entry, self._body(key, entry.message)
 
     def removed(self, entry: Entry) -> None:
         """It is gone."""
@@ -155,22 +159,23 @@ class SqliteStore:
     def delayed(self, number: int, message: StoredMessage) -> None:
         """It waits for its time."""
         self.sequence += 1
-        self._batch.delayed[number] = message
+        self._batch.delayed[number] = message, self._body(-number, message)
 
     def undelayed(self, number: int) -> StoredMessage:
         """Its time has come."""
         self.sequence += 1
-        message = self._batch.delayed.pop(number, None)
-        if message is not None:
-            return message
-        self._batch.undelayed.append(number)
-        writing = self._writing  # the writing thread takes it away when it is in the file
-        message = None if writing is None else writing.delayed.get(number)
-        if message is not None:
-            return message
-        with self._reading, self._reading_what_is_kept():
-            row = self._database.execute("SELECT head, body, crc FROM delayed WHERE number = ?", (number,)).fetchone()
-            return decode(*row)
+        noted = self._batch.delayed.pop(number, None)
+        if noted is None:
+            self._batch.undelayed.append(number)
+            writing = self._writing  # the writing thread takes it away when it is in the file
+            noted = None if writing is None else writing.delayed.get(number)
+        if noted is not None:
+            message = noted[0]
+        else:
+            with self._reading, self._reading_what_is_kept():
+                message = self._message(-number, *self._database.execute(_DELAYED, (number,)).fetchone())
+        self._large.remove(-number)
+        return message
 
     # For the core
 
@@ -179,6 +184,8 @@ class SqliteStore:
         batch, self._batch = self._batch, Batch()
         batch.sequence = self.sequence
         batch.forgotten = self._large.forgotten()
+        for number in batch.forgotten:
+            batch.large.pop(number, None)
         if self._unpurged >= PURGED or self._unpurged_size >= _PURGED_SIZE:
             batch.purged = True
             self._unpurged = self._unpurged_size = 0
@@ -208,6 +215,8 @@ class SqliteStore:
             if large and not is_kept(entry.message):
                 kept = self._large.kept(large, protocol_of(entry.message), entry.message.size)
                 entry.message = with_kept(entry.message, kept)
+        for large in batch.large:
+            self._large.written(large)
 
     def _busy(self) -> None:
         """A store that is written again and again is prepared for more."""
@@ -258,46 +267,21 @@ class SqliteStore:
                 return batch.put[key][0]
         return self._entry(queue, *self._database.execute(_ONE, (key,)).fetchone())
 
-    def _contents(self) -> Contents:
-        execute = self._database.execute
-        execute("BEGIN IMMEDIATE")
-        purge(self._database)
-        execute("DELETE FROM message WHERE volatile")
-        execute("DELETE FROM counted WHERE key NOT IN (SELECT key FROM message)")
-        execute("DELETE FROM piece WHERE key >> ? NOT IN (SELECT large FROM message WHERE large)", (PIECE_BITS,))
-        counts = dict(execute("SELECT key >> ?, count(*) FROM message GROUP BY 1", (PLACE_BITS,)))
-        empty = [row for row in execute("SELECT number FROM queue") if row[0] not in counts]
-        self._database.executemany("DELETE FROM queue WHERE number = ?", empty)
-        execute("COMMIT")
-        for number, messages in execute("SELECT large, count(*) FROM message WHERE large GROUP BY large"):
-            self._large.restore(number, messages)
-        names = {number: decode_name(name) for number, name in execute("SELECT number, name FROM queue")}
-        self._queues = {name: number for number, name in names.items()}
-        self._last_queue = max(names, default=0)
-        expiring = execute("SELECT DISTINCT key >> ? FROM message WHERE expires", (PLACE_BITS,)).fetchall()
-        rows = execute("SELECT number, head, body, crc FROM delayed ORDER BY number")
-        delayed = [(number, decode(*row).delivery_time) for number, *row in rows]
-        bindings = execute("SELECT name, binding FROM subscription").fetchall()
-        return Contents(
-            {name: decode_binding(binding) for name, binding in bindings},
-            {names[number]: count for number, count in counts.items()},
-            {names[number] for (number,) in expiring},
-            delayed,
-            max([0, *(number for number, _ in delayed), *map(self._last_order, counts)]),
-        )
+    def _body(self, key: int, message: StoredMessage) -> int:
+        """The number of a large body, which is to be written, else 0."""
+        number, new = self._large.add(key, message)
+        if new:
+            self._batch.large[number] = message
+        return number
 
-    def _last_order(self, number: int) -> int:
-        keys = (number << PLACE_BITS, number << PLACE_BITS | PLACE)
-        found = self._database.execute("SELECT max(key) FROM message WHERE key BETWEEN ? AND ?", keys).fetchone()
-        return int(found[0]) & PLACE
+    def _message(self, key: int, head: bytes, body: bytes, large: int, crc: int | None) -> StoredMessage:
+        if large:
+            return decode_late(head, crc, lambda protocol, size: self._large.found(key, large, protocol, size))
+        return decode(head, body, crc)
 
     def _entry(self, queue: str, key: int, head: bytes, body: bytes, large: int, *rest: int | None) -> Entry:
         crc, counts = rest[0], rest[1:]
-        if large:
-            message = decode_late(head, crc, lambda protocol, size: self._large.found(key, large, protocol, size))
-        else:
-            message = decode(head, body, crc)
-        entry = Entry(message, key & PLACE, queue)
+        entry = Entry(self._message(key, head, body, large, crc), key & PLACE, queue)
         for batch in self._noted:
             counts = batch.counted.get(key, counts)  # not in the file yet
         entry.redeliveries, entry.until = (each or 0 for each in counts)

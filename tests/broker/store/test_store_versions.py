@@ -2,6 +2,7 @@
 
 ``data/schema-3.db.gz`` was written by the code of schema 3: messages of each kind, with large bodies in pieces (of 1000
 bytes and more, so that the file is small), counts, a removed message, a delayed one, and a durable subscription.
+``data/schema-4.db.gz`` was by that of schema 4: a large message in pieces, and a large one that is delayed and is not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
-from redelivery.broker.store import schema
+from redelivery.broker.store import bodies, schema
 from redelivery.testing import fast_forward
 
 FILE = Path(__file__).parent / "data" / "schema-3.db.gz"
@@ -99,3 +100,21 @@ def test_a_row_of_an_older_version_has_no_checksum_and_one_of_this_version_has(t
         found = [crc for (crc,) in database.execute(f"SELECT crc FROM {table}")]  # noqa: S608 - names of this file
     assert found[0] is None
     assert len([crc for crc in found if crc is not None]) == 1
+
+
+def test_a_large_body_that_was_delayed_as_a_whole_is_delivered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "LARGE", 1000)
+    path = tmp_path / "shop.db"
+    path.write_bytes(gzip.decompress((FILE.parent / "schema-4.db.gz").read_bytes()))
+    new = "new, large, later " * 500
+    with EmbeddedBroker("old", store=path) as broker:
+        broker.send("q", new, delivery_delay=2 * YEARS)
+    with EmbeddedBroker("old", store=path) as broker, fast_forward(broker) as clock:
+        clock.advance(YEARS)
+        now = ["text ä", {"map": 1}, "large " * 500, "later", "large, later " * 500]
+        assert [each.body for each in broker.messages("q")] == now
+        clock.advance(YEARS)
+        assert [each.body for each in broker.messages("q")] == [*now, new]
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        assert database.execute("SELECT max(length(body)) FROM message").fetchone()[0] < 1000

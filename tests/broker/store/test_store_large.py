@@ -1,0 +1,178 @@
+"""A body of more than 1 MiB does not pass through memory twice, and is in the file once for all of its messages."""
+
+from __future__ import annotations
+
+import sqlite3
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import redelivery
+from redelivery import Connection
+from redelivery.broker import EmbeddedBroker
+from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.store.bodies import PIECE, pieces
+from redelivery.model.destinations import Queue
+from redelivery.testing import fast_forward
+
+SIZE = 8 << 20  # bytes
+LITTLE = SIZE // 4
+HOUR = 3600.0  # seconds
+BODY = "x" * SIZE
+
+
+@dataclass
+class Wire:
+    """What came over AMQP."""
+
+    raw: bytearray
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker("large", store=tmp_path / "shop.db") as broker:
+        yield broker
+
+
+@pytest.fixture
+def connection(broker: EmbeddedBroker) -> Iterator[Connection]:
+    with redelivery.connect(broker.vm_url, client_id="shop") as connection:
+        yield connection
+
+
+@contextmanager
+def measured() -> Iterator[Callable[[], int]]:
+    """How many bytes Python had at most, more than at the beginning."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        yield lambda: tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def stored(broker: EmbeddedBroker) -> int:
+    """Bytes of large bodies in the file; nothing in it is larger than a piece."""
+    path = broker.core._store
+    assert path is not None
+    broker.close()
+    with closing(sqlite3.connect(path.path)) as database:
+        for table, column in (("message", "body"), ("delayed", "body"), ("piece", "data")):
+            largest = f"SELECT coalesce(max(length({column})), 0) FROM {table}"  # noqa: S608 - names of this file
+            assert database.execute(largest).fetchone()[0] <= PIECE
+        found: int = database.execute("SELECT coalesce(sum(length(data)), 0) FROM piece").fetchone()[0]
+    return found
+
+
+def test_a_send_goes_to_the_file_in_pieces(broker: EmbeddedBroker, connection: Connection) -> None:
+    with measured() as peak, connection.session() as session:
+        session.producer("q").send(BODY)
+        assert peak() < LITTLE
+    with measured() as peak, connection.session() as session:
+        message = session.consumer("q").receive(timeout=10)
+        assert message is not None
+        assert len(str(message.body)) == SIZE
+        assert peak() < 3 * SIZE, "the bytes, and the text that they are"
+    del message
+    assert stored(broker) == 0
+
+
+def test_a_delayed_one_is_written_once_and_not_read_when_it_is_due(
+    broker: EmbeddedBroker, connection: Connection
+) -> None:
+    with measured() as peak, fast_forward(broker) as clock:
+        with connection.session() as session:
+            session.producer("q").send(BODY, delivery_delay=HOUR)
+        clock.advance(HOUR)
+        broker.wait_for("q", depth=1)
+        assert peak() < LITTLE
+    assert [message.body for message in broker.messages("q")] == [BODY]
+    assert stored(broker) == SIZE
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_delayed_one_is_there_after_a_restart(broker: EmbeddedBroker, tmp_path: Path, restarted: bool) -> None:
+    with fast_forward(broker) as clock:
+        broker.send("q", BODY, delivery_delay=HOUR)
+        if not restarted:
+            clock.advance(HOUR)
+    broker.kill()
+    with EmbeddedBroker("again", store=tmp_path / "shop.db") as again:
+        if restarted:
+            with fast_forward(again) as clock:
+                clock.advance(2 * HOUR)
+        with redelivery.connect(again.vm_url) as connection, connection.session() as session:
+            message = session.consumer("q").receive(timeout=10)
+            assert message is not None
+            assert message.body == BODY
+        del message
+        assert stored(again) == 0
+
+
+def test_a_dead_letter_has_the_body_that_is_there(broker: EmbeddedBroker, connection: Connection) -> None:
+    with measured() as peak:
+        with connection.session() as session:
+            session.producer("q").send(BODY, ttl=0.001)
+        broker.wait_for("ActiveMQ.DLQ", depth=1)
+        assert peak() < LITTLE
+    assert stored(broker) == SIZE
+
+
+@pytest.mark.parametrize("delay", [0, HOUR])
+def test_the_subscriptions_of_a_topic_share_it(
+    broker: EmbeddedBroker, connection: Connection, tmp_path: Path, delay: float
+) -> None:
+    with connection.session() as session:
+        for name in ("first", "second"):
+            session.durable_consumer("topic://t", name).close()
+        with measured() as peak, fast_forward(broker) as clock:
+            session.producer("topic://t").send(BODY, delivery_delay=delay)
+            clock.advance(delay)
+            assert peak() < LITTLE
+    assert stored(broker) == SIZE
+    with (
+        EmbeddedBroker("again", store=tmp_path / "shop.db") as again,
+        redelivery.connect(again.vm_url, client_id="shop") as later,
+        later.session() as session,
+    ):
+        for name in ("first", "second"):
+            message = session.durable_consumer("topic://t", name).receive(timeout=10)
+            assert message is not None
+            assert message.body == BODY
+        del message
+        assert stored(again) == 0
+
+
+@pytest.mark.parametrize("consumed", ["", "a", "ab"])
+def test_messages_of_one_transaction_share_it(broker: EmbeddedBroker, connection: Connection, consumed: str) -> None:
+    with connection.session("transacted") as session:
+        for name in "ab":
+            session.producer(name).send(BODY)
+        session.commit()
+    with connection.session() as session:
+        for name in consumed:
+            assert session.consumer(name).receive(timeout=10) is not None
+    for name in {*"ab"} - {*consumed}:
+        assert [message.body for message in broker.messages(name)] == [BODY]
+    assert stored(broker) == (0 if consumed == "ab" else SIZE)
+
+
+@pytest.mark.parametrize("body", ["ä" * (SIZE // 2), b"x" * SIZE, None])
+def test_its_pieces_are_no_copy(body: str | bytes | None) -> None:
+    wire = None if body is not None else Wire(bytearray(SIZE))
+    message = StoredMessage("ID:1", Queue("q"), body, wire=wire)
+    with measured() as peak:
+        assert sum(len(piece) for piece in pieces(message)) == SIZE
+        assert peak() < LITTLE
+
+
+def test_an_empty_body_with_large_properties_is_kept(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    for body in (None, "", b""):
+        broker.send("q", body, properties={"large": "x" * (2 << 20)})
+    broker.close()
+    with EmbeddedBroker("again", store=tmp_path / "shop.db") as again:
+        assert [message.body for message in again.messages("q")] == [None, "", b""]
