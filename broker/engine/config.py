@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError
+from redelivery.model.errors import ConfigError, InvalidSelectorError
+from redelivery.model.selectors.selector import Selector
+from redelivery.policies.brokers.artemis import ArtemisRules
 from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.dead_letters import (
@@ -56,6 +58,8 @@ class BrokerConfig:
             )
         if isinstance(self.rules, ClientRules):
             raise ConfigError("rules: these are a client's: pass the rules of a broker's configuration file")
+        if isinstance(self.rules, ArtemisRules):
+            _check_filters(self.rules)
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ConfigError(f"memory_limit={limit!r} is not a number of bytes: pass an int ≥ 0, or None")
@@ -80,6 +84,15 @@ class BrokerConfig:
             return True
         known = self.users.get(username or "")
         return known is not None and compare_digest(known.encode(), (password or "").encode())
+
+
+def _check_filters(rules: ArtemisRules) -> None:
+    for queue in rules.queues:
+        try:
+            if queue.filter:
+                Selector(queue.filter)
+        except InvalidSelectorError as error:
+            raise ConfigError(f"{queue.place}: the filter of the queue {queue.name!r}: {error}") from error
 
 
 def _check_strategy(name: str, value: object) -> None:

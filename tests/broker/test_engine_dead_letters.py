@@ -12,12 +12,17 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.model.destinations import Queue, destination
 from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.artemis import ArtemisRules, BoundQueue
+from redelivery.policies.brokers.places import Place
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
+
+
+FILTERED = ArtemisRules(queues=(BoundQueue("q", "q", "anycast", "> 1", Place("b.xml", 3, 2)),))
 
 
 class Box(list[Dispatch]):
@@ -221,6 +226,7 @@ def test_acknowledged_messages_do_not_stay_in_memory_until_they_would_have_expir
         ({"dead_letter_strategy": BrokerDeadLetterStrategy()}, "the broker itself"),
         ({"memory_limit": -1}, "memory_limit=-1"),
         ({"memory_limit": True}, "memory_limit=True"),
+        ({"rules": FILTERED}, r"^b\.xml:3:2: the filter of the queue 'q': the selector is not valid at character 1"),
     ],
 )
 def test_a_bad_configuration_is_named(arguments: dict[str, Any], text: str) -> None:

@@ -1,4 +1,7 @@
-"""A file in which anything is changed reads, or is a ConfigError: no other error, and no wait."""
+"""A file in which anything is changed reads, or is a ConfigError: no other error, and no wait.
+
+What was read is then used as every command uses it, and by the engine of the embedded broker.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import contextlib
 import json
 import random
 import time
+from functools import cache
+from pathlib import Path
 
 import pytest
+from tests.broker.rules.failing import Bench
 from tests.policies.readers.documents import ARTEMIS, CLASSIC, policy_entries
 from tests.policies.readers.test_activemq_file import DEFAULT, INDIVIDUAL, REDELIVERY
 from tests.policies.readers.test_artemis_file import SETTINGS
@@ -15,6 +21,14 @@ from tests.policies.readers.test_json_files import BROKER, HOST, POLICY, QUORUM
 from tests.policies.readers.test_qpid_files import CONFIG, HOSTS
 
 import redelivery
+from redelivery.broker import EmbeddedBroker
+from redelivery.broker.engine.rules.rules import Manner
+from redelivery.operate.convert import convert
+from redelivery.operate.diff import diff
+from redelivery.operate.doctor.chosen import choose
+from redelivery.operate.doctor.configured import check_rules
+from redelivery.operate.simulate import simulate
+from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.readers.formats import read_content, read_url
 from redelivery.policies.writers.formats import write_rules
 
@@ -69,6 +83,7 @@ WORDS = (
         "?",
     ),
 )
+CLIENT = redelivery.RedeliveryPolicy(maximum_redeliveries=2)
 LONGEST = 5.0  # seconds for one file, on a machine that does other things too
 
 
@@ -95,31 +110,83 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
-def use(name: str, content: bytes) -> None:
-    """Read it, with and without ``strict``; explain and write what was read."""
-    for strict in (True, False):
+@cache
+def unchanged(name: str) -> BrokerPolicies:
+    return read(name, FILES[name].encode(), strict=True)
+
+
+def read(name: str, content: bytes, *, strict: bool) -> BrokerPolicies:
+    if name == "uri":
+        return read_url(content.decode(errors="replace"), strict=strict)
+    return read_content(content, "file", strict=strict)
+
+
+def use(name: str, content: bytes, *, fully: bool) -> bool:
+    """Read it, with and without ``strict``, and use what was read; whether it was read without."""
+    with contextlib.suppress(redelivery.ConfigError):
+        read(name, content, strict=True)
+    try:
+        found = read(name, content, strict=False)
+    except redelivery.ConfigError:
+        return False
+    rules = found.explain("orders.eu")
+    str(rules)
+    assert len(rules.delays) <= 1000
+    found.redelivery_policies.policy_for("orders.eu")
+    found.dead_letter_strategies.strategy_for("orders.eu")
+    with contextlib.suppress(redelivery.ConfigError):
+        write_rules(found.rules)
+    if fully:
+        use_fully(name, found)
+    return True
+
+
+def use_fully(name: str, found: BrokerPolicies) -> None:
+    for client in (None, CLIENT):
+        str(simulate(found, "orders.eu", client))
+    assert diff(found, found) == ()
+    for each in diff(unchanged(name), found):
+        str(each)
+    for to in ("python", "artemis"):
         with contextlib.suppress(redelivery.ConfigError):
-            if name == "uri":
-                found = read_url(content.decode(errors="replace"), strict=strict)
+            convert(found, to)
+    list(check_rules(found, (), prefetch=100, charges_prefetched=True))
+    choose(found, ())
+    with contextlib.suppress(redelivery.ConfigError):  # a filter that is not a selector; a client's URL
+        obey(found)
+
+
+def obey(found: BrokerPolicies) -> None:
+    """The engine of the embedded broker, by these rules, with a message that fails, and one that expires."""
+    bench = Bench(found)
+    bench.send("orders.eu")
+    bench.send("orders.eu", "late", expiration=bench.now + 10_000)
+    subscription, box = bench.consumer("orders.eu")
+    for manner in (None, *Manner):
+        if box or bench.await_next(box):
+            dispatch = bench.taken(box)
+            if manner is None:
+                bench.engine.release((dispatch,), bench.now)
             else:
-                found = read_content(content, "file", strict=strict)
-            str(found.explain("orders.eu"))
-            found.redelivery_policies.policy_for("orders.eu")
-            found.dead_letter_strategies.strategy_for("orders.eu")
-            write_rules(found.rules)
+                bench.engine.poison(dispatch, "it was bad", bench.now, manner)
+    bench.engine.unsubscribe(subscription, bench.now, all_seen=True, manner=Manner.LOST)
+    bench.pass_time(60_000)
 
 
-def play(name: str, number: int, seed: int) -> None:
+def play(name: str, number: int, seed: int, *, fully: int = 1) -> None:
+    """``fully``: of so many one is simulated, compared, converted and obeyed too."""
     rng = random.Random(seed)  # noqa: S311  # repeatable, not secret
     content = FILES[name].encode()
+    understood = 0
     for each in range(number):
         changed = mutated(content, rng)
         began = time.monotonic()
         try:
-            use(name, changed)
+            understood += use(name, changed, fully=each % fully == 0)
         except Exception as error:
             raise AssertionError(f"{name}, seed {seed}, change {each}: {changed!r}") from error
         assert time.monotonic() - began < LONGEST, (name, seed, each)
+    assert understood > 0  # else nothing of it was used
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -132,4 +199,21 @@ def test_a_changed_file_reads_or_is_a_config_error(name: str) -> None:
 @pytest.mark.parametrize("seed", range(2, 10))
 @pytest.mark.parametrize("name", FILES)
 def test_very_many_changed_files_read_or_are_config_errors(name: str, seed: int) -> None:
-    play(name, 1_600, seed)  # 9 files, 8 seeds, 1,600 each: 115,200
+    play(name, 1_600, seed, fully=4)  # 9 files, 8 seeds, 1,600 each: 115,200
+
+
+@pytest.mark.long_form
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [each for each in FILES if each != "uri"])
+def test_an_embedded_broker_starts_with_a_changed_file_or_is_a_config_error(name: str, tmp_path: Path) -> None:
+    rng = random.Random(17)  # noqa: S311  # repeatable, not secret
+    file, started = tmp_path / "file", 0
+    for number in range(400):
+        file.write_bytes(mutated(FILES[name].encode(), rng))
+        with contextlib.suppress(redelivery.ConfigError):
+            with EmbeddedBroker(f"mutated-{number}", config=file) as broker:
+                broker.send("orders.eu", "hello")
+                with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
+                    session.consumer("orders.eu")
+            started += 1
+    assert started > 0
