@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
@@ -20,14 +21,16 @@ from typing import Self, TypeAlias
 from tests.conformance.pairs import Kind, Pair
 from tests.conformance.stage import NOTHING, Stage
 from tests.faults.account import Account, Killed, Verdict
-from tests.faults.promises import PROMISES
+from tests.faults.promises import MODES, promise_of
 from tests.faults.stored import started
 
 import redelivery
 from redelivery.testing.brokers.real import RealBroker
 
-# Programs killed, of each pair; brokers half as often. `make nightly` kills 20.
+# Programs killed, of each pair; brokers half as often. `make nightly` kills 20, and of a pair with a store 200: there
+# each mode of acknowledgement but the transacted one has a tenth of them.
 KILLS = int(os.environ.get("REDELIVERY_KILLS", "3"))
+STORED_KILLS = int(os.environ.get("REDELIVERY_STORED_KILLS", str(KILLS)))
 
 _SCRIPT = Path(__file__).with_name("victim.py")
 _END_SECONDS = 150.0
@@ -124,8 +127,14 @@ class Run:
 
     def __post_init__(self) -> None:
         self.target = f"{self.source}.target"
-        self.account = Account(PROMISES[self.pair.kind.name], self.killed)
+        self.account = Account(promise_of(self.pair.kind, self.mode), self.killed)
         self.seeds = iter(range(self.chance.randrange(1 << 20), 1 << 30))
+
+    @property
+    def name(self) -> str:
+        """The pair, and the mode where it has a row of its own."""
+        kind = self.pair.kind
+        return f"{kind.name}, {self.mode.upper()}" if kind.stored and self.mode in MODES else kind.name
 
     def feed(self, count: int) -> None:
         """Send so many more messages, confirmed."""
@@ -183,7 +192,8 @@ class Run:
                     return
 
 
-Runs: TypeAlias = dict[tuple[str, Killed], Run | None]
+Case: TypeAlias = tuple[Kind, str, Killed]  # the second: a mode, "" for one by chance of those without a row of its own
+Runs: TypeAlias = dict[tuple[str, str, Killed], Run | None]
 
 
 def kill_clients(runs: Sequence[Run], kills: int) -> None:
@@ -222,7 +232,7 @@ def _put_back(runs: Sequence[Run]) -> None:
         given_up = {(message.properties.get("ref"), message.body) for message in taken}
     for run in runs:
         again = [body for body in run.sent if body not in run.moved and (run.source, body) in given_up]
-        print(f"{run.pair.kind.name}: {len(again)} put back from the broker's dead-letter queue")
+        print(f"{run.name}: {len(again)} put back from the broker's dead-letter queue")
         if again:
             with ExitStack() as opened:
                 Stage(run.pair, run.source, opened).send(*again)
@@ -272,28 +282,33 @@ def kill_and_restart(broker: RealBroker, *urls: str) -> None:
                 sleep(0.1)
 
 
-def campaign(name: str, wanted: Sequence[tuple[Kind, Killed]]) -> Runs:
+def campaign(name: str, wanted: Sequence[Case]) -> Runs:
     """All of one broker, which is one of its own; what cannot be had is None: a broker that is not ours to kill."""
     seed = random.SystemRandom().randrange(1 << 30)
     print(f"{name}: seed {seed}")
     chance = random.Random(seed)  # noqa: S311  # a test that can be repeated
-    found: Runs = dict.fromkeys(((kind.name, killed) for kind, killed in wanted))
+    found: Runs = dict.fromkeys((kind.name, mode, killed) for kind, mode, killed in wanted)
     with started(name) as broker:
-        for killed in ("client", "broker") if broker.provider is not None else ("client",):
-            runs = [_run(broker, kind, each, chance) for kind, each in wanted if each == killed]
-            if not runs:
+        kinds_of_kills: tuple[Killed, ...] = ("client", "broker") if broker.provider is not None else ("client",)
+        for killed, own in product(kinds_of_kills, (False, True)):
+            these = [each for each in wanted if each[2] == killed and bool(each[1]) == own]
+            if not these:
                 continue
+            runs = [_run(broker, *each, chance) for each in these]
+            kills = STORED_KILLS if these[0][0].stored else KILLS
+            kills = max(1, kills // 10) if own else kills
             if killed == "client":
-                kill_clients(runs, KILLS)
+                kill_clients(runs, kills)
             else:
-                kill_broker(broker, runs, max(1, KILLS // 2))
+                kill_broker(broker, runs, max(1, kills // 2))
             look_again(broker, runs)
-            found.update({(run.pair.kind.name, run.killed): run for run in runs})
+            found.update({(kind.name, mode, killed): run for (kind, mode, _), run in zip(these, runs, strict=True)})
     return found
 
 
-def _run(broker: RealBroker, kind: Kind, killed: Killed, chance: random.Random) -> Run:
+def _run(broker: RealBroker, kind: Kind, mode: str, killed: Killed, chance: random.Random) -> Run:
     pair = Pair(kind, getattr(broker, f"{kind.protocol}_url"))
     modes = ["transacted"] if pair.can("transactions") else ["client", "individual"]
     queue = f"faults.{kind.name}.{killed}.{chance.randrange(1 << 32):08x}"
-    return Run(pair, killed, chance.choice(modes), queue, random.Random(chance.random()))  # noqa: S311  # as above
+    mode = mode or chance.choice(modes)
+    return Run(pair, killed, mode, queue, random.Random(chance.random()))  # noqa: S311  # as above

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.stage import Stage
 from tests.faults.account import Killed
-from tests.faults.campaign import Run, Runs, campaign
+from tests.faults.campaign import Case, Run, Runs, campaign
 from tests.faults.report import REPORT, Report, page, terminal
 from tests.faults.stored import broker_of
 
@@ -64,7 +64,7 @@ def killable(second_activemq: RealBroker) -> Iterator[RealBroker]:
 
 
 @pytest.fixture(scope="session")
-def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, Killed], Run]]:
+def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, str, Killed], Run]]:
     """The run of a pair under one kind of kills. The first call starts all that the selected tests will ask for.
 
     Each broker is one of its own; two run at a time on two processors. Where there are several processes, pytest-xdist
@@ -76,13 +76,13 @@ def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, Kille
     with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         campaigns: dict[str, Future[Runs]] = {}
 
-        def run(kind: Kind, killed: Killed) -> Run:
+        def run(kind: Kind, mode: str, killed: Killed) -> Run:
             broker = broker_of(kind)
             if broker not in campaigns:
                 names = [broker] if one_by_one else list(wanted)
                 campaigns.update({name: pool.submit(campaign, name, wanted[name]) for name in names})
             try:
-                found = campaigns[broker].result()[kind.name, killed]
+                found = campaigns[broker].result()[kind.name, mode, killed]
             except UnavailableError as error:
                 if required(broker):
                     pytest.fail(f"{broker} is required: {error}", pytrace=False)
@@ -95,11 +95,11 @@ def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, Kille
         yield run
 
 
-def _wanted(session: pytest.Session) -> dict[str, list[tuple[Kind, Killed]]]:
+def _wanted(session: pytest.Session) -> dict[str, list[Case]]:
     """By broker, what this run will ask for."""
-    wanted: dict[str, list[tuple[Kind, Killed]]] = {}
+    wanted: dict[str, list[Case]] = {}
     for item in session.items:
         params = getattr(getattr(item, "callspec", None), "params", {})
         if "killed_run" in getattr(item, "fixturenames", ()):
-            wanted.setdefault(broker_of(params["kind"]), []).append((params["kind"], params["killed"]))
+            wanted.setdefault(broker_of(params["kind"]), []).append((params["kind"], params["mode"], params["killed"]))
     return wanted

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
+from tests.conformance.pairs import Kind
 from tests.faults.account import Promise
 
 _ATOMIC = Promise("sends and acknowledgements are one transaction: each output once, whatever is killed")
 _HIDES = "the connection dropped, and the broker delivered it to nobody until it was started again"
+_ACK_AFTER_SEND = "killed between an output's confirmation and its input's acknowledgement"
+_ACK_ON_ITS_WAY = "killed before the acknowledgement, which nobody confirms, had arrived"
 _ACK_AFTER_COMMIT = "killed between the COMMIT of the sends and their inputs' ACKs"
 
 PROMISES: Mapping[str, Promise] = {
@@ -39,9 +43,31 @@ PROMISES: Mapping[str, Promise] = {
     ),
     "amqp-rabbitmq": Promise(
         "no transactions: each output is confirmed before its input is acknowledged, which nobody confirms",
-        window="killed between an output's confirmation and its input's acknowledgement",
-        behind="killed before the acknowledgement, which nobody confirms, had arrived",
+        window=_ACK_AFTER_SEND,
+        behind=_ACK_ON_ITS_WAY,
         behind_when=("client", "broker"),
         young=3.0,
     ),
 }
+
+_CONFIRMED = Promise(
+    "each output is confirmed before its input is acknowledged, which the broker confirms: none lost, one output twice "
+    "where the two are parted",
+    window=_ACK_AFTER_SEND,
+    marked_when=("client",),
+)
+_UNCONFIRMED = Promise(
+    "each output is confirmed before its input is acknowledged, which nobody confirms: none lost, one output twice "
+    "where the two are parted",
+    window=_ACK_AFTER_SEND,
+    behind=_ACK_ON_ITS_WAY,
+    behind_when=("client", "broker"),
+    marked_when=("client",),
+)
+# What a pair with a store promises in the other modes. With AUTO a listener sends, and returns.
+MODES: Final[Mapping[str, Promise]] = {"auto": _UNCONFIRMED, "client": _CONFIRMED, "individual": _UNCONFIRMED}
+
+
+def promise_of(kind: Kind, mode: str) -> Promise:
+    """What counts for programs of that mode."""
+    return MODES[mode] if kind.stored and mode in MODES else PROMISES[kind.name]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 from tests.faults.account import COMMITTED, IN_DOUBT, OPEN, RECENT, ROLLED_BACK
-from tests.faults.campaign import KILLS, Run
-from tests.faults.promises import PROMISES
+from tests.faults.campaign import Run
 
 
 @dataclass
@@ -21,6 +21,8 @@ class Report:
 
 REPORT = pytest.StashKey[Report]()
 
+_ROW = re.compile(r"[|-] ([^|]+ \| )?(stomp|amqp)-\w+[ ,]")
+_STORED = re.compile(r"[|-] ([^|]+ \| )?(stomp|amqp)-stored[ ,]")
 _HEADS = (
     "pair",
     "killed",
@@ -39,8 +41,8 @@ _HEAD = """\
 
 Programs move messages from one queue to another while they, or their broker, are killed at random moments (kill -9)
 and connect anew; then every message is looked for. Every second program uses asyncio. This page is written by `make
-nightly` (`.venv/bin/python scripts/fault-report`), which kills 20 programs of each pair (`--kills`); this is a run with
-{kills}. A pair ending in `-stored` is the embedded broker with a store, in a process of its own.
+nightly` (`.venv/bin/python scripts/fault-report`), which kills 20 programs of each pair (`--kills`), and of one with a
+store 200 (`--stored-kills`). A pair ending in `-stored` is the embedded broker with a store, in a process of its own.
 
 Lost: sent, and its output is nowhere. Twice: a further output of the same message. Hidden: the broker
 delivered it to nobody until it was started again. All other columns count deliveries: those whose commit (without
@@ -72,14 +74,14 @@ A proxy between program and broker cuts the connection before the named frame; a
 def page(report: Report) -> str:
     """In Markdown."""
     lines = [_row(_HEADS), _row("---" for _ in _HEADS), *(_row(_cells(run)) for run in report.runs)]
-    names = dict.fromkeys(run.pair.kind.name for run in report.runs)
-    reasons = [f"- {run.pair.kind.name}, {run.killed} killed: {text}." for run in report.runs for text in _reasons(run)]
+    promises = {run.name: run.account.promise.text for run in report.runs}
+    reasons = [f"- {run.name}, {run.killed} killed: {text}." for run in report.runs for text in _reasons(run)]
     return "".join(
         (
-            _HEAD.format(kills=KILLS),
+            _HEAD,
             _text(lines),
             _PROMISES,
-            _text(_row((name, PROMISES[name].text)) for name in names),
+            _text(_row(each) for each in promises.items()),
             _TWICE,
             _text(reasons or ["None in this run."]),
             _CUTS,
@@ -88,20 +90,40 @@ def page(report: Report) -> str:
     )
 
 
+def with_stored(written: str, new: str) -> str:
+    """The page ``written`` with what ``new`` says of pairs with a store, and all else as it was."""
+    sections, others = re.split(r"(?m)^(?=## )", written), re.split(r"(?m)^(?=## )", new)
+    fresh = {section.partition("\n")[0]: section for section in others}
+    merged = "".join(_merged(each, fresh.get(each.partition("\n")[0], "")) for each in sections)
+    return _HEAD + merged[merged.index("| pair |") :]
+
+
+def _merged(section: str, fresh: str) -> str:
+    """In the place of the first of its lines about a pair with a store, or where the first other pair is."""
+    lines, found = [], [line for line in fresh.splitlines() if _STORED.match(line)]
+    for line in section.splitlines():
+        if found and _ROW.match(line):
+            lines += found
+            found = []
+        if not _STORED.match(line):
+            lines.append(line)
+    return _text(lines)
+
+
 def terminal(report: Report) -> list[str]:
     """The first table in columns, and the reasons."""
     table = [_HEADS, *(_cells(run) for run in report.runs)]
     widths = [max(len(row[column]) for row in table) for column in range(len(_HEADS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     for run in report.runs:
-        lines += [f"{run.pair.kind.name}: {text}" for text in _reasons(run)]
+        lines += [f"{run.name}: {text}" for text in _reasons(run)]
     return lines
 
 
 def _reasons(run: Run) -> Sequence[str]:
     reasons = [f"{count} times {why}" for why, count in run.verdict.duplicates.items()]
     if run.verdict.hidden:
-        reasons.append(f"{run.verdict.hidden} times {PROMISES[run.pair.kind.name].hides}")
+        reasons.append(f"{run.verdict.hidden} times {run.account.promise.hides}")
     return reasons
 
 
@@ -118,7 +140,7 @@ def _cells(run: Run) -> Sequence[str]:
         run.verdict.duplicates.total(),
         len(run.verdict.lost),
     )
-    return [run.pair.kind.name, f"{run.killed}, {run.kills} times", *map(str, numbers)]
+    return [run.name, f"{run.killed}, {run.kills} times", *map(str, numbers)]
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ from tests.faults.campaign import kill_and_restart
 from tests.faults.promises import PROMISES
 from tests.faults.proxy import Cut, Proxy
 from tests.faults.report import REPORT
+from tests.faults.stored import NAME, started
 
 import redelivery
 from redelivery import AckMode, Consumer, InDoubtError, JMSError, RedeliveryPolicy, Session, TransactionRolledBackError
@@ -49,7 +50,8 @@ MARKS = {
     "amqp": Marks(b"\x00\x53\x14", b"\x00\x53\x32", b"\x00\x53\x15", b"\x00\x53\x15"),
 }
 REAL = [kind for kind in PAIRS.values() if kind.real]
-TRANSACTED = [kind for kind in REAL if "transactions" not in kind.cannot]
+STORED = [kind for kind in PAIRS.values() if kind.stored and kind.remote]
+TRANSACTED = [kind for kind in (*STORED, *REAL) if "transactions" not in kind.cannot]
 ATOMIC = [kind for kind in TRANSACTED if PROMISES[kind.name].window is None]
 ACKS_LATER = [kind for kind in TRANSACTED if PROMISES[kind.name].window is not None]
 WITHOUT = [kind for kind in REAL if kind not in TRANSACTED]
@@ -64,7 +66,7 @@ def pairs(kinds: list[Kind]) -> pytest.MarkDecorator:
     cases = []
     for kind in kinds:
         marks = [] if kind.name in ASYNCIO_IN_SHORT_FORM else [pytest.mark.long_form]
-        cases += [pytest.param(kind, "threads", id=kind.name)]
+        cases += [pytest.param(kind, "threads", id=kind.name, marks=marks if kind.stored else [])]
         cases += [pytest.param(kind, "asyncio", id=f"{kind.name}-asyncio", marks=marks)]
     return pytest.mark.parametrize(("kind", "form"), cases)
 
@@ -175,10 +177,15 @@ def record(request: pytest.FixtureRequest, kind: Kind, form: str) -> Record:
     return write
 
 
+@pytest.fixture(scope="module")
+def stored_broker() -> Iterator[RealBroker]:
+    with started(NAME) as broker:
+        yield broker
+
+
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, kind: Kind, form: str) -> Iterator[Bench]:
-    assert kind.broker is not None
-    broker = request.getfixturevalue(kind.broker)
+    broker = request.getfixturevalue(kind.broker or "stored_broker")
     pair = Pair(kind, getattr(broker, f"{kind.protocol}_url"))
     at = urlsplit(pair.url)
     assert at.hostname is not None

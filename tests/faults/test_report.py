@@ -1,0 +1,69 @@
+"""docs/faults.md: what was found on the pairs with a store can be written alone."""
+
+from __future__ import annotations
+
+from tests.faults.report import with_stored
+
+OLD = """\
+# What is left after kill -9
+
+old words
+
+| pair | killed |
+| --- | --- |
+| stomp-stored | client, 6 times |
+| stomp-activemq | client, 6 times |
+
+## What each pair promises
+
+| pair | promise |
+|---|---|
+| stomp-stored | old |
+| stomp-activemq | kept |
+
+## Why there are outputs twice, and messages hidden
+
+- stomp-rabbitmq, client killed: 4 times kept.
+
+## The windows, one by one
+
+| cut | pair | found |
+| before the commit | stomp-activemq | nothing sent |
+"""
+NEW = """\
+# What is left after kill -9
+
+| pair | killed |
+| --- | --- |
+| stomp-stored | client, 200 times |
+| stomp-stored, AUTO | client, 20 times |
+
+## What each pair promises
+
+| pair | promise |
+|---|---|
+| stomp-stored | new |
+| stomp-stored, AUTO | new |
+
+## Why there are outputs twice, and messages hidden
+
+- stomp-stored, AUTO, client killed: 1 times new.
+
+## The windows, one by one
+"""
+
+
+def test_their_rows_are_replaced_and_all_others_stay() -> None:
+    found = with_stored(OLD, NEW)
+    assert with_stored(found, NEW) == found
+    assert [line for line in found.splitlines() if "stored" in line and not line.startswith("store ")] == [
+        "| stomp-stored | client, 200 times |",
+        "| stomp-stored, AUTO | client, 20 times |",
+        "| stomp-stored | new |",
+        "| stomp-stored, AUTO | new |",
+        "- stomp-stored, AUTO, client killed: 1 times new.",
+    ]
+    for kept in ("| stomp-activemq | client, 6 times |", "| stomp-activemq | kept |", "4 times kept."):
+        assert found.count(kept) == 1
+    assert found.endswith(OLD.partition("## The windows")[2])
+    assert "old words" not in found
