@@ -123,6 +123,7 @@ _RABBITMQ: Mapping[str, str] = {
     **_NO_BROWSING,
     **_NO_SUBSCRIPTIONS,
     "the count of an unseen message": "whatever comes back to a queue counts as delivered",
+    "no_local of a topic": _NO_SUBSCRIPTIONS["durable subscriptions"],
     "selectors": "RabbitMQ ignores them",
     "delayed delivery": "RabbitMQ has none without a further plug-in",
 }

@@ -218,6 +218,18 @@ def test_a_selector_chooses_and_another_one_makes_it_a_new_subscription(desk: De
     session.unsubscribe(desk.name)
 
 
+@pytest.mark.needs("no_local of a topic", refused=UnsupportedError)
+def test_no_local_leaves_out_what_the_connection_sends_itself(desk: Desk) -> None:
+    connection, other = desk.connect(), desk.stage.connect()
+    session = connection.session()
+    without, everything = session.consumer(desk.topic, no_local=True), other.session().consumer(desk.topic)
+    session.producer(desk.topic).send("mine")
+    connection.session().producer(desk.topic).send("of another session of mine")
+    desk.send("another's")
+    assert bodies(receive_all(everything, 3)) == ["mine", "of another session of mine", "another's"]
+    assert desk.left(without) == ["another's"]
+
+
 @DURABLE
 @pytest.mark.needs("no_local of a durable subscription", refused=UnsupportedError)
 def test_no_local_keeps_ones_own_messages_away_from_a_durable_subscription(desk: Desk) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from tests.run.again import may_hide
 from tests.transports.live import Place, bodies, exhaust, held, numbers
 from tests.transports.scripted import TIMEOUT, text
 
+import redelivery
 from redelivery import AckMode, BrokerDeadLetterStrategy, SharedDeadLetterStrategy
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import ConnectionLostError, UnsupportedError
 from redelivery.model.messages import Message
+from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.wire.clock import monotonic, utc_now
@@ -74,6 +77,18 @@ def test_no_local_leaves_out_what_the_connection_itself_sends(place: Place) -> N
     assert session.send(text("own", Topic(place.queue))) is None
     assert place.client().session().send(text("others", Topic(place.queue))) is None
     assert session.receive().body() == "others"
+
+
+def test_hornetq_forgets_no_local_once_the_connection_subscribes_without_it(hornetq: RealBroker) -> None:
+    topic = f"topic://local.{uuid4().hex}"
+    with redelivery.connect(hornetq.stomp_url) as connection, connection.session() as session:
+        without = session.consumer(topic, no_local=True)
+        session.producer(topic).send("own")
+        session.consumer(topic)
+        session.producer(topic).send("own, and seen")
+        message = without.receive(timeout=10)
+        assert message is not None
+        assert message.body == "own, and seen"
 
 
 def test_a_delayed_message_comes_later(place: Place) -> None:
