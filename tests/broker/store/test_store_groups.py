@@ -129,5 +129,5 @@ class TurnsMachine(StoredMachine):
                     assert not any(self._wants(consumer, number) for number in numbers)
 
 
-TurnsMachine.TestCase.settings = settings(max_examples=forms.examples(10), stateful_step_count=60, deadline=None)
+TurnsMachine.TestCase.settings = settings(max_examples=forms.examples(5), stateful_step_count=60, deadline=None)
 TestEngineInTurns = pytest.mark.timeout(300)(TurnsMachine.TestCase)  # as the engine's machine

@@ -13,16 +13,17 @@ import pytest
 
 import redelivery
 from redelivery import Connection
-from redelivery.broker import EmbeddedBroker
+from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.store.bodies import PIECE, pieces
 from redelivery.model.destinations import Queue
 from redelivery.testing import fast_forward
 
-SIZE = 8 << 20  # bytes
-LITTLE = SIZE // 4
+SIZE = 4 << 20  # bytes
+LITTLE = SIZE // 2
 HOUR = 3600.0  # seconds
 BODY = "x" * SIZE
+FAST = BrokerConfig(store_synchronous="normal")
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Wire:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker("large", store=tmp_path / "shop.db") as broker:
+    with EmbeddedBroker("large", store=tmp_path / "shop.db", config=FAST) as broker:
         yield broker
 
 

@@ -14,7 +14,7 @@ from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.model.destinations import Queue
 
 PAGE = 10  # messages
-LONG = 200
+LONG = 100
 NUMBERS = [str(number) for number in range(LONG)]
 RED: dict[str, Any] = {"properties": {"colour": "red"}}
 SELECTS_RED = "colour = 'red'"
