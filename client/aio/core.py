@@ -179,6 +179,8 @@ class SessionCore(SessionState):
         return await asyncio.shield(task)
 
     def _busy(self, action: str) -> JMSError:
+        if self.life.ended:
+            return self.life.problem(action)  # it is being closed
         return self.listened(action) or IllegalStateError(
             f"{action}: another task is using this session; a JMS session serves one task at a time, "
             "so give each task a session of its own; to send from any task there is connection.publisher()"
@@ -195,7 +197,11 @@ class SessionCore(SessionState):
     async def do(self, flow: Flow[T]) -> T:
         """Drive a flow, each answer within `request_timeout`."""
         waiter = cast(LoopWaiter, self.waiter)
-        return await run(flow, self.epoch, waiter, self.options.request_timeout, self.until)
+        try:
+            return await run(flow, self.epoch, waiter, self.options.request_timeout, self.until)
+        except asyncio.CancelledError:
+            self._let_come_back()
+            raise
 
     async def perform(self, flow: Flow[T]) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it."""
@@ -205,6 +211,9 @@ class SessionCore(SessionState):
         except JMSError:
             if self.lost is None:
                 await self.carry_out()
+            raise
+        except asyncio.CancelledError:
+            self._let_come_back()
             raise
         if self.ledger.orders:
             await self.carry_out()
@@ -229,6 +238,13 @@ class SessionCore(SessionState):
         finally:
             self.visitors -= 1
             self.turn.release()
+
+    def _let_come_back(self) -> None:
+        """One who was cancelled may have been about to bring the session back; his turn ends in this step."""
+        if (self.epoch.lost is not None or self.news) and not self.life.ended:
+            task = self.runtime.loop.create_task(self.come_back(), name="redelivery-come-back")
+            self._finishing.add(task)
+            task.add_done_callback(self._finishing.discard)
 
     async def receive(
         self,

@@ -187,10 +187,22 @@ def unsubscribe(s: SessionState, name: str) -> Flow[None]:
 
 
 def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
-    """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks."""
-    if consumer.stage is OPEN:  # else its receive says why not
-        yield from s.epoch.channel.attach(consumer.link)
-        consumer.attached = True
+    """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks.
+
+    Where the connection is away, on the one that comes.
+    """
+    while consumer.stage is OPEN and not consumer.attached:  # else its receive says why not
+        if s.epoch.lost is not None and not (yield from await_return(s, None, consumer)):
+            return
+        if consumer.attached:
+            return  # with the others
+        try:
+            yield from s.epoch.channel.attach(consumer.link)
+            consumer.attached = True
+        except ConnectionLostError:
+            if not s.comes_back:
+                raise
+            yield from await_loss(s)
 
 
 def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:

@@ -94,6 +94,7 @@ def _pass_on(source: socket.socket, sink: socket.socket, deaf: set[socket.socket
         while data := source.recv(1 << 16):
             if source not in deaf:
                 sink.sendall(data)
+    with suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
 
 

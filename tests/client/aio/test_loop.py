@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 import pytest
-from tests.client.aio.cancelled import SOON, soon
+from tests.client.aio.cancellation.cancelled import SOON, soon
 from tests.client.aio.looped import run
 
 from redelivery import ConfigError, IllegalStateError, aio

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.client.aio.cancelled import POLICY, SOON, soon
+from tests.client.aio.cancellation.cancelled import POLICY, SOON, soon
 from tests.client.aio.looped import run
 
 from redelivery import IllegalStateError, aio

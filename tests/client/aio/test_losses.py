@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from tests.client.aio.cancelled import SOON, soon
+from tests.client.aio.cancellation.cancelled import SOON, soon
 from tests.client.aio.looped import run
 from tests.client.gated import Site
 from tests.examples.tls_front import make_certificates, tls_front

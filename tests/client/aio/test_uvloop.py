@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import pytest
-from tests.client.aio.cancelled import SOON, soon
+from tests.client.aio.cancellation.cancelled import SOON, soon
 from tests.client.gated import QUICK, Site
 
 from redelivery import aio

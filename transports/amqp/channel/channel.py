@@ -19,6 +19,7 @@ from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.detaching import detach, drain, echo
 from redelivery.transports.amqp.channel.sending import TOGETHER, Sending
 from redelivery.transports.amqp.channel.transactions import Transactions
+from redelivery.transports.amqp.channel.unsubscribing import free_name
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
@@ -59,6 +60,8 @@ class AmqpChannel(Channel):
         """Attach a receiving link; the first credit follows the broker's answer."""
         asked = self._context.ask()
         check_link(link, self._dialect)
+        if link.subscription is not None:
+            yield from free_name(self._context.protocol, link.subscription, self._context.events.waiter)
         with self._context.writing():
             kind = BrowsingReceiver if link.browse else Receiver
             receiver = kind(self._context.session(consumers=True), link, self._context.events, self._dialect)

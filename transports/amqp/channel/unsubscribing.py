@@ -6,6 +6,7 @@ from redelivery.model.destinations import SubscriptionName
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.transports.amqp.channel.context import answer
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
+from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import Finder, subscription_name
 from redelivery.transports.dialects.dialect import AmqpDialect
@@ -26,6 +27,7 @@ def unsubscribe(
             f"unsubscribe({name!r}): over AMQP a shared subscription that belongs to no client id is not found by its "
             "name alone: make a shared_durable_consumer of it in this connection, close that, and unsubscribe then"
         )
+    yield from free_name(protocol, named, waiter)
     opened, closed, ended = (Pending(waiter) for _ in range(3))
     with protocol.writing():
         session = AmqpSession(protocol.table)
@@ -42,3 +44,24 @@ def unsubscribe(
         with protocol.writing():
             session.close(ended)
     yield from answer(ended)
+
+
+def free_name(protocol: AmqpProtocol, named: SubscriptionName, waiter: Waiter) -> Flow[None]:
+    """Wait until the peer agrees to the end of a link of that name that nobody waits for: a cancelled call left it.
+
+    Shared ones have a name for each link.
+
+    Raises:
+        RequestTimeoutError, ConnectionLostError: there is no answer.
+    """
+    if named.shared:
+        return
+    asked = Pending(waiter)
+    with protocol.lock:
+        for endpoint in protocol.table.endpoints.values():
+            if isinstance(endpoint, (Receiver, Finder)) and endpoint.name == named.name and endpoint.ended is not None:
+                endpoint.follow_end(asked)
+                break
+        else:
+            return
+    yield from answer(asked)

@@ -157,6 +157,13 @@ class Endpoint:
         self.end(IllegalStateError(f"{self.what} is closed"), ours=True)
         self.say_end()
 
+    def follow_end(self, pending: Pending) -> None:
+        """It is ending; the pending, too, is the peer's agreement."""
+        if self._closing is None:
+            self._closing = pending
+        else:
+            self._closing.on_done = pending.pass_on
+
     def say_end(self) -> None:
         """Tell the peer."""
         self.handle.close()

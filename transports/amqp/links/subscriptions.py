@@ -45,10 +45,11 @@ class Finder(Endpoint):
     ``known`` consumer's.
     """
 
-    __slots__ = ()
+    __slots__ = ("name",)
 
     def __init__(self, session: AmqpSession, name: str, known: Link | None, dialect: AmqpDialect) -> None:
         super().__init__(session.table, session.handle.receiver(name), f"removing the durable subscription {name!r}")
+        self.name = name
         if known is None:
             self.handle.source.type = proton.Terminus.UNSPECIFIED
         else:

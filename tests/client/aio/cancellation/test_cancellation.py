@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from tests.client.aio.cancelled import SOON, Act, Scene, cancelled, enumerated, scene, soon
+from tests.client.aio.cancellation.cancelled import SOON, Act, Scene, cancelled, enumerated, scene, soon
 
 import redelivery
 from redelivery import AckMode, InDoubtError, Message, TransactionRolledBackError, aio
