@@ -1,20 +1,29 @@
-"""The threads of a connection: its exception listener's, and those that wait for it to change."""
+"""The threads of a connection: its exception listener's, and those that wait for it to change, or close it.
+
+A close in a signal handler may have interrupted a call of the same thread, which holds the session, or reads, and goes
+on when the handler has returned: a close that waited for it would wait in vain. So another thread closes (`Elsewhere`).
+"""
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import logging
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Protocol
+from types import FrameType
+from typing import Final, Protocol
 
 from redelivery.client.options import ExceptionListener
 from redelivery.model.errors import JMSError
 from redelivery.transports.wire.threads.waiter import Waiter
 
 log = logging.getLogger(__name__)
+_ROOM: Final = "redelivery.client."
+_main: Final = threading.main_thread()
 
 
 class Listened(Protocol):
@@ -92,3 +101,62 @@ class Watchers:
             waiters = list(self._waiters)
         for waiter in waiters:
             waiter.wake()
+
+
+def interrupts(frame: FrameType | None, whose: Collection[object]) -> bool:
+    """Whether the calls from ``frame`` outwards, its own aside, have interrupted one of a connection or session.
+
+    Args:
+        frame: of the close.
+        whose: the connection, and the cores of its sessions; or a session's own core.
+    """
+    if threading.get_ident() != _main.ident:
+        return False  # signal handlers run in the main thread
+    while frame is not None and _ours(frame):
+        frame = frame.f_back
+    while frame is not None:  # the handler, and what it calls; or the application
+        if _ours(frame) and _of(frame, whose):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith(_ROOM)
+
+
+def _of(frame: FrameType, whose: Collection[object]) -> bool:
+    it = frame.f_locals.get("self")
+    return any(it is each or getattr(it, "_core", None) is each for each in whose)
+
+
+class Elsewhere:
+    """A thread that closes, for whom a signal has interrupted."""
+
+    def __init__(self) -> None:
+        self._ended: _thread.LockType | None = None
+
+    def begin(self, close: Callable[[], None], patience: float) -> None:
+        """Close there, and return at once; the interpreter waits for it at its end, up to ``patience`` seconds."""
+        ended = self._ended = _thread.allocate_lock()
+        ended.acquire()
+
+        def run() -> None:
+            try:
+                close()
+            except Exception:  # a guard of a thread: nobody waits for what it raises
+                log.exception("close")
+            finally:
+                ended.release()
+
+        atexit.register(self.join, patience)
+        # not by `threading`, whose locks the interrupted call may hold
+        _thread.start_new_thread(run, ())
+
+    def join(self, patience: float) -> None:
+        """Wait until it has closed, if it does."""
+        ended = self._ended
+        if ended is not None and ended.acquire(timeout=patience):
+            ended.release()
+            self._ended = None
+            atexit.unregister(self.join)

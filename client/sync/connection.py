@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import logging
 import os
+import sys
 import threading
 import warnings
 from contextlib import suppress
@@ -17,7 +18,7 @@ from redelivery.client.connection.coming_back import ComingBack, Driven
 from redelivery.client.connection.dialing import GoesOn
 from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED
-from redelivery.client.connection.threads import Troubles, Watchers
+from redelivery.client.connection.threads import Elsewhere, Troubles, Watchers, interrupts
 from redelivery.client.containers.sync import MakesContainers
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.core import Closing, SessionCore
@@ -52,6 +53,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         self._requester = Requester(self._shared.replies)
         self._exit: BaseException | None = None  # that a listener has raised
         self._watchers = Watchers()
+        self._elsewhere = Elsewhere()
 
     def open(self, goes_on: GoesOn | None = None) -> None:
         """For `connect`, and for who wants no connection any more while it is tried again. Raises as `connect`."""
@@ -118,9 +120,18 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
     def close(self) -> None:
         """Close all sessions within close_timeout, then the connection within another. Twice is harmless.
 
-        Called from a listener it takes effect when the callback has returned. A signal handler should raise SystemExit
-        instead: a `close` that interrupts a call of the same thread waits `close_timeout` for it, in vain.
+        Called from a listener it takes effect when the callback has returned. In a signal handler that has interrupted
+        a call on this connection it returns at once, and another thread closes: the call ends as by any other close,
+        and the end of the ``with`` block, or of the program, waits for it.
         """
+        patience = 2 * self._options.close_timeout
+        if interrupts(sys._getframe(), (self, *self._cores())):
+            self._elsewhere.begin(self._close, patience)
+        else:
+            self._elsewhere.join(patience)
+            self._close()
+
+    def _close(self) -> None:
         with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, not our close
             self._transport.wait(self._transport.new_waiter(), 0)
         with self._lock:

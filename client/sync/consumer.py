@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
+from redelivery.client.connection.threads import Elsewhere, interrupts
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import accept, hand_out
 from redelivery.client.operations.attach import attach_late
@@ -136,9 +138,13 @@ class Consumer(BaseConsumer, Closing):
     def close(self) -> None:
         """Stop receiving. Messages that it delivered can still be acknowledged or committed (features R10).
 
-        A `receive` that waits in another thread returns None.
+        A `receive` that waits in another thread returns None; also one that is interrupted by a signal handler which
+        closes: another thread does the rest then.
         """
         if self._closed:
+            return
+        if interrupts(sys._getframe(), (self._core,)):
+            Elsewhere().begin(self.close, self._core.options.close_timeout)
             return
         self._closed = True
         try:

@@ -147,6 +147,8 @@ class SessionCore(SessionState):
                 self.use.release()
 
     def _busy(self, action: str) -> JMSError:
+        if self.life.ended:
+            return self.life.problem(action)  # it is being closed
         return self.listened(action) or IllegalStateError(
             f"{action}: another thread is using this session; a JMS session serves one thread at a time, "
             "so give each thread a session of its own; to send from any thread there is connection.publisher()"

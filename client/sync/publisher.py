@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Protocol, Unpack
+from typing import Final, Protocol, Unpack
 
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.connection.threads import Elsewhere, interrupts
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing
@@ -22,6 +24,8 @@ from redelivery.model.suggestions import suggesting
 from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import follow, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
+
+_PATIENCE: Final = 30.0  # seconds that the end of the program waits for a close of a signal handler's
 
 
 class Publisher(BasePublisher, Closing):
@@ -54,7 +58,13 @@ class Publisher(BasePublisher, Closing):
         return lane[1].send(body_or_message, destination, **options)
 
     def close(self) -> None:
-        """Close its sessions; a send that is under way is waited for, within close_timeout. Twice is harmless."""
+        """Close its sessions; a send that is under way is waited for, within close_timeout. Twice is harmless.
+
+        In a signal handler that has interrupted one: see `Connection.close`.
+        """
+        if interrupts(sys._getframe(), (self,)):
+            Elsewhere().begin(self.close, _PATIENCE)
+            return
         with self._lock:
             self._closed = True
             lanes, self._lanes = self._lanes, {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from redelivery.client.arguments import (
     check_cause,
 )
 from redelivery.client.connection.lifecycle import SessionStage
+from redelivery.client.connection.threads import Elsewhere, interrupts
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.attach import temporary
 from redelivery.client.operations.browse import browse_state
@@ -175,8 +177,12 @@ class Session(MakesConsumers):
     def close(self) -> None:
         """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing (features R10).
 
-        Called from a listener of this session it takes effect when the callback has returned. Twice is harmless.
+        Called from a listener of this session it takes effect when the callback has returned. Twice is harmless. In a
+        signal handler that has interrupted a call of this session another thread closes: see `Connection.close`.
         """
+        if interrupts(sys._getframe(), (self._core,)):
+            Elsewhere().begin(self.close, self._core.options.close_timeout)
+            return
         self.close_until(monotonic() + self._core.options.close_timeout)
 
     def close_until(self, until: float) -> None:

@@ -83,7 +83,13 @@ class Leader:
 
         Raises:
             ConnectionLostError: the connection is gone.
+            IllegalStateError: the thread is in the midst of a read: the caller is a callback, or a signal handler.
         """
+        if self._reader is not None and self._reader == threading.get_ident():
+            raise IllegalStateError(
+                "a callback that is notified of an answer, or a signal handler that has come in between, runs in the "
+                "midst of a read: it cannot wait; let another thread do it, or raise SystemExit in the handler"
+            )
         deadline = None if timeout is None else monotonic() + timeout
         if timeout == 0:
             waiter.woken = False  # it may be for an answer that was seen without a wait
@@ -153,10 +159,6 @@ class Leader:
         with self._mutex:
             if self.lost is not None:
                 raise ConnectionLostError(str(self.lost)) from self.lost
-            if self._reader == me:
-                raise IllegalStateError(
-                    "a callback that is notified of an answer runs on the thread that reads: it cannot wait"
-                )
             if self._leader is None or self._leader == me:
                 self._leader = me
                 return True
@@ -164,7 +166,7 @@ class Leader:
             return False
 
     def _lead(self, waiter: Waiter, deadline: float | None) -> None:
-        late = 0
+        late, me = 0, threading.get_ident()
         while not waiter.woken and self.lost is None:
             remaining = None
             if deadline is not None:
@@ -180,7 +182,7 @@ class Leader:
                 ready = waiter.woken or self._stream.wait_readable(remaining)
             finally:
                 waiter.poke = None
-            if not ready:
+            if not ready or self._leader != me:  # a signal handler has read meanwhile, and leads no more
                 return
             self._read()
 
@@ -191,6 +193,7 @@ class Leader:
     def _read_noting(self) -> bool:
         """The same, without a shelter where that can be, since its hand-over takes its time."""
         taken = self._taken
+        self._reader = threading.get_ident()
         try:
             if self.lost is None:
                 self._stream.receive_noting(taken)
@@ -205,6 +208,8 @@ class Leader:
         except BaseException:  # an interrupt
             self._whole(self._resume)
             raise
+        finally:
+            self._reader = None
 
     def _resume(self) -> None:
         self._receiver.resume()
