@@ -35,7 +35,7 @@ def as_text(simulated: Simulation, width: int = 60) -> str:
 
 
 def save(simulated: Simulation, path: Path) -> None:
-    """Write the picture.
+    """Write the picture. An SVG is the same for the same simulation, and has the drawing in lines as its description.
 
     Raises:
         ConfigError: the name ends neither in .png nor in .svg, matplotlib is not installed, or it cannot be written.
@@ -43,6 +43,7 @@ def save(simulated: Simulation, path: Path) -> None:
     if path.suffix.lower() not in KINDS:
         raise ConfigError(f"{path}: the name of a picture ends in {' or '.join(KINDS)}")
     try:
+        from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -62,7 +63,10 @@ def save(simulated: Simulation, path: Path) -> None:
         axes.plot([], [], "o", color=colour, label="first delivery" if by == "first" else f"redelivered by the {by}")
     axes.legend(fontsize=8)
     figure.tight_layout()
+    # Without the date, and with names of its parts that are not drawn at random.
+    metadata = {"Description": as_text(simulated), "Date": None} if path.suffix.lower() == ".svg" else None
     try:
-        figure.savefig(path)
+        with rc_context({"svg.hashsalt": "redelivery"}):
+            figure.savefig(path, metadata=metadata)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
 Level: TypeAlias = Literal["error", "warning"]
@@ -56,8 +55,11 @@ class Report:
         errors = sum(each.level == "error" for each in self.findings)
         numbers = f"{_number(errors, 'error')}, {_number(len(self.findings) - errors, 'warning')}"
         lines = [f"{self.broker or 'no broker'}: {numbers}"]
-        for (why, do), alike in groupby(self.findings, key=lambda each: (each.why, each.do)):  # many queues, one reason
-            lines += [f"{each.level}: {each.what}" for each in alike]
+        reasons: dict[tuple[Level, str, str], list[Finding]] = {}  # many queues, one reason
+        for each in self.findings:
+            reasons.setdefault((each.level, each.why, each.do), []).append(each)
+        for (level, why, do), alike in reasons.items():
+            lines += [f"{level}: {each.what}" for each in alike]
             lines += [f"  why: {why}", f"  do:  {do}"]
         return "\n".join([*lines, *(f"not checked: {each}" for each in self.unchecked)])
 

@@ -21,7 +21,6 @@ from redelivery.policies.dead_letters import (
     SharedDeadLetterStrategy,
 )
 
-
 FILTERED = ArtemisRules(queues=(BoundQueue("q", "q", "anycast", "> 1", Place("b.xml", 3, 2)),))
 
 

@@ -156,11 +156,17 @@ def test_a_clock_that_is_wrong(skew: float, says: str | None) -> None:
 
 def test_what_is_alike_is_explained_once() -> None:
     reason = ("nobody works on them", "start its consumer")
-    findings = [Finding("error", "x", "a", "lost", "stop"), *(Finding("warning", "y", each, *reason) for each in "bcd")]
+    lost = [Finding("error", "x", each, "lost", "stop") for each in "ae"]
+    findings = [lost[0], Finding("error", "z", "f", "late", "go"), lost[1]]
+    findings += [Finding("warning", "y", each, *reason) for each in "bcd"]
     assert str(Report("B", in_order(findings))).splitlines()[1:] == [
         "error: a",
+        "error: e",
         "  why: lost",
         "  do:  stop",
+        "error: f",
+        "  why: late",
+        "  do:  go",
         "warning: b",
         "warning: c",
         "warning: d",
