@@ -149,7 +149,7 @@ class Plan:
         self._in_progress.pop(work, None)
 
     def warn_of_slow(self, now: float, limit: float) -> float:
-        """Log each handler that has run for longer than ``limit`` seconds, once. Returns after how many to ask again."""
+        """Log each handler that has run for longer than ``limit`` seconds, once. Returns when to ask again."""
         wait = limit / 4
         for each in self.in_progress:
             if each.reported:

@@ -72,14 +72,27 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         s.ledger.settled(covered)
     except BaseException as error:  # an interrupt is a time-out here
         s.whole(partial(_not_committed, s, covered, error))
-        if sent and not covered and _repeatable(s, error):
-            yield from _commit_again(s, sent)
-        elif isinstance(error, InDoubtError):
-            raise _say_in_doubt(s, action, sent, covered, error) from error.__cause__
-        else:
+        if _in_vain(s, covered, error):
+            return
+        if not (sent and not covered and _repeatable(s, error)):
+            if isinstance(error, InDoubtError):
+                raise _say_in_doubt(s, action, sent, covered, error) from error.__cause__
             raise
+        yield from _commit_again(s, sent)
     s.heard = s.now()
     _say_committed(s, len(sent), covered)
+
+
+def _in_vain(s: SessionState, covered: tuple[Delivery, ...], error: BaseException) -> bool:
+    """CLIENT mode: whether an acknowledgement met the loss of a connection that comes back, as `acknowledge_one`'s may.
+
+    They were acknowledged, or just not: events, when the loss has been taken in.
+    """
+    if s.mode != AckMode.CLIENT or not isinstance(error, ConnectionLostError) or not s.comes_back:
+        return False
+    s.epoch.late += covered
+    s.take_in()
+    return True
 
 
 def _say_in_doubt(

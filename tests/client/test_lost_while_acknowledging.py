@@ -14,6 +14,7 @@ from tests.conformance.lives import Lives
 
 import redelivery
 from redelivery import AckMode, ConnectionLostError, aio, events
+from redelivery.transports.seam import Flow
 
 MODES = pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
 
@@ -168,4 +169,30 @@ def test_an_acknowledgement_that_meets_the_loss_is_an_event_after_it(site: Stock
         (late,) = lives.of(events.AcknowledgedTooLate)
         assert isinstance(late, events.AcknowledgedTooLate)
         assert late.message_id == message.message_id
+    lives.check()
+
+
+def test_acknowledging_all_that_meets_the_loss_is_an_event_after_it(site: Stocked) -> None:
+    """CLIENT: no error of a connection that comes back; over AMQP nothing waits for an answer that could be missing."""
+
+    def lost(deliveries: Sequence[Any]) -> Flow[None]:  # noqa: ARG001  # of `Channel.commit`
+        site.gate.shut(0.1)
+        eventually(lambda: session._core.irregular)
+        raise ConnectionLostError("reset")
+        yield
+
+    lives = Lives()
+    connection = redelivery.connect(site.url, reconnect=QUICK, observer=lives)
+    with connection, connection.session("client") as session:
+        consumer = session.consumer("orders")
+        first = consumer.receive(SOON)
+        assert first is not None
+        session._core.epoch.channel.commit = lost  # type: ignore[method-assign]  # a write that fails
+        session.acknowledge()
+        assert [consumer.receive_body(str, SOON), consumer.receive_body(str, SOON)] == ["m1", "m2"]
+        session.acknowledge()
+        (late,) = lives.of(events.AcknowledgedTooLate)
+        assert isinstance(late, events.AcknowledgedTooLate)
+        assert late.message_id == first.message_id
+    assert site.left == []
     lives.check()

@@ -21,10 +21,12 @@ SUITE: Final = (
     *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "events"),
     *(
         "composite",
+        "epochs",
         "exclusive",
         "exhaustion",
         "first_delivery",
         "groups",
+        "java_faults",
         "kinds",
         "listeners",
         "order",

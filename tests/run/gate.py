@@ -23,6 +23,7 @@ class Gate:
         self._open = True
         self._deaf: set[socket.socket] = set()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self.passed: list[tuple[bytearray, bytearray]] | None = None  # a list: what each connection sends and gets
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._timers: list[threading.Timer] = []
         self._threads[0].start()
@@ -83,16 +84,22 @@ class Gate:
             for each in (client, broker):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._threads = [each for each in self._threads if each.is_alive()]
-            for source, sink in ((client, broker), (broker, client)):
-                thread = threading.Thread(target=_pass_on, args=(source, sink, self._deaf), daemon=True)
+            copies = bytearray(), bytearray()
+            if self.passed is not None:
+                self.passed.append(copies)
+            for source, sink, copy in ((client, broker, copies[0]), (broker, client, copies[1])):
+                kept = None if self.passed is None else copy
+                thread = threading.Thread(target=_pass_on, args=(source, sink, self._deaf, kept), daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
 
-def _pass_on(source: socket.socket, sink: socket.socket, deaf: set[socket.socket]) -> None:
+def _pass_on(source: socket.socket, sink: socket.socket, deaf: set[socket.socket], kept: bytearray | None) -> None:
     with suppress(OSError):  # reset, or the other side has hung up
         while data := source.recv(1 << 16):
             if source not in deaf:
+                if kept is not None:
+                    kept += data
                 sink.sendall(data)
     with suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
