@@ -105,7 +105,7 @@ class Engine:
             return
         subscription.selector = selector
         if not wanted.is_pattern:
-            state.queue(wanted.name)
+            state.attach_named(wanted.name, subscription)
         for queue in state.queues.values():
             state.attach_matching(queue, subscription)
         state.subscriptions.append(subscription)
@@ -329,7 +329,7 @@ class Engine:
 
     def depth(self, name: str) -> int:
         """How many messages a queue holds, those in flight included, delayed ones not."""
-        return len(self._state.queues.get(name, ()))
+        return len(self._state.queues.get(self._state.resolved(name), ()))
 
     def entries(self, name: str, selector: Selector | None = None) -> list[Entry]:
         """What a queue holds, in order, and a selector matches; all of it is read."""
@@ -338,7 +338,7 @@ class Engine:
 
     def browsed(self, name: str, selector: Selector | None = None) -> tuple[list[Entry], Iterator[Entry]]:
         """The same in two parts: what is in memory, and what is to be read when it is asked for, alone like a call."""
-        in_memory, behind = paging.held(self._state, name)
+        in_memory, behind = paging.held(self._state, self._state.resolved(name))
         if selector is not None:
             in_memory = [entry for entry in in_memory if selector.matches(entry.value_of)]
             behind = (entry for entry in behind if selector.matches(entry.value_of))

@@ -171,6 +171,10 @@ class EngineState:
                 self.attach_matching(queue, subscription)
         return queue
 
+    def resolved(self, name: str) -> str:
+        """The name of the queue that a consumer of that name would consume."""
+        return self.rules.queue_of(name, self.queues.keys())
+
     def named(self, name: str, client_id: str | None, *, durable: bool) -> QueueState | None:
         """The queue of the subscription of that name, if there is one."""
         for queue in self.bound.values():
@@ -196,6 +200,12 @@ class EngineState:
         if queue.binding is not None or (wanted.is_pattern and queue.name.startswith(TEMPORARY)):
             return
         if matches(wanted.name, queue.name):
+            self.attach(queue, subscription)
+
+    def attach_named(self, name: str, subscription: Subscription) -> None:
+        """Make the queue that a consumer of that name consumes; let it consume that, if another name finds it."""
+        queue = self.queue(self.resolved(name))
+        if queue.name != name:
             self.attach(queue, subscription)
 
     def attach(self, queue: QueueState, subscription: Subscription) -> None:

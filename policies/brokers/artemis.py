@@ -246,6 +246,11 @@ class ArtemisRules:
         unbound = bool(self.queues) and all(each.address != target for each in self.queues)
         if target and unbound and not settings.auto_create_dead_letter_resources:
             yield f"this file makes no queue on {target}: without one, the messages are removed"
+        if target and settings.auto_create_dead_letter_resources:
+            yield (
+                f"read these dead letters from {target}::…: a consumer of the bare name that comes before the first "
+                "one makes another queue of that name, and the dead letters are lost"
+            )
         if settings.redelivery_delay and settings.redelivery_delay < 0.1 and self.max_redelivery_records is None:
             yield "each redelivery writes two records to the journal; with so short a delay, max-redelivery-records=1"
         if not self.persist_delivery_count_before_delivery:

@@ -147,6 +147,11 @@ PROMISES: Final[dict[str, tuple[str, str]]] = {
         "Artemis: what fails in a queue that was made for dead letters goes to `DLA::DLQ.DLA`, where it comes back as "
         "its own dead letter without an end",
     ),
+    "seen-artemis-early": (
+        SEEN,
+        "Artemis: a consumer of `DLQ.orders` that comes before the first dead letter makes a queue of that name with "
+        "an address of its own, and the dead letters of `orders` are lost",
+    ),
     "seen-hornetq-expiry": (SEEN, "HornetQ has `expiry-delay`, which its document does not name"),
     "seen-classic-plugin-count": (SEEN, "Classic: maximumRedeliveries=3 of the redelivery plug-in is 4 deliveries"),
     "seen-classic-plugin-endless": (
@@ -183,8 +188,7 @@ NOTES: Final[dict[str, dict[str, str]]] = {
         "real": "not there any more: Broker-J counts the end of a connection too, which is a row of its own below"
     },
     "artemis-auto-created": {
-        "real": "only as `DLA::queue` (by either protocol its bare name is another address); deleted by itself only "
-        "where no other setting says so, as in the files here:"
+        "real": "by its name as long as no queue of that name has another address, which is a row of its own below:"
     },
     "qpid-reject-behaviour": {
         "embedded": "a setting of AMQP 0-x clients; the embedded broker speaks AMQP 1.0 and STOMP",

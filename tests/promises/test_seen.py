@@ -75,6 +75,14 @@ def test_what_fails_in_a_queue_that_was_made_for_dead_letters_obeys_the_settings
         assert (rules.maximum, rules.dead_letter) == (5, "DLA::DLQ.DLA")
 
 
+@promise("seen-artemis-early")
+@pytest.mark.parametrize("created", [True, False])
+def test_who_reads_a_queue_that_is_made_for_dead_letters_is_warned_of_its_bare_name(created: bool) -> None:
+    found = artemis("x", dead_letter_address="DLA", auto_create_dead_letter_resources=str(created).lower())
+    notes = found.rules_for(Queue("x")).notes
+    assert any(each.startswith("read these dead letters from DLA::…") for each in notes) is created
+
+
 @promise("seen-artemis-cap")
 def test_the_maximum_comes_after_collision_avoidance() -> None:
     values = {"redelivery_delay": 1000, "redelivery_collision_avoidance_factor": 0.5, "max_redelivery_delay": 1000}

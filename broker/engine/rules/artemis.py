@@ -5,7 +5,7 @@ They follow the real brokers where these differ from their documents (docs/broke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -21,6 +21,7 @@ from redelivery.policies.brokers.artemis import ArtemisRules
 from redelivery.policies.destinations.address_settings import NO_EXPIRY, AddressSettings
 
 _PREFIXES: Final = {"artemis": "_AMQ_", "hornetq": "_HQ_"}
+_QUALIFIED: Final = "::"
 _ANYCAST, _MULTICAST = Byte(1), Byte(0)
 _FAILED_ON_HORNETQ: Final = (Manner.MODIFIED, Manner.UNDELIVERABLE, Manner.REJECTED)
 _WAITS: Final = (Manner.FAILED, Manner.UNDELIVERABLE, Manner.DISCONNECTED)
@@ -38,6 +39,7 @@ class ArtemisBroker:
         self._prefix = _PREFIXES[rules.dialect]
         self._settings: dict[str, AddressSettings] = {}
         self._filters = {each.filter: Selector(each.filter) for each in rules.queues if each.filter}
+        self._made = {f"{each.address}::{each.name}" for each in rules.queues if each.name != each.address}
         self.counts_first = rules.persist_delivery_count_before_delivery
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
@@ -57,6 +59,13 @@ class ArtemisBroker:
             if settings.max_expiry_delay != NO_EXPIRY:
                 expiration = min(expiration, now + round(settings.max_expiry_delay * 1000))
         return message if expiration == message.expiration else replace(message, expiration=expiration)
+
+    def queue_of(self, name: str, queues: Collection[str]) -> str:
+        """A queue is found by its own name too, with whatever address: ``DLQ.orders`` is ``DLA::DLQ.orders``."""
+        if name in queues or _QUALIFIED in name or self._rules.dialect == "hornetq":
+            return name
+        made = (each for each in self._made if each.endswith(_QUALIFIED + name))
+        return next(made, name)
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
         """What failed counts and waits; what was released only waits; at a closed consumer neither happens.
@@ -125,7 +134,11 @@ class ArtemisBroker:
         if settings.auto_create_expiry_resources if expired else settings.auto_create_dead_letter_resources:
             prefix = settings.expiry_queue_prefix if expired else settings.dead_letter_queue_prefix
             suffix = settings.expiry_queue_suffix if expired else settings.dead_letter_queue_suffix
-            yield Queue(f"{address}::{prefix}{original}{suffix}")
+            name = f"{prefix}{original}{suffix}"
+            made = f"{address}{_QUALIFIED}{name}"
+            if made in self._made or failure.exists(made) or not failure.exists(name):
+                self._made.add(made)
+                yield Queue(made)  # else a queue of that name has another address, and Artemis makes no second one
         for queue in self._rules.queues:
             condition = self._filters.get(queue.filter or "")
             if queue.address == address and (condition is None or condition.matches(letter.properties.get)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -47,6 +47,10 @@ class ClassicBroker:
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:  # noqa: ARG002  # it changes nothing
         """As it came."""
         return message
+
+    def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
+        """That of the name."""
+        return name
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:  # noqa: ARG002  # others ask it
         """What a client has had counts; only a client gives up."""

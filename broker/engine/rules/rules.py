@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
@@ -89,6 +89,9 @@ class Rules(Protocol):
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
         """A message as it is kept: its time to live may change."""
+
+    def queue_of(self, name: str, queues: Collection[str]) -> str:
+        """The queue that a consumer of that name consumes; ``queues``: the names of those that there are."""
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
         """What becomes of a delivery that came back; ``seen``: its client has had it."""

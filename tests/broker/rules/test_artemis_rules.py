@@ -139,68 +139,6 @@ def test_minus_one_is_without_an_end() -> None:
     assert bench.fail("other") == 3
 
 
-@promise("seen-artemis-suffix")
-@promise("artemis-auto-create")
-@promise("artemis-example-auto-create")
-def test_a_queue_for_the_dead_letters_of_each_address() -> None:
-    policies = artemis(
-        dead_letter_address="DLA",
-        max_delivery_attempts=1,
-        auto_create_dead_letter_resources="true",
-        dead_letter_queue_prefix="",
-        dead_letter_queue_suffix=".DLQ",
-    )
-    bench = Bench(policies)
-    for queue in ("orders", "stocks"):
-        bench.send(queue, queue)
-        bench.fail(queue)
-    assert [each.body for each in bench.letters("DLA::stocks.DLQ")] == ["stocks"]
-    assert [each.body for each in bench.letters("DLA::orders.DLQ")] == ["orders"]
-    assert bench.letters("stocks.DLQ") == []  # that is another address
-
-
-@promise("artemis-auto-created")
-def test_a_queue_that_was_made_for_dead_letters_is_deleted_when_it_is_empty_and_nobody_consumes_it() -> None:
-    bench = Bench(artemis(dead_letter_address="DLA", max_delivery_attempts=1, auto_create_dead_letter_resources="true"))
-    bench.send("orders")
-    bench.fail("orders")
-    consumer, box = bench.consumer("DLA::DLQ.orders")
-    bench.engine.acknowledge((bench.taken(box),), bench.now)
-    assert "DLA::DLQ.orders" in bench.engine.queues
-    bench.engine.unsubscribe(consumer, bench.now, all_seen=False)
-    assert "DLA::DLQ.orders" not in bench.engine.queues
-
-
-@promise("seen-artemis-again")
-def test_what_fails_in_a_queue_of_dead_letters_gets_one_more_queue_and_stays_there() -> None:
-    bench = Bench(artemis(dead_letter_address="DLA", max_delivery_attempts=1, auto_create_dead_letter_resources="true"))
-    bench.send("orders")
-    bench.fail("orders")
-    bench.fail("DLA::DLQ.orders")
-    (letter,) = bench.letters("DLA::DLQ.DLA")
-    assert letter.properties["_AMQ_ORIG_ADDRESS"] == "DLA"
-    assert letter.properties["_AMQ_ORIG_QUEUE"] == "DLQ.orders"
-    assert bench.fail("DLA::DLQ.DLA", most=5) == 5
-    assert len(bench.letters("DLA::DLQ.DLA")) == 1
-    assert [name for name in bench.engine.queues if bench.engine.depth(name)] == ["DLA::DLQ.DLA"]
-
-
-def test_the_settings_of_its_address_count_for_a_queue_that_is_named_with_it() -> None:
-    values: dict[str, dict[str, object]] = {
-        "orders": {
-            "max_delivery_attempts": 1,
-            "dead_letter_address": "DLA",
-            "auto_create_dead_letter_resources": "true",
-        },
-        "DLA": {"max_delivery_attempts": 3, "redelivery_delay": 400},
-    }
-    bench = Bench(read(address_settings(**values)))
-    bench.send("orders")
-    bench.fail("orders")
-    assert bench.fail("DLA::DLQ.orders") == 3
-    assert bench.waits == [400, 400]
-
-
 def test_the_filter_of_a_queue_on_the_dead_letter_address() -> None:
     queues = "".join(
         f'<queue name="of-{each}"><filter string="_AMQ_ORIG_ADDRESS = \'{each}\'"/></queue>' for each in ("a", "b")

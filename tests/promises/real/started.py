@@ -16,7 +16,12 @@ from redelivery.testing.brokers.spec import BrokerSpec, Site
 from redelivery.testing.brokers.specs import artemis, hornetq
 
 Edit = Callable[[str], str]
-FILES: Final = {"artemis": "broker.xml", "activemq": "activemq.xml", "hornetq": "hornetq-configuration.xml"}
+FILES: Final = {
+    "artemis": "broker.xml",
+    "activemq": "activemq.xml",
+    "hornetq": "hornetq-configuration.xml",
+    "qpid": "broker.json",
+}
 
 
 def made(spec: BrokerSpec, text: Callable[[Site], str]) -> NativeBroker:
