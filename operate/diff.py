@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.operate.examples import examples_of, is_pattern, overlaps, specificity
+from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
+from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
 from redelivery.policies.brokers.broker_j import BrokerJRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.qpid import QpidRules
@@ -36,8 +38,9 @@ class Change:
 class Difference:
     """``title``: the destination, or the pattern whose destinations change, compared by an example of it.
 
-    ``example``, ``before`` and ``after`` are None for what applies to queues by a regular expression: RabbitMQ's
-    policies and Broker-J's nodeAutoCreationPolicies are compared as they stand in the files.
+    ``example``, ``before`` and ``after`` are None for what is compared as it stands in the files: what applies by a
+    regular expression (RabbitMQ's policies, Broker-J's nodeAutoCreationPolicies), and Artemis' address-settings for
+    names that no destination of ours can have.
     """
 
     title: str
@@ -130,7 +133,7 @@ def _of_host(title: str) -> Destination:
 
 
 def _expressions(rules: Rules) -> dict[str, dict[str, str]]:
-    """What applies to the queues that a regular expression matches: its values by its title."""
+    """What applies to queues that a regular expression matches, or to none of ours: its values by its title."""
     found: dict[str, dict[str, str]] = {}
     if isinstance(rules, RabbitRules):
         for policy in rules.policies:
@@ -145,7 +148,20 @@ def _expressions(rules: Rules) -> dict[str, dict[str, str]]:
                 title = f"nodeAutoCreationPolicy {rule.pattern!r} of virtual host {host.name!r}"
                 values = {"pattern": rule.pattern, "asked as number": number}
                 _add(found, title, {**values, **level_as_json(rule.level)})
+    elif isinstance(rules, ArtemisRules):
+        for entry in rules.entries:
+            if not _has_example(entry, rules):
+                values = {ELEMENTS[name]: spelled(name, getattr(entry.settings, name)) for name in entry.fields_set}
+                _add(found, f"address-setting {entry.match!r}", dict(sorted(values.items())))
     return found
+
+
+def _has_example(entry: AddressEntry, rules: ArtemisRules) -> bool:
+    """Whether a destination of ours has such an address: ``/queue/x`` is none."""
+    examples = examples_of(".".join(rules.wildcards.words(entry.match)), ())
+    return any(
+        entry.match == each.match for example in examples for each in rules.candidates(rules.address_of(example))
+    )
 
 
 def _add(found: dict[str, dict[str, str]], title: str, values: Mapping[str, Any]) -> None:

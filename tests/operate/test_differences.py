@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 from tests.policies.readers.documents import address_settings, classic, read
 
 from redelivery.operate import as_json
@@ -128,3 +129,21 @@ def test_a_queue_of_a_second_virtual_host_is_compared_too() -> None:
         for each in (4, 5)
     ]
     assert differences(*files) == {"b/q": ["outcome", "maximumDeliveryCount"]}
+
+
+@pytest.mark.parametrize("match", ["/queue/x", "a,b", "temp-queue://x", "queue://a"])
+def test_an_address_that_no_destination_of_ours_has_is_compared_as_it_stands(match: str) -> None:
+    before, after = settings_of(**{match: {"redelivery_delay": 5}}), settings_of(**{match: {"redelivery_delay": 6}})
+    assert [str(each) for each in diff(before, after)] == [
+        f"address-setting {match!r}\n  redelivery-delay: 5 -> 6",
+    ]
+    assert diff(before, before) == ()
+
+
+def test_characters_that_are_no_wildcards_in_the_file_are_compared_too() -> None:
+    wildcards = "<wildcard-addresses><any-words>~</any-words></wildcard-addresses><address-settings>"
+    files = [
+        read(address_settings(**{"a.#": {"redelivery_delay": each}}).replace("<address-settings>", wildcards))
+        for each in (5, 6)
+    ]
+    assert list(differences(*files)) == ["address-setting 'a.#'"]
