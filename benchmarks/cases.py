@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from benchmarks.places import FAKE, Place, key
-from benchmarks.results import Comparison, Timing
+from benchmarks.results import BenchmarkError, Comparison, Timing
 from benchmarks.stopwatch import Spent
 
 Run: TypeAlias = Callable[[Place, str, int], Spent]  # where, queue, messages: what they took
@@ -134,8 +134,11 @@ def once(place: Place, case: Case, contender: Contender, count: int, profiler: P
     gc.collect()  # nobody pays for the garbage of the one before
     with profiler or nullcontext():
         spent = contender.run(place, queue, count)
-    if case.sends:
-        place.finish(queue, sent=count)
-    else:
-        place.finish(queue, acked=count if contender.acks else 0)
+    try:
+        if case.sends:
+            place.finish(queue, sent=count)
+        else:
+            place.finish(queue, acked=count if contender.acks else 0)
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{contender.name}, {count} messages: {error}") from None
     return spent
