@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import plot, profiling, quiet, report, runner, update
@@ -71,6 +72,8 @@ def main() -> None:
             quiet.check()
         earlier = complete_run(file, plan) if options.update else None
         results = runner.run(plan)
+        if options.busy:
+            results = said_busy(results)
     except BenchmarkError as error:
         sys.exit(f"benchmarks: {error}")
     print(report.terminal(results))
@@ -88,6 +91,13 @@ def complete_run(file: Path, plan: Plan) -> Results:
     earlier = update.read(file)
     update.check(earlier, runner.machine(), plan.settings)
     return earlier
+
+
+def said_busy(results: Results) -> Results:
+    """The page has to say so."""
+    ran = ", ".join(results.ran)
+    note = f"Other programs were at work meanwhile, so that the ratios say something, and the times little: {ran}."
+    return replace(results, notes=(*results.notes, note))
 
 
 def write(results: Results, file: Path, *, page: bool) -> None:

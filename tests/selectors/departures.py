@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tests.selectors import looks
 from tests.selectors.expressions import (
     FALSE,
     Arithmetic,
     Between,
     Comparison,
     In,
+    IsNull,
     Like,
     Literal,
     Logical,
@@ -28,6 +30,9 @@ from tests.selectors.generated import Sample
 from tests.selectors.judges import Disagreement, Verdict, disagreements
 
 ALL: Final = ("activemq", "artemis", "qpid")
+STOMP: Final = (
+    "activemq by STOMP"  # Classic, where all properties are strings, which it compares as what they look like
+)
 REFUSED: Final = "a literal with f"
 
 
@@ -124,6 +129,12 @@ DEPARTURES: Final = (
         Comparison(Arithmetic(Literal("0.0", ("double", 0.0)), "/", Literal("0.0", ("double", 0.0))), ">", _whole(5)),
     ),
     Departure(
+        "arithmetic of floats that exceeds a float",
+        "infinite",
+        "the number, as a double",
+        Comparison(Arithmetic(Name("single"), "*", Name("single")), ">", Literal("1e300", ("double", 1e300))),
+    ),
+    Departure(
         "float compared with double",
         "as doubles",
         "an error, where the float is to the right",
@@ -131,12 +142,42 @@ DEPARTURES: Final = (
         ("activemq",),
         spoils=True,
     ),
+    Departure("JMSXGroupID", "the group", "always NULL", IsNull(Name("JMSXGroupID"), False), ("qpid",)),
+    Departure(
+        looks.NO_BOOLEAN,
+        "false, and so is `<>`",
+        "as if it were false",
+        Comparison(Name("word"), "=", _FALSE),
+        (STOMP,),
+    ),
+    Departure(
+        looks.TOO_LONG, "as numbers", "unlike types", Comparison(Name("big"), "<", Name("JMSPriority")), (STOMP,)
+    ),
+    Departure(
+        looks.CALCULATED,
+        "a number",
+        "`+` joins strings, the rest is NULL or an error",
+        Comparison(Negative(Name("number")), "<", _whole(1000)),
+        (STOMP,),
+        spoils=True,
+    ),
     Departure(REFUSED, "a float", "refused", Comparison(Name("single"), "=", Literal("0.5f", ("float", 0.5), REFUSED))),
+)
+
+_TYPED: Final = (
+    *("a byte or short compared", "minus before a byte or short"),
+    *("float compared with double", "arithmetic of floats that exceeds a float"),
+)
+# Of the departures of Classic those that strings and headers can show; numbers with a type of their own do not arrive.
+_OF_STRINGS: Final = frozenset(
+    each.rule for each in DEPARTURES if "activemq" in each.brokers and each.rule not in _TYPED
 )
 
 
 def of(broker: str) -> Mapping[str, Departure]:
-    """The departures of a broker, by their rules."""
+    """The departures of a broker, by their rules; `STOMP`: those of Classic which strings can show, and its own."""
+    if broker == STOMP:
+        return {each.rule: each for each in DEPARTURES if STOMP in each.brokers or each.rule in _OF_STRINGS}
     return {each.rule: each for each in DEPARTURES if broker in each.brokers}
 
 
@@ -144,14 +185,21 @@ def explained(
     verdict: Verdict, samples: Sequence[Sample], known: Mapping[str, Departure]
 ) -> Iterator[tuple[Disagreement, frozenset[str]]]:
     """Each disagreement with the known departures that may be why; with none, it is new."""
-    spoiling = {rule for rule in rules_of(verdict.node, samples) if rule in known and known[rule].spoils}
+    spoils = spoiling(verdict.node, samples, known)
     for each in disagreements(verdict, samples):
-        yield each, frozenset(each.rules & known.keys() | spoiling)
+        yield each, frozenset(each.rules & known.keys() | spoils)
+
+
+def spoiling(node: Node, samples: Sequence[Sample], known: Mapping[str, Departure]) -> set[str]:
+    """The known departures that may be an error of the selector at the broker."""
+    return {rule for rule in rules_of(node, samples) if rule in known and known[rule].spoils}
 
 
 def rules_of(node: Node, samples: Sequence[Sample]) -> set[str]:
     """All rules that decide of some message."""
-    trace = Trace()
+    rules: set[str] = set()
     for sample in samples:
+        trace = Trace(lenient=sample.lenient)
         node.evaluate(sample.seen, trace)
-    return trace
+        rules |= trace
+    return rules

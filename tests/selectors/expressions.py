@@ -11,16 +11,22 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import copysign, inf, nan
-from typing import Final, TypeAlias
+from typing import Any, TypeAlias
+
+from tests.selectors.amounts import NUMBERS, WIDTHS, as_kind, ordered, wider
+from tests.selectors.looks import calculated_with, compared_with
 
 Value: TypeAlias = "tuple[str, bool | int | float | str] | None"
 Message: TypeAlias = "Mapping[str, Value]"
-WIDTHS: Final = ("int", "long", "float", "double")  # what byte and short are promoted to first
 TRUE, FALSE = ("boolean", True), ("boolean", False)
 
 
 class Trace(set[str]):
-    """The rules that decided of one message."""
+    """The rules that decided of one message; ``lenient``: strings are compared as what they look like."""
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        super().__init__()
+        self.lenient = lenient
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,11 @@ class Literal:
 class Name:
     name: str
 
-    def evaluate(self, message: Message, _: Trace) -> Value:
-        return message.get(self.name)
+    def evaluate(self, message: Message, trace: Trace) -> Value:
+        value = message.get(self.name)
+        if self.name == "JMSXGroupID" and value is not None:
+            trace.add("JMSXGroupID")
+        return value
 
     def __str__(self) -> str:
         return self.name
@@ -233,20 +242,10 @@ def compare(left: Value, operator: str, right: Value, trace: Trace) -> Value:
     if left is None or right is None:
         how = "two NULLs" if left == right else "NULL and a value" if left is None else "a value and NULL"
         return unknown(f"{how} compared", trace)
+    if trace.lenient:
+        left, right = compared_with(left, right[0], trace), compared_with(right, left[0], trace)
     if left[0] in NUMBERS and right[0] in NUMBERS:
-        kind = wider(left[0], right[0])
-        if {left[0], right[0]} & {"byte", "short"}:
-            trace.add("a byte or short compared")
-        if {left[0], right[0]} == {"float", "double"}:
-            trace.add("float compared with double")
-        elif kind in ("float", "double") and {left[0], right[0]} & {"long", "int", "byte", "short"}:
-            trace.add("a whole number compared with one with a point")
-        one, other = as_kind(kind, left[1]), as_kind(kind, right[1])
-        if one != one or other != other:
-            trace.add("NaN compared")
-        elif one == other == 0 and copysign(1, one) != copysign(1, other):
-            trace.add("0.0 compared with -0.0")
-        return truth(ordered(one, operator, other))
+        return compare_numbers(left, operator, right, trace)
     if left[0] != right[0]:
         trace.add("unlike types compared by <>" if operator == "<>" else "unlike types compared")
         return FALSE
@@ -254,6 +253,22 @@ def compare(left: Value, operator: str, right: Value, trace: Trace) -> Value:
         return truth((left[1] == right[1]) == (operator == "="))
     trace.add("strings or booleans ordered")
     return FALSE
+
+
+def compare_numbers(left: tuple[str, Any], operator: str, right: tuple[str, Any], trace: Trace) -> Value:
+    kind = wider(left[0], right[0])
+    if {left[0], right[0]} & {"byte", "short"}:
+        trace.add("a byte or short compared")
+    if {left[0], right[0]} == {"float", "double"}:
+        trace.add("float compared with double")
+    elif kind in ("float", "double") and {left[0], right[0]} & {"long", "int", "byte", "short"}:
+        trace.add("a whole number compared with one with a point")
+    one, other = as_kind(kind, left[1]), as_kind(kind, right[1])
+    if one != one or other != other:
+        trace.add("NaN compared")
+    elif one == other == 0 and copysign(1, one) != copysign(1, other):
+        trace.add("0.0 compared with -0.0")
+    return truth(ordered(one, operator, other))
 
 
 def condition(value: Value, trace: Trace) -> Value:
@@ -266,6 +281,8 @@ def number(value: Value, trace: Trace) -> tuple[str, float] | None:
     if value is None:
         trace.add("NULL in arithmetic")
         return None
+    if trace.lenient:
+        value = calculated_with(value, trace)
     if value[0] not in NUMBERS:
         trace.add("arithmetic with what is not a number")
         return None
@@ -275,37 +292,18 @@ def number(value: Value, trace: Trace) -> tuple[str, float] | None:
     return (value[0] if value[0] in WIDTHS else "int"), value[1]
 
 
-def wider(one: str, other: str) -> str:
-    return WIDTHS[max(WIDTHS.index(each) if each in WIDTHS else 0 for each in (one, other))]
-
-
-def as_kind(kind: str, amount: object) -> float:
-    assert isinstance(amount, (int, float)), "it is a number"
-    if kind == "double":
-        return float(amount)
-    return ctypes.c_float(amount).value if kind == "float" else amount
-
-
 def fitted(kind: str, amount: float, trace: Trace) -> tuple[str, float]:
     if kind in ("float", "double"):
         trace.add("arithmetic of numbers with a point")
-        return kind, as_kind(kind, amount)
+        value = as_kind(kind, amount)
+        if abs(value) == inf != abs(amount):
+            trace.add("arithmetic of floats that exceeds a float")
+        return kind, value
     kept = (ctypes.c_int32 if kind == "int" else ctypes.c_int64)(int(amount)).value
     if kept != amount:
         trace.add(f"{kind} arithmetic that wraps around")
     trace.add("arithmetic")
     return kind, kept
-
-
-def ordered(one: float, operator: str, other: float) -> bool:
-    return {
-        "=": one == other,
-        "<>": one != other,
-        "<": one < other,
-        "<=": one <= other,
-        ">": one > other,
-        ">=": one >= other,
-    }[operator]
 
 
 def both(left: Value, right: Value) -> Value:
@@ -331,6 +329,3 @@ def truth(value: bool) -> Value:
 
 def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-NUMBERS: Final = ("byte", "short", *WIDTHS)

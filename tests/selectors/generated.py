@@ -27,8 +27,17 @@ from tests.selectors.expressions import (
 from redelivery import Byte, Float, Long, Short
 
 # Properties mostly have one type, so that most comparisons are of like types; `mixed` has any.
-NUMBERS: Final = ("number", "big", "ratio", "single", "mixed", "JMSPriority")
-STRINGS: Final = ("word", "code", "mixed", "JMSType", "JMSCorrelationID", "JMSDeliveryMode")
+NUMBERS: Final = ("number", "big", "ratio", "single", "mixed", "JMSPriority", "JMSTimestamp")
+STRINGS: Final = (
+    "word",
+    "code",
+    "mixed",
+    "JMSType",
+    "JMSCorrelationID",
+    "JMSDeliveryMode",
+    "JMSXGroupID",
+    "JMSMessageID",
+)
 BOOLEANS: Final = ("flag", "mixed")
 WORDS: Final = ("red", "blue", "r_d", "r%d", "", "it's", "Red", "red blue", "12", "ünïcödé")
 _BIGGEST: Final = (1 << 63) - 1
@@ -36,11 +45,15 @@ _BIGGEST: Final = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Sample:
-    """A message: how it is sent, and what a selector sees of it."""
+    """A message: how it is sent, and what a selector sees of it; its id and timestamp are known when it is there.
+
+    ``lenient``: its properties arrive as strings, and one is compared as the number or boolean that it looks like.
+    """
 
     properties: dict[str, Any]
     headers: dict[str, Any]
     seen: Message
+    lenient: bool = False
 
 
 def messages(seed: int, count: int, persistent: Sequence[bool] = (True, False)) -> list[Sample]:
@@ -80,10 +93,14 @@ def _message(random: Random, persistent: Sequence[bool]) -> Sample:
         headers["type"] = random.choice(WORDS[:2])
     if random.random() < 0.6:
         headers["correlation_id"] = random.choice(("c-1", "red"))
+    if random.random() < 0.6:
+        values["JMSXGroupID"] = ("string", random.choice(("g-1", "red")))
     seen: dict[str, Value] = {
         **values,
         "JMSPriority": ("int", headers["priority"]),
         "JMSDeliveryMode": ("string", "PERSISTENT" if headers["persistent"] else "NON_PERSISTENT"),
+        "JMSTimestamp": ("long", 1_700_000_000_000),
+        "JMSMessageID": ("string", "ID:1"),
         "JMSType": ("string", headers["type"]) if "type" in headers else None,
         "JMSCorrelationID": ("string", headers["correlation_id"]) if "correlation_id" in headers else None,
     }
@@ -114,7 +131,9 @@ def _condition(random: Random, depth: int) -> Node:
         case 1:
             return IsNull(Name(random.choice(NUMBERS + STRINGS + BOOLEANS + ("missing",))), negated)
         case 2:
-            return In(_name(random, STRINGS), tuple(random.sample((*WORDS, "5", "c-1"), random.randint(1, 3))), negated)
+            return In(
+                _name(random, STRINGS), tuple(random.sample((*WORDS, "5", "c-1", "g-1"), random.randint(1, 3))), negated
+            )
         case 3:
             return _like(random, negated)
         case 4:
@@ -143,7 +162,9 @@ def _string(random: Random) -> Literal:
 
 def _like(random: Random, negated: bool) -> Like:
     escape = random.choice((None, None, "!", "\\"))
-    pieces = ["r", "d", "%", "_", "%", "e", "A", "-1", "1", "*", "."] + ([f"{escape}%", f"{escape}_"] if escape else [])
+    pieces = ["r", "d", "%", "_", "%", "e", "A", "-1", "1", "*", ".", "ID:"] + (
+        [f"{escape}%", f"{escape}_"] if escape else []
+    )
     pattern = "".join(random.choice(pieces) for _ in range(random.randint(1, 4)))
     return Like(_name(random, STRINGS), pattern, escape, negated)
 

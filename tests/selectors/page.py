@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from tests.selectors.comparing import MESSAGES, Comparison
-from tests.selectors.departures import ALL, DEPARTURES
+from tests.selectors.departures import ALL, DEPARTURES, STOMP
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "selectors.md"
-TITLES: Final = {"activemq": "Classic", "artemis": "Artemis", "qpid": "Broker-J"}
+TITLES: Final = {"activemq": "Classic", "artemis": "Artemis", "qpid": "Broker-J", STOMP: "Classic by STOMP"}
 _HEAD: Final = """\
 # Where brokers differ from JMS's rules of selectors
 
@@ -18,6 +18,11 @@ Written by `scripts/selectors-table`, which `make nightly` runs: 2,000 selectors
 queue of {messages} messages is browsed over AMQP, and what is shown is compared with what JMS 3.1 §3.8.1 says. The
 embedded broker follows JMS everywhere (`tests/selectors/test_judges.py`). HornetQ, which has STOMP only, was not
 compared.
+
+Over STOMP, where every property arrives as a string, Classic and the embedded broker compare one with a number or a
+boolean as what it looks like. There Classic was asked what cannot be an error for it: it tells nothing of one, and the
+browser waits until its `request_timeout`. Its rules are those of Classic over AMQP that strings can show, and the rows
+of its own.
 
 {counts}
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from tests.run import forms
 from tests.selectors.comparing import Comparison, compare
-from tests.selectors.departures import DEPARTURES
+from tests.selectors.departures import DEPARTURES, STOMP
 from tests.selectors.page import PAGE, table
 
 import redelivery
@@ -44,6 +44,11 @@ def test_on_classic_an_error_in_a_subscriber_s_selector_fails_what_others_send(a
 
 
 @pytest.mark.timeout(400)
+def test_classic_by_stomp(activemq: RealBroker) -> None:
+    check(compare(STOMP, activemq.stomp_url, COUNT))
+
+
+@pytest.mark.timeout(400)
 def test_artemis(artemis: RealBroker) -> None:
     check(compare("artemis", artemis.amqp_url, COUNT))
 
@@ -53,9 +58,9 @@ def test_broker_j(qpid: RealBroker) -> None:
     check(compare("qpid", qpid.amqp_url, COUNT))
 
 
-@pytest.mark.parametrize("protocol", ["vm", "amqp"])
+@pytest.mark.parametrize("protocol", ["vm", "amqp", "stomp"])
 def test_the_embedded_broker_departs_nowhere(protocol: str) -> None:
-    with EmbeddedBroker(f"judged-{protocol}", amqp_port=0) as broker:
+    with EmbeddedBroker(f"judged-{protocol}", amqp_port=0, stomp_port=0) as broker:
         found = compare("embedded", getattr(broker, f"{protocol}_url"), COUNT)
     assert (found.new, found.departed) == ([], 0)
     assert found.selectors == COUNT

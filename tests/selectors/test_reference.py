@@ -20,7 +20,7 @@ def test_it_is_what_another_evaluation_says(seed: int) -> None:
     for node in selectors(seed, COUNT):
         selector = Selector(str(node))
         for sample in samples:
-            trace = Trace()
+            trace = Trace(lenient=sample.lenient)
             expected = node.evaluate(sample.seen, trace) == TRUE
             get = {
                 **sample.properties,
