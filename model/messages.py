@@ -256,7 +256,7 @@ class Message:
         return read_dead_letter(self.properties, self.source, self.destination)
 
     def acknowledge(self) -> None:
-        """Acknowledge: in CLIENT mode all that the session has delivered (features R5), in INDIVIDUAL mode this one.
+        """Acknowledge: in CLIENT mode all that the session has delivered (JMS 3.1), in INDIVIDUAL mode this one.
 
         Ignored in the other modes.
 

@@ -137,9 +137,10 @@ class Consumer(BaseConsumer, Closing):
         await self._loop.set_listener(self._state, callback, self._receipt)
 
     async def close(self) -> None:
-        """Stop receiving. Messages that it delivered can still be acknowledged or committed (features R10).
+        """Stop receiving. Messages that it delivered can still be acknowledged or committed.
 
-        A `receive` that waits in another task returns None. A close that is cancelled goes on.
+        So says JMS 3.1, `MessageConsumer.close`. A `receive` that waits in another task returns None. A close that is
+        cancelled goes on.
         """
         if self._closed:
             return

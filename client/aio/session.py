@@ -119,7 +119,9 @@ class Session(MakesConsumers):
         await self._core.inside("rollback", lambda: self._core.perform(rollback(self._core, cause)))
 
     async def recover(self, cause: BaseException | None = None) -> None:
-        """Everything delivered and not acknowledged is redelivered, or dead-lettered, by the policy (features R6).
+        """Everything delivered and not acknowledged is redelivered, or dead-lettered, by the policy.
+
+        See JMS 3.1, `Session.recover`; how often and after which delay is ActiveMQ's RedeliveryPolicy.
 
         Raises:
             IllegalStateError: the session is transacted; use rollback.
@@ -132,7 +134,8 @@ class Session(MakesConsumers):
         """As `redelivery.Session.acknowledge`; ``await message.acknowledge()`` is the same.
 
         Raises:
-            IllegalStateError: the session is closed (features R11), or INDIVIDUAL mode and no message.
+            IllegalStateError: the session is closed (JMS 3.1, `Message.acknowledge`), or INDIVIDUAL mode and no
+                message.
         """
         core = self._core
         await core.enter("acknowledge")
@@ -173,10 +176,10 @@ class Session(MakesConsumers):
         await self.commit()
 
     async def close(self) -> None:
-        """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing (features R10).
+        """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing.
 
-        Called from a listener of this session it takes effect when the callback has returned. Twice is harmless. A
-        close that is cancelled goes on.
+        So says JMS 3.1, `Session.close`. Called from a listener of this session it takes effect when the callback has
+        returned. Twice is harmless. A close that is cancelled goes on.
         """
         await self.close_until(monotonic() + self._core.options.close_timeout)
 

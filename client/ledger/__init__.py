@@ -23,8 +23,8 @@ What the application is done with:
 
 | mode | covered |
 |---|---|
-| AUTO, DUPS_OK | each delivery, when the application has it (features R3, R4) |
-| CLIENT | everything held by the session, of all its consumers (features R5) |
+| AUTO, DUPS_OK | each delivery, when the application has it (JMS 3.1, §6.2.10) |
+| CLIENT | everything held by the session, of all its consumers (JMS 3.1, `Message.acknowledge`) |
 | INDIVIDUAL | the one delivery |
 | TRANSACTED | everything held, at commit |
 """

@@ -272,9 +272,10 @@ class Ledger:
         return min(waits + [entry[0] for entry in self.delayed[:1]], default=NEVER)
 
     def close_consumer(self, consumer: ConsumerState) -> None:
-        """The application closed a consumer: its detach waits until all that it delivered is settled (features R10).
+        """The application closed a consumer: its detach waits until all that it delivered is settled.
 
-        An earlier one loses acknowledgements on some brokers.
+        Until then that can be acknowledged (JMS 3.1, `MessageConsumer.close`). An earlier one loses acknowledgements on
+        some brokers.
         """
         consumer.step("close")
         self._settle_close(consumer)
@@ -295,7 +296,7 @@ class Ledger:
             self.consumers.remove(consumer)
 
     def close(self, now: float) -> None:
-        """The session closes: what a transacted one held is rolled back; else the broker counts (features R10)."""
+        """JMS 3.1, `Session.close`: what a transacted one held is rolled back; else the broker counts."""
         for consumer in self.consumers:
             consumer.step("close")
         if self.mode == AckMode.TRANSACTED:

@@ -37,7 +37,7 @@ def dispatch(
 
 
 def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error: BaseException | None) -> None:
-    """The callback has returned, or raised ``error``: features R8."""
+    """The callback has returned, or raised ``error``: JMS 3.1, `MessageListener`."""
     if s.lost is not None:
         return
     if error is None:

@@ -129,17 +129,18 @@ class Consumer(BaseConsumer, Closing):
 
         The callback may use its own session (commit, rollback, recover, send). What becomes of a message whose
         callback raises depends on the mode: AUTO, DUPS_OK and INDIVIDUAL redeliver it by the policy; CLIENT and
-        TRANSACTED go on with the next, it stays unacknowledged (features R8). A wait for a redelivery goes on.
+        TRANSACTED go on with the next, it stays unacknowledged (JMS 3.1, `MessageListener`). A wait for a redelivery
+        goes on.
         """
         check_callback(callback)
         self.check_open("listen")
         self._loop.set_listener(self._state, callback, self._receipt)
 
     def close(self) -> None:
-        """Stop receiving. Messages that it delivered can still be acknowledged or committed (features R10).
+        """Stop receiving. Messages that it delivered can still be acknowledged or committed.
 
-        A `receive` that waits in another thread returns None; also one that is interrupted by a signal handler which
-        closes: another thread does the rest then.
+        So says JMS 3.1, `MessageConsumer.close`. A `receive` that waits in another thread returns None; also one that
+        is interrupted by a signal handler which closes: another thread does the rest then.
         """
         if self._closed:
             return

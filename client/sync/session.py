@@ -118,7 +118,9 @@ class Session(MakesConsumers):
         self._core.inside("rollback", lambda: self._core.perform(rollback(self._core, cause)))
 
     def recover(self, cause: BaseException | None = None) -> None:
-        """Everything delivered and not acknowledged is redelivered, or dead-lettered, by the policy (features R6).
+        """Everything delivered and not acknowledged is redelivered, or dead-lettered, by the policy.
+
+        See JMS 3.1, `Session.recover`; how often and after which delay is ActiveMQ's RedeliveryPolicy.
 
         Raises:
             IllegalStateError: the session is transacted; use rollback.
@@ -130,11 +132,12 @@ class Session(MakesConsumers):
     def acknowledge(self, message: Message | None = None) -> None:
         """In CLIENT mode everything that the session has delivered; ``message.acknowledge()`` is the same.
 
-        In INDIVIDUAL mode only ``message``. Ignored in the other modes (features R5). An object from before a
+        In INDIVIDUAL mode only ``message``. Ignored in the other modes (JMS 3.1, §6.2.10). An object from before a
         recover, or acknowledged before, acknowledges nothing in INDIVIDUAL mode.
 
         Raises:
-            IllegalStateError: the session is closed (features R11), or INDIVIDUAL mode and no message.
+            IllegalStateError: the session is closed (JMS 3.1, `Message.acknowledge`), or INDIVIDUAL mode and no
+                message.
         """
         core = self._core
         turn: list[bool] = []
@@ -175,10 +178,11 @@ class Session(MakesConsumers):
         self.commit()
 
     def close(self) -> None:
-        """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing (features R10).
+        """Close it, within close_timeout. A transacted session rolls back; CLIENT acknowledges nothing.
 
-        Called from a listener of this session it takes effect when the callback has returned. Twice is harmless. In a
-        signal handler that has interrupted a call of this session another thread closes: see `Connection.close`.
+        So says JMS 3.1, `Session.close`. Called from a listener of this session it takes effect when the callback has
+        returned. Twice is harmless. In a signal handler that has interrupted a call of this session another thread
+        closes: see `Connection.close`.
         """
         if interrupts(sys._getframe(), (self._core,)):
             Elsewhere().begin(self.close, self._core.options.close_timeout)

@@ -7,7 +7,7 @@ with redelivery.connect("vm://example") as connection:
         session.producer("orders").send("one")
         session.commit()
         message = session.consumer("orders").receive(timeout=5)
-        session.rollback()      # it comes again after the policy's delay, and in the end it is dead-lettered
+        session.rollback()      # it is redelivered after the policy's delay, and in the end dead-lettered
 """
 
 from importlib import import_module

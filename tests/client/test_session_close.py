@@ -46,7 +46,7 @@ def test_parents_close_their_children(bench: Bench) -> None:
 
 
 class TestUnfinishedWork:
-    """features R10."""
+    """JMS 3.1, `Session.close`."""
 
     def test_transacted_rolls_back(self, bench: Bench) -> None:
         bench.send("m1", "m2")
@@ -138,7 +138,7 @@ class TestUnfinishedWork:
 @MODES
 @pytest.mark.parametrize("what", ["session", "connection"])
 def test_acknowledge_after_the_session_was_closed(bench: Bench, mode: AckMode, what: str) -> None:
-    """features R11, client-ack-after-session-close, client-ack-after-connection-close."""
+    """JMS 3.1, `Message.acknowledge`, client-ack-after-session-close, client-ack-after-connection-close."""
     bench.send("m1")
     connection = bench.connect()
     session = connection.session(mode)

@@ -179,7 +179,7 @@ def test_a_handler_of_a_signal_uses_the_connection_while_a_commit_waits(bench: B
 def test_a_commit_in_doubt_names_what_it_is_about_and_the_session_goes_on(
     bench: Bench, mode: AckMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """features R12."""
+    """JMS 3.1, `Session.commit`."""
     commit = VmChannel.commit
 
     def doubtful(*_: object) -> Flow[None]:

@@ -33,7 +33,7 @@ def test_a_message_is_acknowledged_after_its_callback_and_not_before(bench: Benc
 def test_one_that_raises_gets_the_message_again_and_is_counted(
     bench: Bench, mode: AckMode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """features R8: redelivered with flag and count; the provider says so in the log."""
+    """JMS 3.1, `MessageListener`: redelivered with flag and count; the provider says so in the log."""
     recorder = Recorder(fail_once_on("m1"))
     session, consumer = bench.consuming(mode)
     with caplog.at_level(logging.WARNING, logger="redelivery"):
@@ -74,7 +74,7 @@ def test_one_that_always_raises_ends_in_the_dead_letter_queue_with_the_cause(ben
 def test_elsewhere_the_next_message_follows_and_the_application_decides(
     bench: Bench, mode: AckMode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """features R8, listener-transacted-throw."""
+    """JMS 3.1, `MessageListener`, listener-transacted-throw."""
     recorder = Recorder(fail_once_on("m1"))
     session, consumer = bench.consuming(mode)
     consumer.listen(recorder)

@@ -84,7 +84,7 @@ class TestTimeOut:
 
 
 class TestReceiveBody:
-    """features R9."""
+    """JMS 3.1, `receiveBody`."""
 
     def test_each_kind(self, bench: Bench) -> None:
         bodies = ["text", b"bytes", {"map": 1}, ["stream", 2]]

@@ -110,7 +110,7 @@ def test_commit_and_rollback_need_a_transacted_session(bench: Bench, mode: AckMo
 
 
 def test_recover_needs_one_that_is_not(bench: Bench) -> None:
-    """illegal-recover-transacted, features R6."""
+    """illegal-recover-transacted, JMS 3.1, `Session.recover`."""
     session, _ = bench.consuming(AckMode.TRANSACTED)
     with pytest.raises(IllegalStateError, match="use rollback"):
         session.recover()
@@ -143,7 +143,7 @@ def test_nothing_is_acknowledged_before_the_commit(bench: Bench) -> None:
 
 
 def test_client_acknowledges_all_of_the_session(bench: Bench) -> None:
-    """features R5."""
+    """JMS 3.1, `Message.acknowledge`."""
     session = bench.connect().session(AckMode.CLIENT)
     bench.send("a1", "a2", queue="qa")
     bench.send("b1", queue="qb")

@@ -1,4 +1,4 @@
-"""When a message counts as consumed (features R3, R4, R5; INDIVIDUAL is ActiveMQ's)."""
+"""When a message counts as consumed (JMS 3.1, §6.2.10 and `Message.acknowledge`; INDIVIDUAL is ActiveMQ's)."""
 
 from __future__ import annotations
 

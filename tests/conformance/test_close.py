@@ -1,4 +1,4 @@
-"""Closing sessions, consumers and connections (features R10, R11), also with work pending (deferred close)."""
+"""Closing sessions, consumers and connections (JMS 3.1, `Session.close`), also with work pending (deferred close)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts and flags (JMS 3.1 sections 3.4.7 and 3.5.11; features R1, R2) in every acknowledgement mode."""
+"""Counts and flags (JMS 3.1, §3.4.7 and §3.5.11) in every acknowledgement mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listeners, and what becomes of a message whose listener raises (features R8; ActiveMQ's redelivery delay)."""
+"""Listeners, and what becomes of a message whose listener raises (JMS 3.1; ActiveMQ's redelivery delay)."""
 
 from __future__ import annotations
 

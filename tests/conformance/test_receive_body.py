@@ -1,4 +1,4 @@
-"""receive_body and the wrong kind of body (features R9)."""
+"""receive_body and the wrong kind of body (JMS 3.1, `receiveBody`)."""
 
 from __future__ import annotations
 

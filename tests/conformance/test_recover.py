@@ -1,4 +1,4 @@
-"""recover() (features R6)."""
+"""recover() (JMS 3.1, `Session.recover`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""commit() and rollback() (features R7)."""
+"""commit() and rollback() (JMS 3.1, `Session.rollback`)."""
 
 from __future__ import annotations
 

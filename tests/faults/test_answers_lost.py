@@ -1,4 +1,4 @@
-"""Answers that are lost, late or an error, by an embedded broker that fails on purpose (features R12)."""
+"""Answers that are lost, late or an error, by an embedded broker that fails on purpose (JMS 3.1, `Session.commit`)."""
 
 from __future__ import annotations
 

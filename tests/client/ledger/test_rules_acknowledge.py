@@ -9,7 +9,7 @@ from redelivery.model.modes import AckMode
 
 
 def test_client_covers_all_consumers_of_the_session() -> None:
-    """features R5."""
+    """JMS 3.1, `Message.acknowledge`."""
     rig = Rig(AckMode.CLIENT)
     qa, qb = rig.consumer(queue="qa"), rig.consumer(queue="qb")
     rig.deliver(qa, "a1", "a2")
@@ -64,7 +64,7 @@ def test_client_acknowledging_twice_is_harmless() -> None:
 
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
 def test_auto_acknowledges_when_the_listener_has_returned_and_not_before(mode: AckMode) -> None:
-    """features R3, R4."""
+    """JMS 3.1, §6.2.10."""
     rig = Rig(mode)
     orders = rig.consumer()
     rig.deliver(orders, "m1", "m2")
@@ -170,7 +170,7 @@ class TestIndividual:
 
 @pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
 def test_first_delivery_is_counted_one_and_a_redelivery_two(mode: AckMode) -> None:
-    """features R1, R6, R7: the message object's count is the wire's plus the local redeliveries."""
+    """JMS 3.1, §3.5.11: the message object's count is the wire's plus the local redeliveries."""
     rig = Rig(mode)
     orders = rig.consumer(AT_ONCE)
     rig.deliver(orders, "m1")
@@ -192,7 +192,7 @@ def test_a_commit_covers_each_message_in_the_order_in_which_it_was_dispatched() 
 
 
 def test_a_commit_refused_by_the_broker_is_a_rollback() -> None:
-    """features R7: TransactionRolledBackError, and the deliveries are redelivered by the policy."""
+    """JMS 3.1, `Session.rollback`: TransactionRolledBackError, and the deliveries are redelivered by the policy."""
     rig = Rig()
     orders = rig.consumer(policy(delay=1))
     rig.deliver(orders, "m1")

@@ -1,4 +1,4 @@
-"""Closing a consumer or the session with work pending (features R10, ActiveMQ's close without commit)."""
+"""Closing a consumer or the session with work pending (JMS 3.1, `Session.close`, ActiveMQ's close without commit)."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class TestSession:
         "mode", [mode for mode in AckMode if mode != AckMode.TRANSACTED], ids=lambda mode: mode.name
     )
     def test_elsewhere_nothing_is_counted_acknowledged_or_dead_lettered(self, mode: AckMode) -> None:
-        """features R10: CLIENT does not acknowledge at close; kill-client: never poisoned."""
+        """JMS 3.1, `Session.close`: CLIENT does not acknowledge at close; kill-client: never poisoned."""
         rig = Rig(mode)
         orders = rig.consumer(policy(0))
         rig.deliver(orders, "m1", "m2")

@@ -1,4 +1,4 @@
-"""A listener that raises, by mode (features R8, ActiveMQ's MessageConsumer), and one that recovers."""
+"""A listener that raises, by mode (JMS 3.1, `MessageListener`, ActiveMQ's MessageConsumer), and one that recovers."""
 
 from __future__ import annotations
 

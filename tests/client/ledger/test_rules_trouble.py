@@ -57,7 +57,7 @@ def test_a_listener_that_returns_after_the_loss_acknowledges_nothing(mode: AckMo
 
 @MODES
 def test_a_message_that_was_put_back_is_next_and_uncounted(mode: AckMode) -> None:
-    """features R9: receiveBody with the wrong type is as if not called; so is a cancelled receive."""
+    """JMS 3.1, `receiveBody`: receiveBody with the wrong type is as if not called; so is a cancelled receive."""
     rig = Rig(mode)
     orders = rig.consumer(policy(0))
     rig.deliver(orders, "m1", "m2")
