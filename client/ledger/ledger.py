@@ -274,8 +274,7 @@ class Ledger:
     def close_consumer(self, consumer: ConsumerState) -> None:
         """The application closed a consumer: its detach waits until all that it delivered is settled.
 
-        Until then that can be acknowledged (JMS 3.1, `MessageConsumer.close`). An earlier one loses acknowledgements on
-        some brokers.
+        So that can be acknowledged (JMS 3.1, `MessageConsumer.close`); an earlier one loses that on some brokers.
         """
         consumer.step("close")
         self._settle_close(consumer)
