@@ -188,7 +188,8 @@ NOTES: Final[dict[str, dict[str, str]]] = {
         "real": "not there any more: Broker-J counts the end of a connection too, which is a row of its own below"
     },
     "artemis-auto-created": {
-        "real": "by its name as long as no queue of that name has another address, which is a row of its own below:"
+        "real": "by its name as a queue, as long as no queue of that name has another address, which is a row of its "
+        "own below:"
     },
     "qpid-reject-behaviour": {
         "embedded": "a setting of AMQP 0-x clients; the embedded broker speaks AMQP 1.0 and STOMP",

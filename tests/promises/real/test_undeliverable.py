@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.broker.raw_stomp import Raw
 from tests.client.shell import eventually
 from tests.differential.files import text_of
 from tests.promises.real.started import ARTEMIS, artemis_with, running, setting
@@ -32,8 +33,14 @@ def at_the_address(connection: redelivery.Connection) -> list[QueueState]:
 
 @promise("artemis-auto-created")
 @promise("artemis-auto-create")
-@pytest.mark.parametrize(("name", "deleted"), [("DLQ.auto", True), ("AUTO::DLQ.auto", False)])
-def test_artemis_reads_a_queue_made_for_dead_letters_by_its_name_and_deletes_it(name: str, deleted: bool) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "name", "deleted"),
+    [("amqp", "DLQ.auto", True), ("stomp", "DLQ.auto", False), ("amqp", "AUTO::DLQ.auto", False)],
+)
+def test_artemis_reads_a_queue_made_for_dead_letters_by_its_name_and_deletes_it(
+    protocol: str, name: str, deleted: bool
+) -> None:
+    """By its bare name where a queue is asked for; else that is a topic of its own, which is empty."""
     pytest.importorskip("proton")
     from tests.broker.amqp.amqp_client import ACCEPTED, MODIFIED, Peer
 
@@ -49,13 +56,18 @@ def test_artemis_reads_a_queue_made_for_dead_letters_by_its_name_and_deletes_it(
                 eventually(
                     lambda: [(each.name, each.messages) for each in at_the_address(connection)] == [("DLQ.auto", 1)]
                 )
-                link = client.receiver(name, credit=1)
-                delivery, message = client.one()
-                assert message.body == "bad"
-                client.settle(delivery, ACCEPTED)
-                client.end(link)
+                if protocol == "amqp":
+                    link = client.receiver(name, *(() if "::" in name else ("queue",)), credit=1)
+                    delivery, message = client.one()
+                    assert message.body == "bad"
+                    client.settle(delivery, ACCEPTED)
+                    client.end(link)
                 client.connection.close()
                 client.flush()
+            if protocol == "stomp":
+                with Raw(f"stomp://{broker.host}:{broker.ports['stomp']}") as stomp:
+                    stomp.subscribe(name, ack="auto", **{"subscription-type": "ANYCAST"})
+                    assert b"bad" in stomp.next().body
             eventually(lambda: not any(each.messages for each in at_the_address(connection)))
             if deleted:
                 eventually(lambda: at_the_address(connection) == [])
