@@ -74,13 +74,22 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         s.whole(partial(_not_committed, s, covered, error))
         if _in_vain(s, covered, error):
             return
-        if not (sent and not covered and _repeatable(s, error)):
-            if isinstance(error, InDoubtError):
-                raise _say_in_doubt(s, action, sent, covered, error) from error.__cause__
+        if not (yield from _made_again(s, action, sent, covered, error)):
             raise
-        yield from _commit_again(s, sent)
     s.heard = s.now()
     _say_committed(s, len(sent), covered)
+
+
+def _made_again(
+    s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Delivery, ...], error: BaseException
+) -> Flow[bool]:
+    """Whether it is committed after all, as a transaction that had only sent; raises InDoubtError with what is known."""
+    if sent and not covered and _repeatable(s, error):
+        yield from _commit_again(s, sent)
+        return True
+    if isinstance(error, InDoubtError):
+        raise _say_in_doubt(s, action, sent, covered, error) from error.__cause__
+    return False
 
 
 def _in_vain(s: SessionState, covered: tuple[Delivery, ...], error: BaseException) -> bool:
