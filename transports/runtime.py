@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from redelivery.transports.flows import T, Waiter
 
+OF_THE_PARENT: Final = "the connection was made before fork() and is the parent's: make one in the child"
 Task: TypeAlias = Callable[[float], float | None]  # is given the time; says when it wants to be called again
 Watch: TypeAlias = Callable[[], bool]  # is called when there is input, or room; says whether to go on watching
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
@@ -25,8 +26,9 @@ from redelivery.client.operations.orders import carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, receive
 from redelivery.client.operations.send import make_room
 from redelivery.client.state import NEVER, SessionState
-from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
+from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
@@ -82,7 +84,12 @@ def _expire(future: asyncio.Future[bool]) -> None:
 
 
 def check_loop(runtime: LoopRuntime, action: str) -> None:
-    """Raise IllegalStateError where the caller does not run in the connection's loop."""
+    """Raise IllegalStateError where the caller does not run in the connection's loop.
+
+    Raises ConnectionLostError in a child after fork(), where asyncio says only that no loop runs.
+    """
+    if os.getpid() != runtime.process:
+        raise ConnectionLostError(f"{action}: {OF_THE_PARENT}")
     if asyncio.get_running_loop() is runtime.loop:
         return
     if runtime.loop.is_closed():

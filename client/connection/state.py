@@ -19,7 +19,7 @@ from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.events import Connected, Event
 from redelivery.model.modes import AckMode
-from redelivery.transports.runtime import Runtime
+from redelivery.transports.runtime import OF_THE_PARENT, Runtime
 from redelivery.transports.seam import Transport
 
 log = logging.getLogger(__name__)
@@ -121,9 +121,7 @@ class ConnectionState(Adopter):
 
     def orphan(self) -> None:
         """In a child after fork(), where nobody dials: it is the parent's."""
-        self._life.orphan(
-            ConnectionLostError("the connection was made before fork() and is the parent's: make one in the child")
-        )
+        self._life.orphan(ConnectionLostError(OF_THE_PARENT))
 
     def _opened(self, opened: tuple[Transport, UnownedConnection]) -> None:
         """There is a first transport."""

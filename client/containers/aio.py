@@ -20,7 +20,7 @@ from redelivery.client.arguments import seconds
 from redelivery.client.containers.base import BaseContainer, Connected
 from redelivery.client.containers.breaker import Turn
 from redelivery.client.containers.calls import convert
-from redelivery.client.containers.lanes import AIO_MAKERS, AioLane
+from redelivery.client.containers.lanes import AIO_MAKERS, AioLane, made
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.running import run_all_awaited
 from redelivery.client.containers.settings import (
@@ -255,7 +255,7 @@ class ListenerContainer(BaseContainer):
             if work is not None:
                 work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # cancelled, or an exit
-            self._plan.abandons(turn)
+            self._plan.abandons(message, turn)
             await lane.put_back()
             raise
         replied = False
@@ -284,7 +284,7 @@ class ListenerContainer(BaseContainer):
         work = self._plan.begins(message, task.get_name(), session_time(), partial(_stack_of, task))
         try:
             given = message if settings.convert is None else convert(settings.convert, message)
-            result = settings.handler(given, **settings.arguments(message, lane.session))
+            result = settings.handler(given, **await made(settings.arguments(message, lane.session)))
             if not isawaitable(result):
                 raise TypeError(f"{settings.name} returned a {type(result).__name__}, which cannot be awaited")
             result = await result

@@ -53,6 +53,11 @@ class BaseContainer:
         return self._plan.in_progress
 
     @property
+    def attempts(self) -> int:
+        """The most attempts that it has needed with a message which is in the handler now; 0: none is."""
+        return self._plan.attempts
+
+    @property
     def last_error(self) -> BaseException | None:
         """The last failure of the handler, of a commit or of a session; None: there was none."""
         return self._plan.last_error

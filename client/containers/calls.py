@@ -61,6 +61,11 @@ def _structure(body: object, kind: object) -> object:
     return found
 
 
+def _named(kind: type) -> str:
+    """As a program writes it after ``from redelivery import aio``."""
+    return f"aio.{kind.__name__}" if ".aio." in kind.__module__ else kind.__name__
+
+
 def arguments(handler: Callable[..., Any], makers: Makers) -> Callable[[Message, Any], dict[str, Any]]:
     """For what the handler takes beside the message (or body): its keyword arguments.
 
@@ -89,6 +94,6 @@ def arguments(handler: Callable[..., Any], makers: Makers) -> Callable[[Message,
         if maker is not None and each.kind is not Parameter.POSITIONAL_ONLY:
             wanted[each.name] = maker
         elif each.default is Parameter.empty and each.kind in (*_POSITIONAL, Parameter.KEYWORD_ONLY):
-            known = ", ".join(kind.__name__ for kind in makers)
+            known = ", ".join(_named(kind) for kind in makers)
             raise ConfigError(f"the handler {name} takes {each.name!r}: annotate it as one of {known}, or leave it out")
     return lambda message, session: {name: make(message, session) for name, make in wanted.items()}

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final, cast
 
 from redelivery.client.aio.consumer import Consumer as AioConsumer
+from redelivery.client.aio.made import Made
 from redelivery.client.aio.made import Message as AioMessage
 from redelivery.client.aio.producer import Producer as AioProducer
 from redelivery.client.aio.session import Session as AioSession
@@ -31,7 +32,13 @@ AIO_MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
     AioSession: lambda _message, session: session,
     AioMessage: lambda message, _session: message,
     Message: lambda message, _session: message,
+    AioProducer: lambda _message, session: session.producer(),  # to be awaited: see `made`
 }
+
+
+async def made(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A handler's arguments, when what is to be awaited of them has been."""
+    return {name: await value if isinstance(value, Made) else value for name, value in arguments.items()}
 
 
 def _pushed(tracer: SessionTracer | None) -> SessionTracer | None:

@@ -76,7 +76,14 @@ class Plan:
         self._breaker = Breaker(settings.outage_after, settings.probe_interval)
         self._lock = threading.Lock()
         self._in_progress: dict[InProgress, None] = {}
+        self._in_hand: dict[int, int] = {}  # id() of a message -> which attempt with it this is
         self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
+
+    @property
+    def attempts(self) -> int:
+        """See `BaseContainer.attempts`."""
+        with self._lock:
+            return max(self._in_hand.values(), default=0)
 
     @property
     def outage(self) -> bool:
@@ -122,6 +129,7 @@ class Plan:
         """
         with self._lock:
             self._add(received=1, in_flight=1)
+            self._in_hand[id(message)] = message.delivery_count
             if self._settings.deadline is not None and message.message_id is not None:
                 self._firsts.setdefault(message.message_id, now)
                 if len(self._firsts) > _REMEMBERED:
@@ -184,6 +192,7 @@ class Plan:
             fate = verdict.fate.value
             if not verdict.commits:
                 self.last_error = verdict.cause
+            self._in_hand.pop(id(message), None)
             self._add(in_flight=-1, replied=int(replied), **{fate: 1})
             opens = closes = False
             if verdict.fate is Fate.FAILED:
@@ -205,9 +214,10 @@ class Plan:
         elif closes:
             log.info("%s: a probe has succeeded, the outage is over", name)
 
-    def abandons(self, turn: Turn) -> None:
+    def abandons(self, message: Message, turn: Turn) -> None:
         """A worker has put its message back: its handler was interrupted."""
         with self._lock:
+            self._in_hand.pop(id(message), None)
             self._add(in_flight=-1)
             self._breaker.undecided(turn)
 

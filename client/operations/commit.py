@@ -67,8 +67,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         yield from _refuse_stranded(s, action, stranded)
     s.sent.clear()
     try:
-        committing = s.epoch.channel.commit(covered)
-        yield from patiently(s, committing) if _repeats(s) and not covered else committing
+        yield from _committing(s, covered)
         s.ledger.settled(covered)
     except BaseException as error:  # an interrupt is a time-out here
         s.whole(partial(_not_committed, s, covered, error))
@@ -113,6 +112,11 @@ def _say_in_doubt(
     if s.observed is not None:
         s.observed.notify(InDoubt(s.number, doubt.sent, doubt.received, doubt))
     return doubt
+
+
+def _committing(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
+    committing = s.epoch.channel.commit(covered)
+    return patiently(s, committing) if _repeats(s) and not covered else committing
 
 
 def _repeats(s: SessionState) -> bool:

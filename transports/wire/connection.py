@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.parts.errors import forget_frames
-from redelivery.transports.runtime import Runtime
+from redelivery.transports.runtime import OF_THE_PARENT, Runtime
 from redelivery.transports.seam import ConnectionEvents, Pending
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.protocol import WireOwner, WireProtocol
@@ -196,7 +196,7 @@ class WireConnection(Generic[P]):
 
     def orphan(self) -> None:
         """See `threads.housekeeping.Owner`."""
-        error = ConnectionLostError("the connection was made before fork() and is the parent's: make one in the child")
+        error = ConnectionLostError(OF_THE_PARENT)
         self._mutex, self._draining, self._drainer = threading.Lock(), threading.Lock(), None
         self.lost = error
         self.closing = True

@@ -12,8 +12,19 @@ import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON
 
-from redelivery import ConnectionLostError, DeadLetter, Drop, RedeliveryPolicy, Retry, SharedDeadLetterStrategy, aio
+from redelivery import (
+    ConfigError,
+    ConnectionLostError,
+    DeadLetter,
+    Drop,
+    RedeliveryPolicy,
+    Retry,
+    SharedDeadLetterStrategy,
+    aio,
+)
 from redelivery.broker import EmbeddedBroker
+from redelivery.client.containers import aio as containers
+from redelivery.client.containers import plan
 
 FAST = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=2)
 DEAD = "dead"
@@ -165,6 +176,131 @@ def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[Embedde
         with pytest.raises(ConnectionLostError):
             container.check_ended()
 
+    run(url, work)
+
+
+def test_a_handler_may_take_a_producer(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+
+    async def handler(message: aio.Message, *, producer: aio.Producer) -> None:
+        await producer.send(f"of {message.body}", "out")
+
+    async def work(connection: aio.Connection) -> None:
+        async with connection.listener_container("orders", handler):
+            await eventually(lambda: broker.queue_depth("out") == 1)
+
+    broker.send("orders", "x")
+    run(url, work)
+    assert [message.body for message in broker.messages("out")] == ["of x"]
+
+
+def test_what_a_handler_may_take_is_named_as_it_is_imported(served: tuple[EmbeddedBroker, str]) -> None:
+    async def handler(message: aio.Message, size: int) -> None: ...
+
+    async def work(connection: aio.Connection) -> None:
+        with pytest.raises(ConfigError, match=r"one of aio\.Session, aio\.Message, Message, aio\.Producer, or leave"):
+            connection.listener_container("orders", handler)
+
+    run(served[1], work)
+
+
+def test_workers_are_added_for_a_backlog_and_let_go_after_it(
+    served: tuple[EmbeddedBroker, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, url = served
+    monkeypatch.setattr(plan, "IDLE", 0.02)
+    monkeypatch.setattr(containers, "POLL", 0.01)
+
+    async def work(connection: aio.Connection) -> None:
+        together, passed = asyncio.Barrier(3), asyncio.Event()
+
+        async def handler(_: aio.Message) -> None:
+            await together.wait()
+            await passed.wait()
+
+        async with connection.listener_container("orders", handler, concurrency=(1, 3), prefetch=1) as container:
+            await eventually(lambda: container.counters.in_flight == container.counters.workers == 3)
+            passed.set()
+            await eventually(lambda: broker.queue_depth("orders") == 0 and container.counters.workers == 1)
+            assert container.healthy
+
+    for _ in range(6):  # a worker that has one in hand has been pushed another
+        broker.send("orders", "meet")
+    run(url, work)
+
+
+def test_a_worker_takes_a_new_session_after_so_many(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+    sessions: list[aio.Session] = []
+
+    async def handler(_: aio.Message, session: aio.Session) -> None:
+        if session not in sessions:
+            sessions.append(session)
+
+    async def work(connection: aio.Connection) -> None:
+        async with connection.listener_container("orders", handler, max_messages_per_task=2):
+            await eventually(lambda: broker.queue_depth("orders") == 0)
+            assert len(sessions) == 3
+            await eventually(lambda: all(session.closed for session in sessions))
+
+    for body in "abcdef":
+        broker.send("orders", body)
+    run(url, work)
+
+
+def test_a_deadline_ends_the_attempts(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+    patient = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=1000)
+
+    async def handler(_: aio.Message) -> None:
+        raise ValueError("always")
+
+    async def work(connection: aio.Connection) -> None:
+        async with connection.listener_container("orders", handler, deadline=0.05, outage_after=None) as container:
+            await eventually(lambda: container.counters.given_up == 1)
+            assert container.counters.failed >= 1
+
+    broker.send("orders", "late")
+    run(url, work, redelivery_policy=patient)
+    (letter,) = broker.messages(DEAD)
+    assert "the deadline of 0.05 s for all attempts has passed" in str(letter.properties["dlqDeliveryFailureCause"])
+
+
+def test_a_body_that_does_not_convert_is_a_dead_letter_at_once(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+    got: list[Any] = []
+
+    async def handler(order: dict[str, int]) -> None:
+        got.append(order["id"])
+
+    async def work(connection: aio.Connection) -> None:
+        async with connection.listener_container("orders", handler, body_type=dict):
+            await eventually(lambda: broker.queue_depth("orders") == 0)
+
+    for body in ('{"id": 1}', "{", '{"id": 2}'):
+        broker.send("orders", body)
+    run(url, work)
+    assert (got, [message.body for message in broker.messages(DEAD)]) == ([1, 2], ["{"])
+
+
+def test_its_health_says_how_often_what_is_in_hand_was_tried(served: tuple[EmbeddedBroker, str]) -> None:
+    broker, url = served
+
+    async def work(connection: aio.Connection) -> None:
+        passes = asyncio.Event()
+
+        async def handler(message: aio.Message) -> None:
+            if message.delivery_count < 3:
+                raise ValueError("not yet")
+            await passes.wait()
+
+        async with connection.listener_container("orders", handler) as container:
+            assert container.attempts == 0
+            await eventually(lambda: container.attempts == 3)
+            passes.set()
+            await eventually(lambda: container.attempts == 0)
+
+    broker.send("orders", "x")
     run(url, work)
 
 

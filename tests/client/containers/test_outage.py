@@ -186,3 +186,18 @@ def test_who_waits_for_a_message_when_it_begins_handles_none(works: Works) -> No
 
     works.play(script, concurrency=2, prefetch=1, outage_after=1, probe_interval=0.01)
     assert works.counts() == {"a": [1, 2], "b": [1]}
+
+
+def test_its_health_says_how_often_what_is_in_hand_was_tried(works: Works) -> None:
+    def script() -> None:
+        assert works.container.attempts == 0
+        works.send("a")
+        for call in range(3):
+            eventually(lambda call=call: len(works.calls) > call)  # type: ignore[misc]  # its default is an int
+            assert works.container.attempts == call + 1
+            if call < 2:
+                works.fail(call)
+        works.heal()
+        eventually(lambda: works.container.attempts == 0)
+
+    works.play(script)

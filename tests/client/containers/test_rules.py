@@ -163,6 +163,19 @@ class TestABody:
         assert to is not None
         assert [convert(to, Message(body)).fields for body in ('{"id": 1}', {"id": 1})] == [{"id": 1}] * 2
 
+    def test_may_be_a_model_of_pydantic_itself(self) -> None:
+        pydantic = pytest.importorskip("pydantic")
+        order = pydantic.create_model("Order", id=(int, ...), colour=(str, "red"))
+        to = converter(order)
+        assert to is not None
+        whole: list[Any] = ['{"id": 1}', b'{"id": 1}', {"id": 1}]
+        for body in whole:
+            assert convert(to, Message(body)) == order(id=1)
+        broken: list[Any] = ['{"id": "x"}', b"{", {"colour": "blue"}, None]
+        for body in broken:
+            with pytest.raises(MessageFormatError, match=r"the body does not convert.*Order"):
+                convert(to, Message(body))
+
     def test_of_no_known_kind_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="body_type=5"):
             converter(5)

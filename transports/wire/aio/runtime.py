@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Sequence
 
@@ -20,6 +21,7 @@ class LoopRuntime:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.thread = threading.get_ident()
+        self.process = os.getpid()
         self._timers: dict[Task, tuple[float, asyncio.TimerHandle]] = {}
         self._woken = Woken()
         self._behind: list[Callable[[], None]] = []  # those that go on when what is read is taken in

@@ -1,0 +1,80 @@
+"""What a session is told of work that a lost connection took with it: on the embedded broker, by each protocol."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.client.gated import QUICK, Site
+from tests.client.shell import eventually, receive
+
+import redelivery
+from redelivery import ConnectionLostError, InDoubtError, ReconnectPolicy
+from redelivery.events import ConnectionLost, Event
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def site(request: pytest.FixtureRequest, opened: ExitStack) -> Site:
+    if request.param == "amqp":
+        pytest.importorskip("proton")
+    return Site(request.param, opened)
+
+
+@pytest.mark.parametrize("mode", ["client", "individual"])
+def test_a_late_acknowledgement_leaves_a_debug_line(
+    site: Site, opened: ExitStack, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    consumer = connection.session(mode).consumer("orders")
+    site.broker.send("orders", "one")
+    message = receive(consumer)
+    site.gate.shut(0.0)
+    eventually(lambda: connection.epoch == 2)
+    with caplog.at_level(logging.DEBUG, "redelivery"):
+        message.acknowledge()
+    late = [line for line in caplog.messages if "acknowledged after its connection was lost" in line]
+    assert late == [f"orders {message.message_id}: acknowledged after its connection was lost; it is redelivered"]
+    assert receive(consumer).body == "one"
+
+
+def test_a_send_of_a_transaction_waits_no_longer_than_the_time_out(site: Site, opened: ExitStack) -> None:
+    events: list[Event] = []
+    policy = ReconnectPolicy(maximum_delay=0.05, timeout=0.1)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=policy, observer=events.append))
+    session = connection.session("transacted")
+    producer = session.producer("orders")
+    site.gate.shut()
+    eventually(lambda: any(isinstance(event, ConnectionLost) for event in events))
+    with pytest.raises(ConnectionLostError, match=r"not there again within 0\.1 s"):
+        producer.send("never")
+    site.gate.open()
+    eventually(lambda: connection.epoch == 2)
+    producer.send("later")
+    session.commit()
+    assert [message.body for message in site.broker.messages("orders")] == ["later"]
+
+
+def test_a_commit_that_was_lost_on_its_way_names_its_transaction(site: Site, opened: ExitStack) -> None:
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    session = connection.session("transacted")
+    site.broker.send("orders", "in")
+    consumer = session.consumer("orders")
+    assert receive(consumer).body == "in"
+    session.producer("out").send("lost")
+    site.broker.faults.drop("COMMIT")
+    with pytest.raises(InDoubtError) as raised:
+        session.commit()
+    assert raised.value.transaction_id
+    assert [each.body for each in raised.value.sent] == ["lost"]
+    assert [each.body for each in raised.value.received] == ["in"]
+    assert receive(consumer).body == "in"
+    session.commit()
+    assert not site.broker.messages("out")
