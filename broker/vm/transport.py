@@ -30,6 +30,7 @@ from redelivery.model.errors import (
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
 from redelivery.model.version import version
+from redelivery.transports.dialects.embedded import MEANING
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
@@ -259,7 +260,7 @@ class VmTransport(Transport):
 def _meaning(core: Core) -> tuple[str, Capabilities]:
     """The dialect of the broker, and what sessions may expect of it: it is ActiveMQ's, or that of the file it obeys."""
     if core.config.rules is None:
-        return "activemq", CAPABILITIES
+        return MEANING, CAPABILITIES
     other = core.dialect.amqp
     assert other is not None, "the embedded broker has both"
     return core.dialect.name, replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
@@ -14,6 +15,17 @@ from redelivery.transports.dialects.dialect import (
     Dialect,
     StompDialect,
 )
+
+# What it writes of where a dead letter comes from: in HornetQ's way too, and over AMQP in annotations (its
+# toAnnotationName); None: not there.
+ORIGINAL_ADDRESS: Final = frozenset(("_AMQ_ORIG_ADDRESS", "_HQ_ORIG_ADDRESS"))
+DEAD_LETTER_NOTES: Final[Mapping[str, str | None]] = {
+    "_AMQ_ORIG_ADDRESS": "x-opt-ORIG-ADDRESS",
+    "_AMQ_ORIG_QUEUE": "x-opt-ORIG-QUEUE",
+    "_AMQ_ORIG_MESSAGE_ID": "x-opt-ORIG-MESSAGE-ID",
+    "_AMQ_ACTUAL_EXPIRY": "x-opt-ACTUAL-EXPIRY",
+    "_AMQ_ORIG_ROUTING_TYPE": None,
+}
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(

@@ -48,6 +48,17 @@ DIALECT: Final = Dialect(
     amqp=_AMQP,
 )
 
+# What the broker's STOMP server knows of ActiveMQ: the headers of a SUBSCRIBE (window, no_local, exclusive, name of the
+# subscription), and what a frame that breaks the protocol is answered with.
+HEADERS: Final = (
+    _STOMP.prefetch_header or "",
+    _STOMP.no_local_header or "",
+    _STOMP.exclusive_header or "",
+    _STOMP.subscription_header or "",
+)
+PROTOCOL_EXCEPTION: Final = "org.apache.activemq.transport.stomp.ProtocolException"
+MEANING: Final = activemq.DIALECT.name  # of what it does where it obeys no other broker's file
+
 
 def as_broker(other: Dialect) -> Dialect:
     """The embedded broker that obeys another broker's configuration file.

@@ -16,6 +16,7 @@ from redelivery.transports.dialects.dialect import (
 )
 
 _NO_SUBSCRIPTION: Final = "bind a queue of your own to the exchange amq.topic, and consume that"
+OLD_PROTOCOL: Final = "is the plug-in rabbitmq_amqp1_0 enabled?"  # where a port speaks AMQP 0-9-1 only
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(

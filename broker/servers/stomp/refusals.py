@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.errors import JMSError, MessageFormatError, ProtocolError
-from redelivery.transports.dialects.embedded import DIALECT
+from redelivery.transports.dialects.embedded import DIALECT, PROTOCOL_EXCEPTION
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
 
 assert DIALECT.stomp is not None, "it is what the server speaks"
@@ -39,5 +39,5 @@ def check_limits(frame: Frame) -> None:
 def _java_name(error: BaseException) -> str:
     name = type(error).__name__.removesuffix("Error")
     if isinstance(error, (ProtocolError, MessageFormatError)):
-        return "org.apache.activemq.transport.stomp.ProtocolException"
+        return PROTOCOL_EXCEPTION
     return f"javax.jms.{name}Exception"

@@ -12,6 +12,7 @@ from redelivery.broker.servers.stomp.messages import TRANSFORMATION, write_messa
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
 from redelivery.model.selectors.selector import Selector
+from redelivery.transports.dialects.embedded import HEADERS
 from redelivery.transports.stomp.codec.frames import encode
 
 AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
@@ -19,7 +20,7 @@ AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
 QUEUE_PREFETCH: Final = 1000
 TOPIC_PREFETCH: Final = 32767
 BROWSER_PREFETCH: Final = 500
-_NAME: Final = "activemq.subscriptionName"
+_PREFETCH, _NO_LOCAL, _EXCLUSIVE, _NAME = HEADERS
 _UNSUPPORTED: Final = {
     "durable-subscriber-name": f"it: a durable subscription is named by {_NAME}",
     "durable-subscription-name": f"it: a durable subscription is named by {_NAME}",
@@ -70,8 +71,8 @@ class StompSubscription:
         default = BROWSER_PREFETCH if self.browses else QUEUE_PREFETCH
         if isinstance(destination, Topic):
             default = TOPIC_PREFETCH
-        window = default if self.ack == AUTO else _window(headers.get("activemq.prefetchSize"), default)
-        no_local = "true" in (headers.get("no-local"), headers.get("activemq.noLocal"))
+        window = default if self.ack == AUTO else _window(headers.get(_PREFETCH), default)
+        no_local = "true" in (headers.get("no-local"), headers.get(_NO_LOCAL))
         condition = headers.get("selector", "")
         self.selector = Selector(condition, lenient=True) if condition.strip() else None  # properties are strings here
         self.subscription = Subscription(
@@ -82,7 +83,7 @@ class StompSubscription:
             origin=origin(session, client_id),
             named=_named(headers, destination),
             client_id=client_id,
-            exclusive=headers.get("activemq.exclusive") == "true" and not isinstance(destination, Topic),
+            exclusive=headers.get(_EXCLUSIVE) == "true" and not isinstance(destination, Topic),
         )
 
     def append(self, dispatch: Dispatch, /) -> None:
@@ -171,5 +172,5 @@ def _window(text: str | None, default: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise ProtocolError(f"activemq.prefetchSize:{text[:20]} is not a number of messages")
+        raise ProtocolError(f"{_PREFETCH}:{text[:20]} is not a number of messages")
     return int(text)

@@ -23,6 +23,7 @@ from redelivery.model.suggestions import unknown_option
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
 from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.dialects.rabbitmq import OLD_PROTOCOL
 from redelivery.transports.seam import Flow, Pause, TransportOptions
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
@@ -216,7 +217,7 @@ def _check_protocol(stream: Stream, start: bytes) -> None:
             f"{stream.name} does not speak AMQP 1.0, it {f'speaks {known}' if known else 'says'} {start[:40]!r}"
         )
     if start[4:8] in _OLD:
-        raise ProtocolError(f"{stream.name} speaks AMQP 0-9-1, not AMQP 1.0: is the plug-in rabbitmq_amqp1_0 enabled?")
+        raise ProtocolError(f"{stream.name} speaks AMQP 0-9-1, not AMQP 1.0: {OLD_PROTOCOL}")
 
 
 def _wrong_port(stream: Stream, speaks: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias
 
 from redelivery.broker.engine.rules.rules import Origin
 from redelivery.broker.engine.stored import StoredMessage, detached, size_of
-from redelivery.broker.servers.amqp.codec.sections import ORIGINAL_ADDRESS, Header, dead_letter, write_header
+from redelivery.broker.servers.amqp.codec.sections import Header, dead_letter, write_header
 from redelivery.broker.servers.amqp.codec.terminus import DIALECT
 from redelivery.broker.views import TRANSFORMATION_ERROR, properties_of
 from redelivery.model.destinations import Destination, Queue
@@ -32,6 +32,7 @@ from redelivery.transports.amqp.codec.sections import (
 )
 from redelivery.transports.amqp.codec.sends import encode
 from redelivery.transports.amqp.codec.values import skip
+from redelivery.transports.dialects.artemis import ORIGINAL_ADDRESS
 
 Parts: TypeAlias = "tuple[bytes | memoryview, ...]"
 

@@ -21,20 +21,12 @@ from redelivery.transports.amqp.codec.encoding import (
 from redelivery.transports.amqp.codec.names import kind_of, to_address
 from redelivery.transports.amqp.codec.sections import ABSOLUTE_EXPIRY_TIME, TO, find
 from redelivery.transports.amqp.codec.values import read, skip
+from redelivery.transports.dialects.artemis import DEAD_LETTER_NOTES
 
 _NULL: Final = b"\x40"
 _UINT_MAX: Final = (1 << 32) - 1
 _DEST: Final = "x-opt-jms-dest"
 _SECTION: Final = b"\x00\x53"
-ORIGINAL_ADDRESS: Final = frozenset(("_AMQ_ORIG_ADDRESS", "_HQ_ORIG_ADDRESS"))
-# What Artemis writes in annotations of a dead letter that came over AMQP (its toAnnotationName).
-_NOTES: Final[Mapping[str, str | None]] = {
-    "_AMQ_ORIG_ADDRESS": "x-opt-ORIG-ADDRESS",
-    "_AMQ_ORIG_QUEUE": "x-opt-ORIG-QUEUE",
-    "_AMQ_ORIG_MESSAGE_ID": "x-opt-ORIG-MESSAGE-ID",
-    "_AMQ_ACTUAL_EXPIRY": "x-opt-ACTUAL-EXPIRY",
-    "_AMQ_ORIG_ROUTING_TYPE": None,  # not written there
-}
 _HEADER, _ANNOTATIONS, _PROPERTIES, _APPLICATION = b"\x70", b"\x72", b"\x73", b"\x74"
 
 
@@ -79,7 +71,7 @@ def dead_letter(
         for name, value in properties.items()
         if name != "JMSXUserID" and (name not in before or before[name] != value)
     }
-    notes = {note: changed.pop(name, b"") for name, note in _NOTES.items() if name in changed}
+    notes = {note: changed.pop(name, b"") for name, note in DEAD_LETTER_NOTES.items() if name in changed}
     noted = {note: value for note, value in notes.items() if note is not None}
     parts: list[bytes | memoryview] = []
     if annotations and _DEST in read(annotations, 0)[0]:
