@@ -82,7 +82,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
 def _made_again(
     s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Delivery, ...], error: BaseException
 ) -> Flow[bool]:
-    """Whether it is committed after all, as a transaction that had only sent; raises InDoubtError with what is known."""
+    """Whether it is committed after all, as one that had only sent; raises InDoubtError with what is known."""
     if sent and not covered and _repeatable(s, error):
         yield from _commit_again(s, sent)
         return True

@@ -1,4 +1,4 @@
-"""What a session is told of work that a lost connection took with it: on the embedded broker, by each protocol."""
+"""What a session says of work that a lost connection took with it: on the embedded broker, by each protocol."""
 
 from __future__ import annotations
 

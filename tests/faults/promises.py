@@ -64,10 +64,15 @@ _UNCONFIRMED = Promise(
     behind_when=("client", "broker"),
     marked_when=("client",),
 )
-# What a pair with a store promises in the other modes. With AUTO a listener sends, and returns.
-MODES: Final[Mapping[str, Promise]] = {"auto": _UNCONFIRMED, "client": _CONFIRMED, "individual": _UNCONFIRMED}
+MODES: Final = (
+    "auto",
+    "client",
+    "individual",
+)  # beside transactions, on a pair with a store; with AUTO a listener sends
 
 
 def promise_of(kind: Kind, mode: str) -> Promise:
-    """What counts for programs of that mode."""
-    return MODES[mode] if kind.stored and mode in MODES else PROMISES[kind.name]
+    """What counts for programs of that mode. Of these, over STOMP CLIENT alone acknowledges by a transaction."""
+    if not kind.stored or mode not in MODES:
+        return PROMISES[kind.name]
+    return _CONFIRMED if (kind.protocol, mode) == ("stomp", "client") else _UNCONFIRMED

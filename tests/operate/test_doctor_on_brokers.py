@@ -49,12 +49,13 @@ def test_a_dead_letter_address_without_a_queue_is_found_on_artemis(redelivery_ar
 
 def test_artemis_tells_the_settings_of_the_addresses_that_it_lists(redelivery_artemis: RealBroker) -> None:
     url, queue = redelivery_artemis.amqp_url, f"doctor.{uuid4().hex}"
+    unchecked: list[str] = []
     with redelivery.connect(url) as connection:
         with connection.session() as session:
             session.producer(queue).send("here")
-        rules = _own_rules(connection, (), [])
+        rules = _own_rules(connection, (), unchecked)
     assert rules is not None
-    assert queue in rules.rules.names()
+    assert queue in rules.rules.names() or "more addresses" in str(unchecked)  # of other tests: 200 at most are asked
     assert "DLQ" not in rules.rules.names()  # where dead letters go
     assert len(rules.rules.names()) <= 201
 

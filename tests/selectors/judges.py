@@ -57,7 +57,7 @@ def placed(url: str, samples: Sequence[Sample]) -> Iterator[tuple[list[Sample], 
                 with session.browser(queue, selector=str(node)) as browser:
                     return Verdict(node, frozenset(int(message.body) for message in browser))
             except RequestTimeoutError:
-                return Verdict(node, frozenset())  # over STOMP: an error in the selector, of which nothing is told
+                return Verdict(node, frozenset())  # over STOMP: an error in the selector, which Classic does not report
             except JMSError as error:
                 if getattr(error, "position", None) is not None:
                     raise  # we refuse it ourselves

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tests.run import again, calm
@@ -15,13 +15,14 @@ from tests.traces.courses import courses
 from tests.traces.differences import difference
 from tests.traces.notation import line
 from tests.traces.player import Player
-from tests.traces.scenario import Scenario, Trace, scenarios
+from tests.traces.scenario import Scenario, Step, Trace, scenarios
 from tests.traces.targets import Target
 
 Urls: TypeAlias = Mapping[str, str]  # of the real brokers, by target
 SIDE_BY_SIDE = 4  # scenarios wait most of their time, but on two cores more of them make each other late
 TRIES = 8  # where nothing but lateness was found; all but the first while nothing else of ours is played
 TRIES_OF_A_BROKER = 3  # where it may have failed; one takes up to 15 s
+STRETCH = 4  # times to live, and the sleeps beside them, in every second try: a broker may be held up for longer
 WARM_UP = "delay-all-zero"  # a broker's and an interpreter's first messages are slow
 REPETITIONS = 3  # at the embedded broker, of scenarios whose course is left to chance in Java; ours should not be
 
@@ -93,7 +94,7 @@ def run(scenario: Scenario, target: Target, urls: Urls) -> Outcome:
                 again.note(again.PLAYED)
                 calm.wait()
             with _room(1 if number == 0 else SIDE_BY_SIDE):
-                outcome = _once(scenario, target, urls)
+                outcome = _once(scenario if number % 2 == 0 else _stretched(scenario), target, urls)
             by_chance = outcome.broker_failed and number < TRIES_OF_A_BROKER - 1
             if not (by_chance or only_late(outcome.problems) or outcome.held_up):
                 break
@@ -121,6 +122,31 @@ def _room(places: int) -> Iterator[None]:
 def alone() -> AbstractContextManager[None]:
     """Nothing is played meanwhile: for tests that count the threads of the process, or its time."""
     return _room(SIDE_BY_SIDE)
+
+
+def _stretched(scenario: Scenario) -> Scenario:
+    """The same where messages expire later, and what sleeps until then sleeps longer."""
+    sleeps = any(step.do == "sleep" for step in scenario.steps)
+    if not sleeps or not any("ttl" in message for message in _messages(scenario)):
+        return scenario
+    return replace(scenario, steps=tuple(_later(step) for step in scenario.steps))
+
+
+def _messages(scenario: Scenario) -> Iterator[Mapping[str, object]]:
+    for step in scenario.steps:
+        yield from (each for each in step.get("messages", ()) if isinstance(each, Mapping))
+
+
+def _later(step: Step) -> Step:
+    if step.do == "sleep":
+        return replace(step, fields={**step.fields, "ms": step.get("ms") * STRETCH})
+    if "messages" not in step.fields:
+        return step
+    messages = [
+        {**each, "ttl": each["ttl"] * STRETCH} if isinstance(each, Mapping) and "ttl" in each else each
+        for each in step.get("messages")
+    ]
+    return replace(step, fields={**step.fields, "messages": messages})
 
 
 def _once(scenario: Scenario, target: Target, urls: Urls) -> Outcome:

@@ -24,7 +24,7 @@ def failures(calls: list[Callable[[], Awaitable[object]]]) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_a_child_is_told_that_the_connection_is_the_parents(url: str) -> None:
+def test_a_child_learns_that_the_connection_is_the_parents(url: str) -> None:
     async def work() -> None:
         async with aio.connect(url) as connection, connection.session() as session:
             consumer, producer = await session.consumer("orders"), await session.producer("orders")
