@@ -64,11 +64,8 @@ _UNCONFIRMED = Promise(
     behind_when=("client", "broker"),
     marked_when=("client",),
 )
-MODES: Final = (
-    "auto",
-    "client",
-    "individual",
-)  # beside transactions, on a pair with a store; with AUTO a listener sends
+# Beside transactions, on a pair with a store; with AUTO a listener sends.
+MODES: Final = ("auto", "client", "individual")
 
 
 def promise_of(kind: Kind, mode: str) -> Promise:

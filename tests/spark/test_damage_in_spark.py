@@ -17,10 +17,10 @@ from redelivery.broker import EmbeddedBroker
 from redelivery.spark.read.driver import DriverStreamReader
 from redelivery.spark.read.executor import ExecutorStreamReader
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(700)
 
 _TOO_SLOW = "Python worker failed to connect back"  # Spark gives it 10 s to begin, which a busy machine may need
-_TRIES = 3
+_TRIES = 5
 BODIES = [f"{number:03}" for number in range(500)]
 
 
