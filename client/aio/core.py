@@ -180,10 +180,14 @@ class SessionCore(SessionState):
 
     async def to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
         """Await it; when the caller is cancelled it goes on without him."""
-        task = self.runtime.loop.create_task(work)
+        return await asyncio.shield(self._begin(work))
+
+    def _begin(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
+        """A task that the loop alone would not keep."""
+        task = self.runtime.loop.create_task(work, name=name)
         self._finishing.add(task)
         task.add_done_callback(self._finishing.discard)
-        return await asyncio.shield(task)
+        return task
 
     def _busy(self, action: str) -> JMSError:
         if self.life.ended:
@@ -249,9 +253,7 @@ class SessionCore(SessionState):
     def _let_come_back(self) -> None:
         """One who was cancelled may have been about to bring the session back; his turn ends in this step."""
         if (self.epoch.lost is not None or self.news) and not self.life.ended:
-            task = self.runtime.loop.create_task(self.come_back(), name="redelivery-come-back")
-            self._finishing.add(task)
-            task.add_done_callback(self._finishing.discard)
+            self._begin(self.come_back(), "redelivery-come-back")
 
     async def receive(
         self,

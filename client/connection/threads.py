@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import logging
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator
@@ -103,15 +104,15 @@ class Watchers:
             waiter.wake()
 
 
-def interrupts(frame: FrameType | None, whose: Collection[object]) -> bool:
-    """Whether the calls from ``frame`` outwards, its own aside, have interrupted one of a connection or session.
+def interrupts(whose: Collection[object]) -> bool:
+    """Whether the close that asks has interrupted another call of a connection or session, of the same thread.
 
     Args:
-        frame: of the close.
         whose: the connection, and the cores of its sessions; or a session's own core.
     """
     if threading.get_ident() != _main.ident:
         return False  # signal handlers run in the main thread
+    frame: FrameType | None = sys._getframe()
     while frame is not None and _ours(frame):
         frame = frame.f_back
     while frame is not None:  # the handler, and what it calls; or the application
@@ -128,6 +129,14 @@ def _ours(frame: FrameType) -> bool:
 def _of(frame: FrameType, whose: Collection[object]) -> bool:
     it = frame.f_locals.get("self")
     return any(it is each or getattr(it, "_core", None) is each for each in whose)
+
+
+def closes_elsewhere(whose: Collection[object], close: Callable[[], None], patience: float) -> bool:
+    """Whether another thread closes, as the call to close has interrupted one of the same thread; see `Elsewhere`."""
+    interrupted = interrupts(whose)
+    if interrupted:
+        Elsewhere().begin(close, patience)
+    return interrupted
 
 
 class Elsewhere:

@@ -255,7 +255,7 @@ class ListenerContainer(BaseContainer):
             if work is not None:
                 work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # cancelled, or an exit
-            self._plan.abandons(message, turn)
+            self._plan.abandons(turn)
             await lane.put_back()
             raise
         replied = False

@@ -54,12 +54,14 @@ class InProgress:
         message_id: of the broker or the sender; None: it has none.
         worker: the name of the thread or task that runs the handler.
         since: when the handler was called, in monotonic seconds (`time.monotonic`).
+        attempt: which one with this message it is, from 1.
         reported: whether a warning has been logged that it takes long.
     """
 
     message_id: str | None
     worker: str
     since: float
+    attempt: int
     stack: Callable[[], str] = field(repr=False)
     facts: dict[str, object] = field(repr=False)
     reported: bool = False
@@ -76,14 +78,12 @@ class Plan:
         self._breaker = Breaker(settings.outage_after, settings.probe_interval)
         self._lock = threading.Lock()
         self._in_progress: dict[InProgress, None] = {}
-        self._in_hand: dict[int, int] = {}  # id() of a message -> which attempt with it this is
         self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
 
     @property
     def attempts(self) -> int:
         """See `BaseContainer.attempts`."""
-        with self._lock:
-            return max(self._in_hand.values(), default=0)
+        return max((each.attempt for each in self.in_progress), default=0)
 
     @property
     def outage(self) -> bool:
@@ -129,7 +129,6 @@ class Plan:
         """
         with self._lock:
             self._add(received=1, in_flight=1)
-            self._in_hand[id(message)] = message.delivery_count
             if self._settings.deadline is not None and message.message_id is not None:
                 self._firsts.setdefault(message.message_id, now)
                 if len(self._firsts) > _REMEMBERED:
@@ -148,7 +147,8 @@ class Plan:
 
     def begins(self, message: Message, worker: str, now: float, stack: Callable[[], str]) -> InProgress:
         """A handler is called. ``stack``: where it is, for the log."""
-        found = InProgress(message.message_id, worker, now, stack, message_facts(message, "the handler takes long"))
+        facts = message_facts(message, "the handler takes long")
+        found = InProgress(message.message_id, worker, now, message.delivery_count, stack, facts)
         self._in_progress[found] = None
         return found
 
@@ -192,7 +192,6 @@ class Plan:
             fate = verdict.fate.value
             if not verdict.commits:
                 self.last_error = verdict.cause
-            self._in_hand.pop(id(message), None)
             self._add(in_flight=-1, replied=int(replied), **{fate: 1})
             opens = closes = False
             if verdict.fate is Fate.FAILED:
@@ -214,10 +213,9 @@ class Plan:
         elif closes:
             log.info("%s: a probe has succeeded, the outage is over", name)
 
-    def abandons(self, message: Message, turn: Turn) -> None:
+    def abandons(self, turn: Turn) -> None:
         """A worker has put its message back: its handler was interrupted."""
         with self._lock:
-            self._in_hand.pop(id(message), None)
             self._add(in_flight=-1)
             self._breaker.undecided(turn)
 

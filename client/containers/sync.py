@@ -264,7 +264,7 @@ class ListenerContainer(BaseContainer):
             if work is not None:
                 work.ended(None if verdict.commits else verdict.cause)
         except BaseException:  # an exit, or an interrupt
-            self._plan.abandons(message, turn)
+            self._plan.abandons(turn)
             lane.put_back()
             raise
         replied = False

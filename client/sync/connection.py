@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import logging
 import os
-import sys
 import threading
 import warnings
 from contextlib import suppress
@@ -125,7 +124,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         and the end of the ``with`` block, or of the program, waits for it.
         """
         patience = 2 * self._options.close_timeout
-        if interrupts(sys._getframe(), (self, *self._cores())):
+        if interrupts((self, *self._cores())):
             self._elsewhere.begin(self._close, patience)
         else:
             self._elsewhere.join(patience)

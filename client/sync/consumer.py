@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
-from redelivery.client.connection.threads import Elsewhere, interrupts
+from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import accept, hand_out
 from redelivery.client.operations.attach import attach_late
@@ -144,8 +143,7 @@ class Consumer(BaseConsumer, Closing):
         """
         if self._closed:
             return
-        if interrupts(sys._getframe(), (self._core,)):
-            Elsewhere().begin(self.close, self._core.options.close_timeout)
+        if closes_elsewhere((self._core,), self.close, self._core.options.close_timeout):
             return
         self._closed = True
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,7 +9,7 @@ from typing import Final, Protocol, Unpack
 
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
-from redelivery.client.connection.threads import Elsewhere, interrupts
+from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing
@@ -62,8 +61,7 @@ class Publisher(BasePublisher, Closing):
 
         In a signal handler that has interrupted one: see `Connection.close`.
         """
-        if interrupts(sys._getframe(), (self,)):
-            Elsewhere().begin(self.close, _PATIENCE)
+        if closes_elsewhere((self,), self.close, _PATIENCE):
             return
         with self._lock:
             self._closed = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from redelivery.client.arguments import (
     check_cause,
 )
 from redelivery.client.connection.lifecycle import SessionStage
-from redelivery.client.connection.threads import Elsewhere, interrupts
+from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.attach import temporary
 from redelivery.client.operations.browse import browse_state
@@ -184,8 +183,7 @@ class Session(MakesConsumers):
         returned. Twice is harmless. In a signal handler that has interrupted a call of this session another thread
         closes: see `Connection.close`.
         """
-        if interrupts(sys._getframe(), (self._core,)):
-            Elsewhere().begin(self.close, self._core.options.close_timeout)
+        if closes_elsewhere((self._core,), self.close, self._core.options.close_timeout):
             return
         self.close_until(monotonic() + self._core.options.close_timeout)
 
