@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 from rich.console import Console
-from tests.run import again, calm
+from tests.run import again
 
 import redelivery
 from redelivery import RedeliveryPolicy
@@ -189,12 +189,9 @@ def test_plain_lines_show_it_too() -> None:
 @pytest.mark.timeout(600)
 def test_a_real_stream_reads_the_demos_dead_letters() -> None:
     needs_spark()
-    for number in range(3):  # Spark gives a Python process 10 s to begin, which a busy machine may not keep
-        if number:
-            again.note(again.SPARK)
-            calm.wait()
+    for _ in again.spark_tries(3):
         done = run("demo", "--json", "--spark", timeout=250)
-        if "failed to connect back" not in done.stderr:
+        if again.TOO_SLOW not in done.stderr:
             break
     assert (done.returncode, done.stderr) == (0, "")
     *_, summary, reads, table = [json.loads(line) for line in done.stdout.splitlines()]
@@ -213,13 +210,10 @@ def test_a_real_stream_reads_the_demos_dead_letters() -> None:
 @pytest.mark.timeout(300)
 def test_a_broker_that_spark_cannot_reach_is_one_line() -> None:
     needs_spark()
-    for number in range(2):  # Spark gives a Python process 10 s to begin, which a busy machine may not keep
-        if number:
-            again.note(again.SPARK)
-            calm.wait()
+    for _ in again.spark_tries(2):
         with SparkJob(lambda _: None) as job, pytest.raises(SparkError) as caught:
             job.read("stomp://127.0.0.1:1", "letters")
-        if "failed to connect back" not in str(caught.value):
+        if again.TOO_SLOW not in str(caught.value):
             break
     assert "127.0.0.1:1" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from tests.client.gated import Site
 from tests.client.shell import Background, Bench
 
 from redelivery.broker import EmbeddedBroker
@@ -22,3 +23,23 @@ def background() -> Iterator[Background]:
     others = Background()
     yield others
     others.join()
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    """What a test has opened is closed at its end, in the opposite order."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def protocol(request: pytest.FixtureRequest) -> str:
+    if request.param == "amqp":
+        pytest.importorskip("proton")
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def site(protocol: str, opened: ExitStack) -> Site:
+    return Site(protocol, opened)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -13,19 +12,6 @@ from tests.client.shell import eventually, receive
 import redelivery
 from redelivery import ConnectionLostError, InDoubtError, ReconnectPolicy
 from redelivery.events import ConnectionLost, Event
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(params=["stomp", "amqp"])
-def site(request: pytest.FixtureRequest, opened: ExitStack) -> Site:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    return Site(request.param, opened)
 
 
 @pytest.mark.parametrize("mode", ["client", "individual"])

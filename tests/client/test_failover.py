@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -28,25 +27,6 @@ from redelivery import (
 )
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.events import ConnectionLost, Event, InDoubt, Reconnected, ReconnectFailed
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(params=["stomp", "amqp"])
-def protocol(request: pytest.FixtureRequest) -> str:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    found: str = request.param
-    return found
-
-
-@pytest.fixture
-def site(protocol: str, opened: ExitStack) -> Site:
-    return Site(protocol, opened)
 
 
 def has(events: list[Event], number: int) -> bool:

@@ -51,12 +51,6 @@ class Near:
 
 
 @pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture
 def broker() -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker(f"interrupts-{uuid4().hex}") as broker:
         yield broker

@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -22,20 +22,6 @@ from redelivery.client.connection import priority
 from redelivery.events import ConnectionLost, Event, Reconnected
 
 OPTIONS = "randomize=false&priorityBackup=true&maxReconnectDelay=20"
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(params=["stomp", "amqp"])
-def protocol(request: pytest.FixtureRequest) -> str:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    found: str = request.param
-    return found
 
 
 class Pair:

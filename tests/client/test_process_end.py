@@ -6,8 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Final
 
 import pytest
@@ -68,19 +66,6 @@ class Program:
             raise
         assert time.monotonic() - began < LIMIT
         return self._process.returncode, error
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(params=["stomp", "amqp"])
-def site(request: pytest.FixtureRequest, opened: ExitStack) -> Site:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    return Site(request.param, opened)
 
 
 @pytest.mark.parametrize("away", [False, True], ids=["there", "away"])

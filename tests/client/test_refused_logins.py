@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -43,20 +43,6 @@ class Guarded(Site):
 
     def refuse(self) -> None:
         object.__setattr__(self.config, "users", self.users)
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture(params=["stomp", "amqp"])
-def protocol(request: pytest.FixtureRequest) -> str:
-    if request.param == "amqp":
-        pytest.importorskip("proton")
-    found: str = request.param
-    return found
 
 
 @pytest.fixture(params=["threads", "asyncio"])

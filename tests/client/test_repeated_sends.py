@@ -6,7 +6,7 @@ It drops no duplicate, so a repeated send is there twice, with the id by which a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -25,12 +25,6 @@ ID = "_AMQ_DUPL_ID"
 REQUEST = 0.05  # seconds: an answer is late long before the loss is noticed
 BEAT = 0.2
 Connect = Callable[..., Any]
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture(params=["stomp", "amqp"])

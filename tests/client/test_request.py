@@ -32,12 +32,6 @@ from redelivery.testing import fast_forward
 
 
 @pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-@pytest.fixture
 def connection(redelivery_broker: EmbeddedBroker) -> Iterator[redelivery.Connection]:
     with redelivery.connect(redelivery_broker.vm_url) as connection:
         yield connection

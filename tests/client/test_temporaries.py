@@ -21,12 +21,6 @@ from redelivery.transports.stomp.adapter import StompTransport
 pytest.importorskip("proton")
 
 
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
 def lose(site: Site, events: list[Event]) -> None:
     """The connection, and wait for the next one."""
     before = sum(isinstance(each, Reconnected) for each in events)

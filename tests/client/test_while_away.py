@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from time import monotonic
 from typing import Any
@@ -39,12 +39,6 @@ class Away:
 
     def back(self) -> None:
         self.site.gate.open()
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
 
 
 @pytest.fixture(params=["stomp", "amqp"])

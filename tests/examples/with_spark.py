@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.run import again, calm
+from tests.run import again
 
 from redelivery.cli.demo.spark import missing
 
@@ -27,14 +27,11 @@ def needs_spark() -> None:
 def output(program: Path, *arguments: str) -> list[str]:
     """What it prints, when it succeeds.
 
-    Spark gives a Python process 10 s to begin, which a machine that is busy with other tests may not keep: then it is
-    run once more. The interpreter's folder is the first on the PATH, as in an activated virtual environment.
+    Run again where Spark was too slow. The interpreter's folder is the first on the PATH, as in an activated virtual
+    environment.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for number in range(_TRIES):
-        if number:
-            again.note(again.SPARK)
-            calm.wait()
+    for _ in again.spark_tries(_TRIES):
         done = subprocess.run(  # noqa: S603  # our own
             [sys.executable, "-W", "error", str(program), *arguments],
             capture_output=True,
@@ -42,7 +39,7 @@ def output(program: Path, *arguments: str) -> list[str]:
             timeout=SECONDS - 20,
             env={**os.environ, "PATH": path, "JAVA_TOOL_OPTIONS": _SHORT_LIVED},
         )
-        if done.returncode == 0 or "failed to connect back" not in done.stderr:
+        if done.returncode == 0 or again.TOO_SLOW not in done.stderr:
             break
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from tests.run import again, calm
+from tests.run import again
 from tests.spark.place import Place
 from tests.spark.streams import ALL, readers, rows
 from tests.spark.test_damage import empty, missing, truncated
@@ -19,7 +19,6 @@ from redelivery.spark.read.executor import ExecutorStreamReader
 
 pytestmark = pytest.mark.timeout(700)
 
-_TOO_SLOW = "Python worker failed to connect back"  # Spark gives it 10 s to begin, which a busy machine may need
 _TRIES = 5
 BODIES = [f"{number:03}" for number in range(500)]
 
@@ -43,12 +42,9 @@ def received(place: Place, receiver: str) -> list[Path]:
 
 def query(spark: Any, place: Place, receiver: str, folder: Path, **options: str) -> Any:
     """The rows of an AvailableNow query, or the error that it ended with."""
-    for number in range(_TRIES):
-        if number:
-            again.note(again.SPARK)
-            calm.wait()
+    for number in again.spark_tries(_TRIES):
         found = _query(spark, place, receiver, folder.with_name(f"{folder.name}_{number}"), **options)
-        if not isinstance(found, StreamingQueryException) or _TOO_SLOW not in str(found):
+        if not isinstance(found, StreamingQueryException) or again.TOO_SLOW not in str(found):
             break
     return found
 

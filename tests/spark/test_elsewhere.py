@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.run import again, calm
+from tests.run import again
 from tests.spark.elsewhere import MESSAGES
 
 from redelivery.broker import EmbeddedBroker
@@ -29,12 +29,9 @@ pytestmark = [
 
 
 def _run(where: str, url: str, folder: Path, receiver: str) -> tuple[dict[str, object], str]:
-    """What it says, and the queue that it used.
-
-    Spark gives a Python process 10 s to begin, which a busy machine may not keep: then another one is run.
-    """
+    """What it says, and the queue that it used. Another one is run where Spark was too slow."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for number in range(_TRIES):
+    for number in again.spark_tries(_TRIES):
         queue = f"orders{number}"
         (folder / queue).mkdir()
         done = subprocess.run(  # noqa: S603  # our own
@@ -45,10 +42,8 @@ def _run(where: str, url: str, folder: Path, receiver: str) -> tuple[dict[str, o
             env=environment,
             check=False,
         )
-        if "failed to connect back" not in done.stderr:
+        if again.TOO_SLOW not in done.stderr:
             break
-        again.note(again.SPARK)
-        calm.wait()
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found, queue

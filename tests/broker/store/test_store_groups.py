@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import settings
 from tests.broker.engine.bench import Box
@@ -15,13 +12,6 @@ from tests.run import forms
 
 from redelivery.broker.engine import moves
 from redelivery.broker.engine.subscriptions import Subscription
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Turns]:
-    bench = Turns(tmp_path / "shop.db")
-    yield bench
-    bench.store.close()
 
 
 class TestGroups:

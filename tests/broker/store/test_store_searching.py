@@ -20,13 +20,6 @@ from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.model.destinations import Queue, SubscriptionName, Topic
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Turns]:
-    bench = Turns(tmp_path / "shop.db")
-    yield bench
-    bench.store.close()
-
-
 class TestSelectors:
     def test_a_match_at_the_end_is_found_a_page_at_a_time(self, bench: Turns) -> None:
         bench.send(*NUMBERS)

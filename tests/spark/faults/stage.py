@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from tests.run import again
 from tests.spark.faults.account import Verdict, in_table, judge
 from tests.spark.faults.jobs import Job, Jobs, Outcome
 from tests.spark.faults.orders import Order, Orders
@@ -24,7 +25,6 @@ _SOON, _NOTHING = 15.0, 0.4  # seconds
 _RUN_SECONDS = 180.0
 _RUNS = 6
 _PAUSE = 2.0  # between runs that do not bring all: a broker that has just started is slow with its first messages
-_TOO_SLOW = "Python worker failed to connect back"  # Spark gives it 10 s to begin, which a busy machine may need
 # Small batches and short waits; four of them are to be seen in a run.
 OPTIONS: Mapping[str, str] = {
     "maxMessagesPerBatch": "100",
@@ -129,7 +129,7 @@ class Stage:
         """One AvailableNow query, until it ends or dies."""
         for _ in range(_RUNS):
             outcome = self.finish(self.start(forever=False, **options))
-            if _TOO_SLOW not in outcome.error:
+            if again.TOO_SLOW not in outcome.error:
                 break
         return outcome
 
