@@ -17,6 +17,7 @@ from redelivery.transports.runtime import Runtime
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
+from redelivery.transports.wire.threads.shelter import interruptible
 from redelivery.transports.wire.threads.waiter import Waiter
 
 _END: Final = b""  # of the stream
@@ -179,7 +180,7 @@ class Leader:
             waiter.poke = self._stream.poke
             try:
                 # Read after `poke` was set: a wake that came before that is seen, a later one pokes.
-                ready = waiter.woken or self._stream.wait_readable(remaining)
+                ready = waiter.woken or self._stream.wait_readable(interruptible(remaining))
             finally:
                 waiter.poke = None
             if not ready or self._leader != me:  # a signal handler has read meanwhile, and leads no more

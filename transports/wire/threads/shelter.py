@@ -19,7 +19,19 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 _IDLE: Final = 2.0  # seconds without work after which the thread ends
+_LOOK: Final = 1.0  # seconds; see `interruptible`
 _main = threading.main_thread().ident
+
+
+def interruptible(timeout: float | None) -> float | None:
+    """How long the thread that calls may wait at once, of the ``timeout`` seconds it has: then it waits again.
+
+    Python looks for signals before it waits, and a signal ends the wait; one that comes between the two is seen when
+    the wait is over. So the main thread, where their handlers run, waits for a second at once.
+    """
+    if threading.get_ident() != _main or (timeout is not None and timeout <= _LOOK):
+        return timeout
+    return _LOOK
 
 
 class _Job(Generic[T]):
@@ -81,7 +93,7 @@ class Shelter:
         if not self._serving:
             threading.Thread(target=self._serve, name="redelivery-shelter", daemon=True).start()
         while not job.done:
-            job.gate.acquire()
+            job.gate.acquire(timeout=_LOOK)  # see `interruptible`
 
     def _serve(self) -> None:
         self._serving = True

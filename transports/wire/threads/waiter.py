@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.shelter import interruptible
 
 
 class Waiter:
@@ -45,7 +46,8 @@ class Waiter:
                 return
 
     def park(self, timeout: float | None) -> None:
-        """Wait at the gate, at most ``timeout`` seconds; the caller finds out why it was opened."""
+        """Wait at the gate, at most ``timeout`` seconds; the caller finds out why it was opened, or if it was."""
+        timeout = interruptible(timeout)
         self._parks = True  # before `woken` is read: who wakes sets that, and reads this afterwards
         try:
             if self.woken:
