@@ -17,28 +17,31 @@ moves others from one queue to another. A cell says what became of them: lost / 
 delivered it to nobody until the connection was closed, or it was started again. Lost: confirmed or committed, and
 nowhere. In doubt: the program was told so by `InDoubtError`; where nobody confirms an acknowledgement, it is in doubt
 as well. Twice: further outputs; the tests hold every one of them to be one that was in doubt. With
-`deduplicate_sends` the messages that are sent (before the +) are neither.
+`deduplicate_sends` the messages that are sent (before the +) are neither. Refused: the broker answers, and says no; a
+program whose send is refused sends it again, and one whose consumer is refused makes another one.
 
 """
-_LOST: Final = "lost"
+_NONE: Final = "-"  # of what cannot be, or has not run
 
 
-def part(lines: Iterable[str]) -> str:
-    """From the records of `test_failover_faults`, one a line."""
-    cells: dict[tuple[str, str], Mapping[str, Any]] = {}
+def part(lines: Iterable[str], kept: str = "") -> str:
+    """From the records of `test_failover_faults`, one a line. ``kept``: a section whose other cells stay."""
+    records: dict[tuple[str, str], Mapping[str, Any]] = {}
     for line in lines:
         record = json.loads(line)
-        cells[record["fault"], record["pair"]] = record
+        records[record["fault"], record["pair"]] = record
+    cells = {**_read(kept), **{key: _cell(record) for key, record in records.items()}}
     faults = sorted(dict.fromkeys(fault for fault, _ in cells), key=lambda fault: not fault.startswith("cut"))
     pairs = sorted({pair for _, pair in cells}, key=_by_name)
     rows = [("done to it", *pairs), ("---",) * (len(pairs) + 1)]
-    rows += [(fault, *(_cell(cells.get((fault, pair))) for pair in pairs)) for fault in faults]
-    messages = sum(record["sent"] + record["moved"] for record in cells.values())
-    lost = sum(record[_LOST] for record in cells.values())
-    losses = sum(record["reconnected"] for record in cells.values())
+    rows += [(fault, *(cells.get((fault, pair), _NONE) for pair in pairs)) for fault in faults]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    reasons = "".join(_reason(pair, [each for each in cells.values() if each["pair"] == pair]) for pair in pairs)
-    sums = f"{messages:,} messages, {losses:,} reconnections: {lost} lost."
+    messages = sum(record["sent"] + record["moved"] for record in records.values())
+    losses = sum(record["reconnected"] for record in records.values())
+    lost = sum(_numbers(cell)[0] for cell in cells.values())
+    run = f"{len(records)} of the latest run: {messages:,} messages, {losses:,} reconnections"
+    sums = f"{len(cells)} cells, {run}. In all of them: {lost} lost."
+    reasons = "".join(_reason(pair, [cell for (_, its), cell in cells.items() if its == pair]) for pair in pairs)
     return f"{_HEAD}{table}\n{sums}\n\nTwice, and why:\n\n{reasons or 'None.'}"
 
 
@@ -54,8 +57,8 @@ def section_of(page: str) -> str:
     return page.partition(BEGIN)[2].partition(END)[0]
 
 
-def _reason(pair: str, records: Iterable[Mapping[str, Any]]) -> str:
-    twice = sum(each["moved_twice"] + each["sent_twice"] for each in records)
+def _reason(pair: str, cells: Iterable[str]) -> str:
+    twice = sum(_numbers(cell)[1] for cell in cells)
     promise = PROMISES.get(pair.partition(",")[0])
     if not twice or promise is None:
         return ""
@@ -63,17 +66,30 @@ def _reason(pair: str, records: Iterable[Mapping[str, Any]]) -> str:
     return f"- {pair}: {twice} outputs of messages in doubt; {why.replace('killed', 'the connection was lost')}.\n"
 
 
+def _read(section: str) -> dict[tuple[str, str], str]:
+    """The cells of its table."""
+    rows = [[each.strip() for each in line.strip("|").split(" | ")] for line in section.splitlines() if line[:1] == "|"]
+    pairs = rows[0][1:] if rows else []
+    return {
+        (row[0], pair): cell for row in rows[2:] for pair, cell in zip(pairs, row[1:], strict=True) if cell != _NONE
+    }
+
+
+def _numbers(cell: str) -> tuple[int, int]:
+    """How many are lost, and how many are there twice."""
+    lost, twice, _ = cell.split(" / ")
+    return int(lost.partition(",")[0]), sum(map(int, twice.split("+")))
+
+
 def _by_name(pair: str) -> tuple[bool, str]:
     return "embedded" in pair, pair
 
 
-def _cell(record: Mapping[str, Any] | None) -> str:
-    if record is None:
-        return "-"
+def _cell(record: Mapping[str, Any]) -> str:
     twice = f"{record['sent_twice']}+{record['moved_twice']}"
     doubts = f"{record['sent_in_doubt']}+{record['moved_in_doubt']}"
     hidden = f", {record['hidden']} hidden" if record.get("hidden") else ""
-    return f"{record[_LOST]}{hidden} / {_short(twice)} / {_short(doubts)}"
+    return f"{record['lost']}{hidden} / {_short(twice)} / {_short(doubts)}"
 
 
 def _short(number: str) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.conformance.pairs import Pair
 from tests.examples.tls_front import make_certificates
+from tests.faults import refusals
 from tests.faults.proxy import Cut, Proxy
 from tests.faults.work import Work
 
@@ -97,6 +98,10 @@ class Bench:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return self._really("127.0.0.1", *args, **kwargs)
 
+    def happened(self) -> bool:
+        """Whether either way has been cut."""
+        return any(proxy.happened.is_set() for proxy in self.proxies)
+
     def hang_up(self) -> None:
         for proxy in self.proxies:
             proxy.refuse(True)
@@ -114,7 +119,7 @@ def cut(frame: str, bench: Bench, work: Work) -> None:
             proxy.cut(FRAMES[bench.pair.kind.protocol][frame])
         if frame in ANEW:
             bench.hang_up()
-        while not any(proxy.happened.is_set() for proxy in bench.proxies):
+        while not bench.happened():
             work.goes_on(1)
 
 
@@ -207,4 +212,5 @@ HARMS: Final[Mapping[str, Harm]] = {
     "half open": half_open,
     "refused for 0.4 s": refused,
     "both servers of the list gone in turn": in_turn,
+    **refusals.HARMS,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -19,13 +20,15 @@ class Cut:
     """Both connections are closed when ``at`` is seen going ``way``; it is not passed on, what came before it is.
 
     ``after``: only once this has been passed on to the broker; empty: from the beginning. ``within``: so many bytes of
-    it, and of what follows it, are passed on first: the frame is torn.
+    it, and of what follows it, are passed on first: the frame is torn. ``answer``: what the client gets instead of the
+    broker's answer before it is closed, made from ``at`` and what has come with it; of those that go up.
     """
 
     at: bytes
     way: Way = "up"
     after: bytes = b""
     within: int = 0
+    answer: Callable[[bytes], bytes] | None = None
 
 
 class Proxy:
@@ -34,12 +37,16 @@ class Proxy:
     Attributes:
         tls: what it speaks to clients, if anything; it may change between two of them.
         pause: seconds that each read waits before it is passed on.
+        refusal: what is said to each new client, in the broker's place, before it is hung up on; empty: nothing.
+        refusals: to how many it was said.
     """
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         self._broker = (host, port)
         self.tls = tls
         self.pause = 0.0
+        self.refusal = b""
+        self.refusals = 0
         self._still_until = 0.0
         self._refusing = False
         self._mute: set[socket.socket] = set()
@@ -100,6 +107,9 @@ class Proxy:
             if self.tls is not None:
                 client.settimeout(10)
                 client = self.tls.wrap_socket(client, server_side=True)
+            if self.refusal:
+                self._turn_away(client, self.refusal)
+                return
             broker = socket.create_connection(self._broker, timeout=10)
         except OSError:  # the broker is down, or the client does not like our certificate
             client.close()
@@ -113,6 +123,14 @@ class Proxy:
             self._threads.append(thread)
             thread.start()
 
+    def _turn_away(self, client: socket.socket, refusal: bytes) -> None:
+        with client:
+            client.settimeout(10)
+            client.recv(1 << 16)
+            client.sendall(refusal)
+            self.refusals += 1
+            _until_it_leaves(client)
+
     def _pass_on(self, source: socket.socket, sink: socket.socket, way: Way) -> None:
         held = b""
         with suppress(OSError):  # the other side has hung up
@@ -122,10 +140,16 @@ class Proxy:
                 sleep(max(self.pause, self._still_until - monotonic(), 0.0))
                 held += data
                 with self._lock:
-                    ready, held, ended = self._split(held, way)
+                    ready, rest, ended = self._split(held, way)
                     sink.sendall(ready)
+                    answer = self._cut.answer if ended and self._cut is not None else None
                     if ended:
                         self._cut = None
+                if answer is not None:
+                    with suppress(OSError):  # the client has gone, which hangs up as well
+                        source.sendall(answer(held[len(ready) :]))
+                        _until_it_leaves(source)
+                held = rest
                 if ended:
                     self._hang_up()
                     self.happened.set()
@@ -157,6 +181,14 @@ class Proxy:
             with suppress(OSError):  # hung up already
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
+
+
+def _until_it_leaves(client: socket.socket) -> None:
+    """What it was answered is not lost by a reset, as it would be if what it still sends were not read."""
+    client.shutdown(socket.SHUT_WR)
+    client.settimeout(10)
+    while client.recv(1 << 16):
+        pass
 
 
 def _whole(data: bytes, mark: bytes) -> tuple[bytes, bytes]:

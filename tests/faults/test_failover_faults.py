@@ -21,6 +21,7 @@ from tests.faults import harm
 from tests.faults.campaign import kill_and_restart
 from tests.faults.harm import HARMS, HOST, RESTLESS, Bench, Harm
 from tests.faults.promises import PROMISES
+from tests.faults.refusals import CHECKS, REFUSING
 from tests.faults.stored import NAME, broker_of, started
 from tests.faults.work import Work
 
@@ -43,6 +44,8 @@ def cases(*harms: str) -> pytest.MarkDecorator:
     for kind in REMOTE:
         for name in harms or HARMS:
             if "transactions" in kind.cannot and any(word in name for word in ("commit", "transaction", "rollback")):
+                continue
+            if name == CHECKS and kind.protocol != "amqp":
                 continue
             short = name in (SHORT if kind.real else SHORT_EMBEDDED) and kind.name not in LONG
             marks = [] if short else [pytest.mark.long_form]
@@ -148,6 +151,7 @@ def run(bench: Bench, do: Harm, name: str, way: str, opened: ExitStack, **option
     deduplicate = way == DEDUPLICATED
     restless = any(frame in name for frame in RESTLESS)
     options = {"deduplicate_sends": deduplicate, "restless": restless, "aio": way == ASYNCIO, **options}
+    options["refused"] = name in REFUSING
     work = Work(bench.pair, opened=opened, **options)
     work.goes_on()
     do(bench, work)

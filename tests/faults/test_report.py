@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from tests.faults.failover_page import part
 from tests.faults.report import with_stored
 
 OLD = """\
@@ -67,3 +71,22 @@ def test_their_rows_are_replaced_and_all_others_stay() -> None:
         assert found.count(kept) == 1
     assert found.endswith(OLD.partition("## The windows")[2])
     assert "old words" not in found
+
+
+def test_the_cells_of_connections_that_come_back_can_be_written_some_at_a_time() -> None:
+    old = part([record("cut before a send", "amqp-qpid", moved_twice=2), record("half open", "stomp-artemis", lost=3)])
+    both = part([record("half open", "stomp-artemis"), record("half open", "amqp-qpid", hidden=4)], old)
+    assert [line for line in both.splitlines() if line.startswith("| ")][1:] == [
+        "| --- | --- | --- |",
+        "| cut before a send | 0 / 0+2 / 0 | - |",
+        "| half open | 0, 4 hidden / 0 / 0 | 0 / 0 / 0 |",
+    ]
+    assert "3 cells, 2 of the latest run: 30 messages, 2 reconnections. In all of them: 0 lost." in both
+    assert "In all of them: 3 lost." in old
+
+
+def record(fault: str, pair: str, **numbers: int) -> str:
+    counts: dict[str, Any] = dict.fromkeys(
+        ("lost", "sent_twice", "moved_twice", "sent_in_doubt", "moved_in_doubt", "hidden"), 0
+    )
+    return json.dumps({"fault": fault, "pair": pair, **counts, "sent": 10, "moved": 5, "reconnected": 1, **numbers})

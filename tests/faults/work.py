@@ -21,7 +21,7 @@ from tests.conformance.pairs import Pair
 from tests.conformance.stage import NOTHING, NOTHING_EMBEDDED, SOON
 
 import redelivery
-from redelivery import InDoubtError, RedeliveryPolicy, TransactionRolledBackError
+from redelivery import InDoubtError, JMSError, RedeliveryPolicy, TransactionRolledBackError
 from redelivery.events import Reconnected
 
 PAUSE: Final = 0.004  # seconds between two messages
@@ -48,17 +48,28 @@ class Work:
     """See above. ``url``: with which the program connects; ``pair``: the broker itself.
 
     ``restless``: it rolls back now and then, and closes its consumer for another one. ``aio``: it uses asyncio.
+    ``refused``: the broker may refuse what it asks for; then it asks again. Else that is a failure.
     """
 
     def __init__(
-        self, pair: Pair, url: str, opened: ExitStack, *, restless: bool = False, aio: bool = False, **options: Any
+        self,
+        pair: Pair,
+        url: str,
+        opened: ExitStack,
+        *,
+        restless: bool = False,
+        aio: bool = False,
+        refused: bool = False,
+        **options: Any,
     ) -> None:
         self.pair, self._restless = pair, restless
+        self._refused: type[JMSError] | tuple[()] = JMSError if refused else ()
         name = f"faults.failover.{uuid.uuid4().hex[:12]}"
         self._source, self._moved, self._sent = f"{name}.in", f"{name}.out", f"{name}.sent"
         self._stopping, self._fed = threading.Event(), threading.Event()
         self._nothing = NOTHING if pair.real else NOTHING_EMBEDDED
         self.reconnected = 0
+        self.refusals = 0  # that the program has heard of
         self._count = Counter[str]()
         self._doubts: dict[str, set[str]] = {"sent": set(), "moved": set()}
         self._confirmed: set[str] = set()
@@ -86,7 +97,17 @@ class Work:
 
     def goes_on(self, messages: int = 10) -> None:
         """Return when it has sent and moved so many more."""
-        self._until(self._count["sent"] + messages, self._count["moved"] + messages)
+        sent, moved = self._count["sent"] + messages, self._count["moved"] + messages
+        self.until(lambda: self._count["sent"] >= sent and self._count["moved"] >= moved)
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Return when it is so."""
+        end = monotonic() + 60
+        while not done() and not self._errors:
+            assert monotonic() < end, f"it stands still: {self._count}"
+            self._stopping.wait(0.01)
+        if self._errors:
+            raise AssertionError(self._errors) from self._errors[0]
 
     def finish(self, start_again: Callable[[], None] | None = None) -> Outcome:
         """Stop feeding and sending, move what is left, and count. ``start_again``: of a broker that hides messages."""
@@ -123,14 +144,6 @@ class Work:
             hidden=hidden,
         )
 
-    def _until(self, sent: int, moved: int) -> None:
-        end = monotonic() + 60
-        while (self._count["sent"] < sent or self._count["moved"] < moved) and not self._errors:
-            assert monotonic() < end, f"it stands still: {self._count}"
-            self._stopping.wait(0.01)
-        if self._errors:
-            raise AssertionError(self._errors) from self._errors[0]
-
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
@@ -148,21 +161,26 @@ class Work:
                         producer.send(str(number))
                     except InDoubtError:  # where the broker is killed
                         continue
+                    except self._refused:
+                        continue
                     self._inputs.add(str(number))
         finally:
             self._fed.set()
 
     def _send(self) -> None:
-        producer, number = self._connection.session().producer(self._sent), 0
+        producer, number = self._connection.session().producer(self._sent), 1
         while not self._stopping.wait(PAUSE):
-            number += 1
             try:
                 producer.send(str(number))
             except InDoubtError:
                 self._doubts["sent"].add(str(number))
+            except self._refused:
+                self.refusals += 1
+                continue  # the same again: had it been sent, it would be there twice
             else:
                 self._confirmed.add(str(number))
                 self._count["sent"] += 1
+            number += 1
 
     def _move(self) -> None:
         session = self._connection.session("transacted" if self.transacted else "client")
@@ -173,26 +191,43 @@ class Work:
             if self._restless and turns % 5 == 0:
                 consumer.close()
                 consumer = session.consumer(self._source)
-            batch = consumer.receive_many(3, timeout=self._nothing)
+            try:
+                batch = consumer.receive_many(3, timeout=self._nothing)
+            except self._refused:  # when it came back: it has ended
+                self.refusals += 1
+                consumer = self._another(session)
+                continue
             quiet = quiet + 1 if not batch and self._fed.is_set() else 0
             bodies = {str(each.body) for each in batch}
+            self._move_on(session, producer, bodies, undo=self._restless and turns % 3 == 0)
+
+    def _move_on(self, session: Any, producer: Any, bodies: set[str], *, undo: bool) -> None:
+        try:
+            if undo:
+                self._undo(session, producer, bodies)
+                return
+            for body in bodies:
+                producer.send(body)
+            session.commit() if session.transacted else session.acknowledge()
+        except TransactionRolledBackError:
+            pass
+        except InDoubtError:
+            self._doubts["moved"] |= bodies
+            if not session.transacted:
+                session.recover()
+        except self._refused:
+            self._undo(session, producer, set())
+        else:
+            self._count["moved"] += len(bodies)
+            if not session.transacted:
+                self._doubts["moved"] |= bodies  # nobody confirms an acknowledgement
+
+    def _another(self, session: Any) -> Any:
+        while True:
             try:
-                if self._restless and turns % 3 == 0:
-                    self._undo(session, producer, bodies)
-                    continue
-                for body in bodies:
-                    producer.send(body)
-                session.commit() if session.transacted else session.acknowledge()
-            except TransactionRolledBackError:
-                continue
-            except InDoubtError:
-                self._doubts["moved"] |= bodies
-                if not session.transacted:
-                    session.recover()
-            else:
-                self._count["moved"] += len(bodies)
-                if not session.transacted:
-                    self._doubts["moved"] |= bodies  # nobody confirms an acknowledgement
+                return session.consumer(self._source)
+            except self._refused:
+                self.refusals += 1
 
     def _undo(self, session: Any, producer: Any, bodies: set[str]) -> None:
         if session.transacted:
