@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -33,7 +34,7 @@ KILLS = int(os.environ.get("REDELIVERY_KILLS", "3"))
 STORED_KILLS = int(os.environ.get("REDELIVERY_STORED_KILLS", str(KILLS)))
 
 _SCRIPT = Path(__file__).with_name("victim.py")
-_END_SECONDS = 150.0
+_END_SECONDS = 150.0  # a program that says nothing for so long stands still; one that is only slow may go on
 _QUIET_SECONDS = 5.0  # a program that says nothing for so long has nothing to do: then it is killed waiting
 _BACK_SECONDS = 60.0  # a broker that was started again answers
 _PATIENCE = 10.0  # for what must be there: a broker that has just started is slow with its first messages
@@ -78,14 +79,20 @@ class Victim:
         self._process.kill()
         self._finish()
 
-    def end(self) -> None:
-        """Have it end when nothing comes any more; kill it when it does not."""
+    def end(self, patience: float = _END_SECONDS) -> None:
+        """Have it end when nothing comes any more. Where it says nothing for so long, it is killed, with its stacks.
+
+        How long it takes altogether is the machine's affair: beside others it may have a hundredth of a processor.
+        """
         if self._process.stdin is not None:
             self._process.stdin.close()
-        try:
-            self._process.wait(timeout=_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        with self._said:
+            said = -1
+            while not self._ended and said < len(self.lines):
+                said = len(self.lines)
+                self._said.wait_for(lambda: self._ended or len(self.lines) > said, patience)  # noqa: B023  # at once
+            if not self._ended:
+                self._process.send_signal(signal.SIGABRT)  # faulthandler has the stack of each thread on its stderr
         self._finish()
 
     @property

@@ -23,6 +23,7 @@ a line at a time and at once, after the time in seconds:
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import os
 import random
@@ -308,4 +309,5 @@ def main(url: str, source: str, target: str, mode: str, seed: str, api: str = ""
 
 
 if __name__ == "__main__":
+    faulthandler.enable()  # SIGABRT: where each thread stands
     main(*sys.argv[1:])
