@@ -40,7 +40,7 @@ test: $(READY)   ## the short form; the real brokers join where Java and Maven, 
 test-all: $(READY)  ## every test
 	@REDELIVERY_FORM=$${REDELIVERY_FORM:-all} $(BIN)/python -m pytest -n auto $(ARGS)
 
-soak: $(READY)   ## ten minutes of lost connections on each pair of protocol and broker
+soak: $(READY)   ## ten minutes of lost connections on each pair of protocol and broker, half with threads, half with asyncio
 	@REDELIVERY_FORM=all REDELIVERY_SOAK_MINUTES=$${REDELIVERY_SOAK_MINUTES:-10} $(BIN)/python -m pytest -s -p no:logging tests/conformance/test_soak.py $(ARGS)
 
 nightly:         ## everything at length; writes the pages of docs/ that are made of runs; takes hours

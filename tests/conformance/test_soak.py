@@ -1,114 +1,48 @@
 """Work that goes on for minutes while the connections break all the time: nothing is lost, and nothing grows.
 
-The short form takes seconds. `make soak` takes ten minutes for each pair, with a fault every two seconds.
-`scripts/soak-report` does so on all pairs with a real broker and writes docs/soak.md.
+The short form takes seconds. `make soak` takes ten minutes for each pair, half of them with threads and half with
+asyncio, with a fault every two seconds. `scripts/soak-report` does so on all pairs and writes docs/soak.md.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any, Final
 
 import pytest
 from tests.conformance.outage import Counted, Outage
+from tests.conformance.soak.faults import ANSWER, HEARTBEAT, Faults
+from tests.conformance.soak.memory import MEGABYTE, STEEPEST, THERE, Memory
+from tests.conformance.soak.program import DRIVERS, PATIENCE, Sent
+from tests.conformance.soak.tally import Handled, Tally, text_of
 from tests.conformance.stage import Stage
 from tests.faults.campaign import kill_and_restart
 from tests.faults.promises import PROMISES
 
-from redelivery import InDoubtError, Message, ReconnectPolicy
-from redelivery.events import Reconnected
+from redelivery import ReconnectPolicy
+from redelivery.events import ConnectionLost, Reconnected
 
 MINUTES: Final = float(os.environ.get("REDELIVERY_SOAK_MINUTES", "0.1"))
-FAULTS: Final = 2.0 if MINUTES >= 1 else 0.5  # seconds between two
-PAUSE: Final = 0.01 if MINUTES >= 1 else 0.002  # seconds between two sends
+LONG: Final = MINUTES >= 1
+SECONDS: Final = MINUTES * 60 / len(DRIVERS)  # each
+FAULTS: Final = 2.0 if LONG else 0.5  # seconds between two
+PAUSE: Final = 0.01 if LONG else 0.002  # seconds between two sends
 RECORD: Final = "REDELIVERY_SOAK_RECORD"  # a file, to which each test adds a line of JSON
-MEGABYTE: Final = 1 << 20
-PATIENCE: Final = 60.0  # seconds for what is left at the end
-# In the short form the embedded broker's store is in this process, and pytest keeps what was logged.
-MOST_GROWTH: Final = (24 if MINUTES >= 1 else 128) * MEGABYTE
-MOST_MESSAGES: Final = 1 << 20
-MOST_BEHIND: Final = 500  # messages: a broker that writes each commit to its disk takes more of them than it gives
+# In the short form the second half is too short for a slope, and pytest keeps what was logged.
+MOST_GROWTH: Final = 128.0  # MB, from the beginning
+STEADY: Final = 240.0  # seconds after which the slope of the second half says something
 
 
-class Tally:
-    """How often each number was seen, in a byte: nothing that grows with the messages."""
-
-    def __init__(self) -> None:
-        self._counts = bytearray(MOST_MESSAGES)
-        self._lock = threading.Lock()
-        self.different = 0
-
-    def add(self, number: int) -> None:
-        with self._lock:
-            self.different += not self._counts[number]
-            self._counts[number] = min(self._counts[number] + 1, 255)
-
-    def without(self, other: Tally) -> list[int]:
-        """What was seen here, and not there."""
-        with self._lock, other._lock:
-            both = enumerate(zip(self._counts, other._counts, strict=True))
-            return [number for number, (mine, others) in both if mine and not others]
-
-    @property
-    def more_than_once(self) -> int:
-        return MOST_MESSAGES - self._counts.count(0) - self._counts.count(1)
-
-
-class Sender(threading.Thread):
-    """Sends numbers, each confirmed or in doubt, as fast as they are received."""
-
-    def __init__(self, connection: Any, queue: str, received: Tally) -> None:
-        super().__init__(name="soak-sender")
-        self._received = received
-        self._producer = connection.session().producer(queue)
-        self.stopping = threading.Event()
-        self.confirmed = Tally()
-        self.doubted = 0
-
-    def run(self) -> None:
-        number = 0
-        while not self.stopping.wait(PAUSE):
-            if number - self._received.different > MOST_BEHIND:
-                continue
-            try:
-                self._producer.send(str(number))
-            except InDoubtError:
-                self.doubted += 1
-            else:
-                self.confirmed.add(number)
-            number += 1
-
-
-class Memory:
-    """What the process uses, by kind: at the beginning, in the middle of the time, at the end."""
-
-    def __init__(self) -> None:
-        self.first = self.middle = self.last = self.now()
-
-    @staticmethod
-    def now() -> dict[str, int]:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return {
-            "memory": pages * os.sysconf("SC_PAGE_SIZE"),
-            "descriptors": len(os.listdir("/proc/self/fd")),
-            "threads": threading.active_count(),
-        }
-
-    def growth(self) -> dict[str, int]:
-        self.last = self.now()
-        return {kind: self.last[kind] - self.first[kind] for kind in self.last}
-
-
-def await_all(expected: Tally, received: Tally) -> list[int]:
+def await_all(expected: Tally, handled: Tally) -> list[int]:
     """What has not come when time is up."""
     last = monotonic() + PATIENCE
-    while (missing := expected.without(received)) and monotonic() < last:
+    while (missing := expected.without(handled)) and monotonic() < last:
         threading.Event().wait(0.1)
     return missing
 
@@ -126,6 +60,12 @@ def look_again(request: pytest.FixtureRequest, stage: Stage) -> bool:
     return True
 
 
+def confirms(stage: Stage) -> bool:
+    """Whether the broker says that it has an acknowledgement, or the commit that has it."""
+    promise = PROMISES.get(stage.pair.kind.name)
+    return promise is None or (promise.window is None and promise.behind is None)
+
+
 def keep(**row: object) -> None:
     """For scripts/soak-report."""
     if RECORD in os.environ:
@@ -134,76 +74,91 @@ def keep(**row: object) -> None:
 
 
 @pytest.mark.everywhere_in_long_form
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is measured by /proc")
-@pytest.mark.timeout(MINUTES * 60 + 5 * PATIENCE)
+@pytest.mark.skipif(not THERE, reason="memory is measured by /proc")
+@pytest.mark.timeout(SECONDS + 5 * PATIENCE)
+@pytest.mark.parametrize("driver", DRIVERS)
 def test_nothing_is_lost_and_nothing_grows(
-    request: pytest.FixtureRequest, stage: Stage, outage: Outage, record_property: Callable[[str, object], None]
+    request: pytest.FixtureRequest,
+    stage: Stage,
+    outage: Outage,
+    driver: str,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    received = Tally()
-    rng = random.Random(7)  # noqa: S311  # no secret
-    options: dict[str, Any] = {}
+    handled, sender = Handled(confirmed=confirms(stage)), Counted()
+
+    def happened(kind: type) -> int:
+        return sender.numbers[kind] + handled.events[kind]
+
+    common = {
+        "url": outage.url,
+        "reconnect": ReconnectPolicy(maximum_delay=0.1),
+        "heartbeat": HEARTBEAT,
+        "request_timeout": ANSWER,
+    }
+    sending: dict[str, Any] = {**common, "observer": sender}
     if stage.pair.can("duplicate ids"):
-        options["deduplicate_sends"] = True
+        sending["deduplicate_sends"] = True
     mode = "transacted" if stage.pair.can("transactions") else "client"
-    counted = Counted()
-    common: dict[str, Any] = {"url": outage.url, "observer": counted, "reconnect": ReconnectPolicy(maximum_delay=0.1)}
-    sending, receiving = stage.connect(**common, **options), stage.connect(**common)
-    sender = Sender(sending, stage.queue, received)
-
-    def handle(message: Message) -> None:
-        received.add(int(str(message.body)))
-
-    container = receiving.listener_container(stage.queue, handle, concurrency=2, ack_mode=mode, prefetch=20)
-    container.start()
-    sender.start()
+    container = {"concurrency": 2, "ack_mode": mode, "prefetch": 20}
+    sent = Sent(handled, PAUSE)
+    program = DRIVERS[driver](stage, sent, sending, {**common, "observer": handled}, container)
+    request.addfinalizer(program.close)
+    program.start()
     begun = monotonic() + PATIENCE  # brokers that have just been started are slow with their first messages
-    while received.different <= 100:
+    while handled.different <= 100:
         assert monotonic() < begun, "it has not begun"
         threading.Event().wait(0.1)
-    memory, end, faults = Memory(), monotonic() + MINUTES * 60, 0
-    half, looked = end - MINUTES * 30, False
+    faults = Faults(outage.gate, 7, lambda: happened(ConnectionLost), connections=2)
+    behind: list[int] = []  # messages that wait when a fault comes
+    memory, end = Memory(SECONDS), monotonic() + SECONDS
     while monotonic() < end:
-        if not looked and monotonic() > half:
-            memory.middle, looked = memory.now(), True
-        threading.Event().wait(FAULTS * rng.uniform(0.5, 1.5))
-        if rng.random() < 0.3:  # the broker is heard no more, and then the connection is reset
-            outage.gate.deafen()
-            threading.Event().wait(0.1)
-        outage.gate.shut(rng.uniform(0.02, 0.3))
-        faults += 1
-    sender.stopping.set()
-    sender.join(PATIENCE)
-    expected = sender.confirmed
-    missing = await_all(expected, received)
-    growth = memory.growth()
+        memory.sample()
+        faults.between(FAULTS)
+        behind.append(sent.behind)
+        handled.fault()
+        faults.next()
+    program.stop_sending()
+    expected = sent.confirmed
+    missing = await_all(expected, handled)
+    growth, slope = memory.growth(), memory.slope()
     lost, hidden = missing, 0
     if missing and look_again(request, stage):
-        lost = await_all(expected, received)
+        lost = await_all(expected, handled)
         hidden = len(missing) - len(lost)
-    twice = received.more_than_once
+    drained = program.drain()
+    twice, causes, unexplained = handled.more_than_once(), handled.causes(), handled.unexplained()
     summary = (
-        f"{faults} faults, {counted.numbers[Reconnected]} reconnections: {expected.different} confirmed, "
-        f"{sender.doubted} in doubt, {len(lost)} lost, {hidden} hidden, {twice} handled more than once; {growth}"
+        f"{text_of(faults.counts)}; {happened(Reconnected)} reconnections: {expected.different} confirmed, "
+        f"{sent.doubted} in doubt, {len(lost)} lost, {hidden} hidden, {len(twice)} handled more than once "
+        f"({text_of(causes)}; {len(unexplained)} unexplained: {unexplained[:5]}); {growth}, {slope:+.2f} MB a minute"
     )
     record_property("soak", summary)
     print(summary)
     keep(
         pair=stage.pair.kind.name,
-        minutes=MINUTES,
-        faults=faults,
-        reconnections=counted.numbers[Reconnected],
+        driver=driver,
+        minutes=SECONDS / 60,
+        faults=faults.counts,
+        reconnections=happened(Reconnected),
         confirmed=expected.different,
-        in_doubt=sender.doubted,
+        in_doubt=sent.doubted,
         lost=len(lost),
         hidden=hidden,
-        twice=twice,
+        behind=median(behind),
+        twice=len(twice),
+        causes=causes,
+        unexplained=len(unexplained),
         used=[memory.first, memory.middle, memory.last],
+        slope=slope,
     )
-    assert not sender.is_alive()
     assert not lost, summary
-    assert container.drain()
-    if "deduplicate_sends" in options:
-        assert not sender.doubted, summary
+    assert not unexplained, summary
+    assert drained
+    if "deduplicate_sends" in sending:
+        assert not sent.doubted, summary
     assert growth["threads"] <= 4, summary
     assert growth["descriptors"] <= 8, summary
-    assert growth["memory"] <= MOST_GROWTH, summary
+    if SECONDS >= STEADY:
+        assert slope <= STEEPEST, summary
+    else:
+        assert growth["memory"] <= MOST_GROWTH * MEGABYTE, summary

@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from contextlib import suppress
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Final, Self
 
@@ -22,6 +23,7 @@ class Gate:
         self._lock = threading.Lock()
         self._open = True
         self._deaf: set[socket.socket] = set()
+        self._still_until = 0.0
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self.passed: list[tuple[bytearray, bytearray]] | None = None  # a list: what each connection sends and gets
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -64,6 +66,15 @@ class Gate:
         with self._lock:
             self._deaf.update(broker for _, broker in self._pairs)
 
+    def stall(self, seconds: float) -> None:
+        """Pass nothing on for so long, on any connection, then all of it."""
+        self._still_until = monotonic() + seconds
+
+    def forget(self) -> None:
+        """Drop what either side says on the connections that there are, and close none of them: they are half open."""
+        with self._lock:
+            self._deaf.update(each for pair in self._pairs for each in pair)
+
     def _accept(self) -> None:
         while True:
             try:
@@ -89,20 +100,20 @@ class Gate:
                 self.passed.append(copies)
             for source, sink, copy in ((client, broker, copies[0]), (broker, client, copies[1])):
                 kept = None if self.passed is None else copy
-                thread = threading.Thread(target=_pass_on, args=(source, sink, self._deaf, kept), daemon=True)
+                thread = threading.Thread(target=self._pass_on, args=(source, sink, kept), daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
-
-def _pass_on(source: socket.socket, sink: socket.socket, deaf: set[socket.socket], kept: bytearray | None) -> None:
-    with suppress(OSError):  # reset, or the other side has hung up
-        while data := source.recv(1 << 16):
-            if source not in deaf:
-                if kept is not None:
-                    kept += data
-                sink.sendall(data)
-    with suppress(OSError):
-        sink.shutdown(socket.SHUT_WR)
+    def _pass_on(self, source: socket.socket, sink: socket.socket, kept: bytearray | None) -> None:
+        with suppress(OSError):  # reset, or the other side has hung up
+            while data := source.recv(1 << 16):
+                sleep(max(0.0, self._still_until - monotonic()))
+                if source not in self._deaf:
+                    if kept is not None:
+                        kept += data
+                    sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
 
 
 def _reset(*sockets: socket.socket) -> None:

@@ -1,0 +1,124 @@
+"""docs/soak.md: what the records of test_soak.py say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from tests.conformance.soak.memory import MEGABYTE
+from tests.conformance.soak.tally import CAUSES
+
+_NUMBERS: Final = ("reconnections", "confirmed", "in_doubt", "hidden", "lost", "twice")
+_FAULTS: Final = {
+    "reset": "reset, and refused for up to 0.3 s",
+    "deaf": "the broker heard no more for 0.1 s, then reset",
+    "stall": "everything passed on up to 0.8 s late",
+    "half-open": "nothing passed on any more, until the heart-beat of 1 s noticed it",
+}
+_CAUSES: Final = {
+    "in doubt": "the connection was lost between the commit and its answer (`InDoubt`); the broker had not taken it",
+    "uncommitted": "the connection was lost before the commit (`Released`)",
+    "rolled back": "the commit met the loss, or was refused, and the session rolled back (`RolledBack`)",
+    "ack lost": "the acknowledgement, which nobody confirms on that pair, was lost with the connection",
+}
+_HEAD: Final = """# Minutes of lost connections
+
+`scripts/soak-report` writes this page. On each pair of protocol and broker, and with each driver, a program sends
+numbered messages, and a listener container of two workers receives them, while both connections have a fault about
+every two seconds, one of four by chance:
+
+| fault | times |
+| --- | --- |
+{faults}
+The connections come back by `ReconnectPolicy`; where the broker knows duplicate ids, `deduplicate_sends` is on.
+{how}
+
+Lost: confirmed to the sender, and never handled. Hidden: the broker delivered it to nobody until it was started again
+([Artemis](brokers/artemis.md)). In doubt: the sender was told so by `InDoubtError`.
+
+| pair | driver | minutes | faults | {numbers} |
+| --- | --- | --- | --- | {lines} |
+{rows}
+{sums}
+
+## Handled twice
+
+Twice: handled more than once. The events of the receiving connection say why, for each of them; a message that was
+handled again after an acknowledgement that the broker had confirmed fails the test.
+
+| cause | what happened |
+| --- | --- |
+{causes}
+{why}
+| pair | driver | behind | twice | {cause_names} | unexplained |
+| --- | --- | --- | --- | {cause_lines} | --- |
+{twice}
+## Growth
+
+Of the test's process: at the beginning → after half of the time → at the end. The slope is that of the second half,
+the straight line nearest to what was measured with each fault; more than {steepest:g} MB a minute fails the test.
+
+| pair | driver | memory, MB | slope, MB a minute | descriptors | threads |
+| --- | --- | --- | --- | --- | --- |
+{growth}"""
+_WHY: Final = """\
+How many depends on how busy the workers are when a fault comes. Behind: how many messages were sent and not yet handled
+when a fault began, in the median. Where a broker takes longer for a commit than for a send, its queue is never empty:
+nearly each fault finds both workers in a commit, and up to two messages are redelivered. Elsewhere the workers wait for
+messages most of the time, and few faults meet a commit.
+"""
+
+
+def page(lines: Iterable[str], together: int, steepest: float) -> str:
+    """From one line of JSON for each pair and driver; of two lines about the same the last counts."""
+    found = {(row["pair"], row["driver"]): row for row in map(json.loads, lines)}
+    rows = [found[key] for key in sorted(found)]
+    faults = Counter[str]()
+    for row in rows:
+        faults.update(row["faults"])
+    confirmed, lost = (sum(row[name] for row in rows) for name in ("confirmed", "lost"))
+    return _HEAD.format(
+        faults=_table((f"{kind}: {text}", f"{faults[kind]:,}") for kind, text in _FAULTS.items()),
+        how=f"Up to {together} ran at a time, each pair with a broker of its own.",
+        numbers=" | ".join(name.replace("_", " ") for name in _NUMBERS),
+        lines=" | ".join("---" for _ in _NUMBERS),
+        rows=_table(
+            (*_key(row), f"{row['minutes']:g}", f"{sum(row['faults'].values()):,}", *(f"{row[n]:,}" for n in _NUMBERS))
+            for row in rows
+        ),
+        sums=f"{faults.total():,} faults, {confirmed:,} messages confirmed: {lost} lost.",
+        causes=_table(_CAUSES.items()),
+        why=_WHY,
+        cause_names=" | ".join(CAUSES),
+        cause_lines=" | ".join("---" for _ in CAUSES),
+        twice=_table(
+            (
+                *_key(row),
+                f"{row['behind']:.0f}",
+                row["twice"],
+                *(row["causes"][name] for name in CAUSES),
+                row["unexplained"],
+            )
+            for row in rows
+        ),
+        steepest=steepest,
+        growth=_table((*_key(row), *_used(row)) for row in rows),
+    )
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["pair"], row["driver"]
+
+
+def _used(row: Mapping[str, Any]) -> list[str]:
+    memory, descriptors, threads = (
+        " → ".join(f"{used[kind] / unit:.0f}" for used in row["used"])
+        for kind, unit in (("memory", MEGABYTE), ("descriptors", 1), ("threads", 1))
+    )
+    return [memory, f"{row['slope']:+.2f}", descriptors, threads]
+
+
+def _table(rows: Iterable[Sequence[object]]) -> str:
+    return "".join(f"| {' | '.join(map(str, cells))} |\n" for cells in rows)
