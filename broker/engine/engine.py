@@ -6,7 +6,7 @@ After each call `take_touched` names the subscriptions that were given something
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from redelivery.broker.engine import moves
 from redelivery.broker.engine.config import BrokerConfig
@@ -26,6 +26,7 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.store import paging
+from redelivery.broker.store.browsing import BrowsedQueue
 from redelivery.broker.store.journal import Contents, Journal
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import ResourceAllocationError, TransactionRolledBackError
@@ -120,9 +121,9 @@ class Engine:
             InvalidDestinationError: it browses a topic, or the temporary queue was removed.
         """
         self._state.check_exists(subscription.destination)
-        in_memory, subscription.shown = self.browsed(check_browsable(subscription.destination).name, selector)
-        for entry in in_memory:
-            entry.copy().wait_in(subscription.waiting)
+        subscription.browsed = browsed = self.browsed(check_browsable(subscription.destination).name, selector)
+        while browsed.found:
+            browsed.found.popleft().copy().wait_in(subscription.waiting)
 
     def start(self, subscription: Subscription, now: int) -> None:
         """Open its window."""
@@ -333,16 +334,14 @@ class Engine:
 
     def entries(self, name: str, selector: Selector | None = None) -> list[Entry]:
         """What a queue holds, in order, and a selector matches; all of it is read."""
-        in_memory, behind = self.browsed(name, selector)
-        return [*in_memory, *behind]
+        browsed = self.browsed(name, selector)
+        while browsed.more:
+            browsed.read()
+        return list(browsed.found)
 
-    def browsed(self, name: str, selector: Selector | None = None) -> tuple[list[Entry], Iterator[Entry]]:
-        """The same in two parts: what is in memory, and what is to be read when it is asked for, alone like a call."""
-        in_memory, behind = paging.held(self._state, self._state.resolved(name))
-        if selector is not None:
-            in_memory = [entry for entry in in_memory if selector.matches(entry.value_of)]
-            behind = (entry for entry in behind if selector.matches(entry.value_of))
-        return in_memory, behind
+    def browsed(self, name: str, selector: Selector | None = None) -> BrowsedQueue:
+        """The same, of which only what is in memory is found already."""
+        return BrowsedQueue(self._state, self._state.resolved(name), selector)
 
     def take_touched(self) -> list[Subscription]:
         """The subscriptions that were given something since the last call."""

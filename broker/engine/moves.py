@@ -9,9 +9,9 @@ from redelivery.broker.engine.entries import Entry, order_of, put_back
 from redelivery.broker.engine.queues import Binding, QueueState
 from redelivery.broker.engine.rules.rules import Failure, Fate, Manner
 from redelivery.broker.engine.state import EngineState, check_changeable
-from redelivery.broker.engine.stored import END_OF_QUEUE, StoredMessage
+from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
-from redelivery.broker.store import paging
+from redelivery.broker.store import browsing, paging
 from redelivery.model.destinations import Topic
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError
 from redelivery.model.selectors.selector import Selector
@@ -35,7 +35,9 @@ def accept(state: EngineState, message: StoredMessage, now: int) -> None:
 
 def refill(state: EngineState, subscription: Subscription, now: int) -> None:
     """Use the room that a subscription may have: first for what waits for this one only."""
-    while subscription.room and (paging.bring(state, subscription, now) or show_more(state, subscription)):
+    while subscription.room and (
+        paging.bring(state, subscription, now) or browsing.show_more(state, subscription, now)
+    ):
         entry = next(iter(subscription.waiting.values()))
         if entry.message.expired(now):
             expire(state, entry, now)
@@ -88,21 +90,6 @@ def go_on(state: EngineState, now: int) -> None:
 def searches(state: EngineState, subscription: Subscription) -> bool:
     """Whether `go_on` has something to read for it."""
     return subscription in state.hungry or any(state.queues[name] in state.searched for name in subscription.queues)
-
-
-def show_more(state: EngineState, subscription: Subscription) -> bool:
-    """Let a browser see the next message of its queue, or the end; whether there was either."""
-    if subscription.shown is None:
-        return False
-    entry = next(subscription.shown, None)
-    if entry is None:
-        subscription.shown = None
-        entry = state.new_entry(END_OF_QUEUE, None)
-        entry.browsed = True
-        entry.wait_in(subscription.waiting)
-    else:
-        entry.copy().wait_in(subscription.waiting)
-    return True
 
 
 def give(state: EngineState, subscription: Subscription, entry: Entry) -> None:

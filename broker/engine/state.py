@@ -154,6 +154,11 @@ class EngineState:
             self.pages -= 1
         return True
 
+    def starve(self, subscription: Subscription, now: int) -> None:
+        """Let a later call read more for a consumer."""
+        self.hungry[subscription] = None
+        self.searched_at = now
+
     def next_deadline(self) -> int | None:
         """When something is to be done without a client, None for never."""
         due = self.deadlines.next()

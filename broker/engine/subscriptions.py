@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Final, Protocol
 
@@ -51,6 +51,16 @@ class Outbox(Protocol):
         """Something was appended; the lock is free again. Not called by the engine itself."""
 
 
+class Browsed(Protocol):
+    """See `redelivery.broker.store.browsing.BrowsedQueue`."""
+
+    found: deque[Entry]
+    more: bool
+
+    def read(self) -> None:
+        """The next page."""
+
+
 class Subscription:
     """A consumer of a queue, a topic, or a pattern of them. ``prefetch`` is its window in messages, 0 for none ever.
 
@@ -61,6 +71,7 @@ class Subscription:
 
     __slots__ = (
         "_number",
+        "browsed",
         "client_id",
         "closed",
         "destination",
@@ -76,7 +87,6 @@ class Subscription:
         "prefetch",
         "queues",
         "selector",
-        "shown",
         "tried",
         "undelivered",
         "waiting",
@@ -111,7 +121,7 @@ class Subscription:
         self.waiting: Backlog = OrderedDict()  # for this one only: the messages of its groups, a browser's copies
         self.later: dict[str, Places] = {}  # and what of its groups only the journal has, by the names of their queues
         self.tried = 0  # so many wait for it that it was no use to look for what can be left to the journal
-        self.shown: Iterator[Entry] | None = None  # of a browser: what of its queue it has still to be shown
+        self.browsed: Browsed | None = None  # of a browser: what of its queue it has still to be shown
         self.undelivered = 0  # how many are in flight that its outbox has not got yet
         self._number = 0
 

@@ -8,7 +8,6 @@ Of a delayed message that is kept only its time is in memory. Pure: the journal 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -20,7 +19,6 @@ from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.broker.store.journal import Contents, Journal
 from redelivery.broker.store.places import Places
 
-_SHOWN = 200  # messages that a browser is read at once
 _DUE = 1000  # delayed messages that are due at once
 _FRONT = 8 << 20  # bytes of a queue that stay where memory is short
 
@@ -61,7 +59,7 @@ def due(state: EngineState, now: int) -> Iterator[StoredMessage]:
     """The next of the delayed messages whose time has come; not all at once, for they come into memory."""
     for number, message in islice(state.deadlines.due(now), _DUE):
         if message is None:
-            yield _journal(state).undelayed(number)
+            yield journal_of(state).undelayed(number)
         else:
             state.memory_used -= message.size
             yield message
@@ -93,7 +91,7 @@ def page_in(state: EngineState, queue: QueueState, after: int, now: int) -> None
         put_back(queue.pending, entries)
         queue.look_again()
     else:
-        entries = _journal(state).page(queue.name, queue.front, _journal(state).window)
+        entries = journal_of(state).page(queue.name, queue.front, journal_of(state).window)
         assert entries, f"{queue.name}: {queue.behind} messages are in the journal"
         queue.behind -= len(entries)
         for entry in entries:
@@ -114,8 +112,7 @@ def bring(state: EngineState, subscription: Subscription, now: int) -> bool:
         if waiting and next(iter(waiting)) < place:
             break
         if subscription in state.hungry or not state.take_page():
-            state.hungry[subscription] = None
-            state.searched_at = now
+            state.starve(subscription, now)
             return False
         put_back(waiting, _read(state, state.queues[name], later[name], 0))
         subscription.tried = 0
@@ -126,7 +123,7 @@ def bring(state: EngineState, subscription: Subscription, now: int) -> bool:
 
 def _read(state: EngineState, queue: QueueState, places: Places, after: int) -> Sequence[Entry]:
     """Bring messages into memory again: those of the next places, which they leave."""
-    journal = _journal(state)
+    journal = journal_of(state)
     orders = places.some(after, journal.window)
     entries = journal.read(queue.name, orders)
     places.discard(orders[: len(entries)])
@@ -181,34 +178,21 @@ def _let_go(state: EngineState, queue: QueueState, backlog: Backlog, front: int,
     return orders
 
 
-def held(state: EngineState, name: str) -> tuple[list[Entry], Iterator[Entry]]:
-    """What a queue holds now, in order: its front, and what is read as it is asked for; for a browser."""
+def held(state: EngineState, name: str) -> tuple[list[Entry], int | None, list[Entry]]:
+    """What of a queue is in memory now, in order: its front, then what stands among what only the journal has.
+
+    Between the two is the place behind which that is to be read; None: there is nothing to read.
+    """
     queue = state.queues.get(name)
     if queue is None:
-        return [], iter(())
+        return [], None, []
     entries = sorted(queue.entries.values(), key=order_of)
     if not (queue.behind or queue.away):
-        return entries, iter(())
+        return entries, None, []
     places = [queue.left, *(places for owner in queue.consumers if (places := owner.later.get(queue.name)))]
     after = min((places.first - 1 for places in places if places.first is not None), default=queue.front)
     front = [entry for entry in entries if entry.order <= after]
-    return front, _behind(state, queue.name, after, deque(entries[len(front) :]))
-
-
-def _behind(state: EngineState, queue: str, after: int, in_memory: deque[Entry]) -> Iterator[Entry]:
-    last = state.last_number
-    while entries := _journal(state).page(queue, after, _SHOWN):
-        after = entries[-1].order
-        for entry in entries:
-            while in_memory and in_memory[0].order < entry.order:
-                yield in_memory.popleft()
-            if in_memory and in_memory[0].order == entry.order:
-                yield in_memory.popleft()
-            elif entry.order <= last:
-                yield entry
-        if after >= last:
-            break
-    yield from in_memory
+    return front, after, entries[len(front) :]
 
 
 def restore(state: EngineState, contents: Contents, now: int) -> None:
@@ -219,7 +203,7 @@ def restore(state: EngineState, contents: Contents, now: int) -> None:
         state.bind(binding, name)
     for name, count in contents.queues.items():
         if name.startswith(SUBSCRIPTION) and name not in state.bound:
-            _journal(state).cleared(name, 0)  # it was removed, and a transaction had messages of it
+            journal_of(state).cleared(name, 0)  # it was removed, and a transaction had messages of it
             continue
         queue = state.queue(name)
         queue.behind, queue.front = count, 0
@@ -232,11 +216,12 @@ def restore(state: EngineState, contents: Contents, now: int) -> None:
 def clear(state: EngineState, queue: QueueState) -> None:
     """Remove what the journal alone holds of a queue."""
     if queue.behind or queue.away:
-        _journal(state).cleared(queue.name, 0 if queue.away else queue.front)
+        journal_of(state).cleared(queue.name, 0 if queue.away else queue.front)
         queue.behind = queue.away = 0
         queue.left = Places()
 
 
-def _journal(state: EngineState) -> Journal:
+def journal_of(state: EngineState) -> Journal:
+    """Where it is known that there is one."""
     assert state.journal is not None, "only a journal keeps what is not in memory"
     return state.journal

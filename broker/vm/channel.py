@@ -111,15 +111,14 @@ class VmChannel(Channel):
 
         self._transport.run("SUBSCRIBE", start)
 
-    @at_once
-    def browse_more(self, link: Link) -> bool:
-        """What was shown makes room for more; whether there is more."""
-        subscription = self._subscriptions[link.id]
-        outbox = subscription.outbox
+    def browse_more(self, link: Link) -> Flow[bool]:
+        """What was shown makes room for more; whether there is more. Waits while a long queue is read."""
+        outbox = self._subscriptions[link.id].outbox
         assert isinstance(outbox, BrowserOutbox), "the link browses"
-        if not outbox.ended:
-            self._transport.call(lambda engine, now: engine.acknowledge(list(subscription.in_flight.values()), now))
-        return not outbox.ended
+        seen = [outbox.shown.popleft() for _ in range(len(outbox.shown))]
+        if seen and not outbox.ended:
+            self._transport.call(lambda engine, now: engine.acknowledge(seen, now))
+        return (yield from outbox.ask())
 
     @at_once
     def detach(self, link: Link) -> None:
@@ -254,8 +253,12 @@ class VmChannel(Channel):
                 engine.unsubscribe(self._subscriptions.popitem()[1], now, all_seen=False)
 
         self._transaction = Transaction()
+        outboxes = [subscription.outbox for subscription in self._subscriptions.values()]
         with suppress(BrokerClosedError):
             core.call(end)
+        for outbox in outboxes:
+            if isinstance(outbox, BrowserOutbox):
+                outbox.give_up()
 
     def _stored(self, message: Message, now: int) -> StoredMessage:
         return StoredMessage.of(message, self._transport.core.new_id(), now=now, origin=self._origin)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from redelivery.broker.engine.stored import END_OF_QUEUE, detached
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.views import header_of, properties_of
+from redelivery.model.errors import IllegalStateError
 from redelivery.model.values import Body, Value
-from redelivery.transports.seam import Delivery, Link, Waiter
+from redelivery.transports.seam import Delivery, Link, Pending, Waiter
 
 
 class VmDelivery(Delivery):
@@ -65,15 +66,40 @@ class LinkOutbox:
 class BrowserOutbox(LinkOutbox):
     """The same for a browser, whose queue ends."""
 
-    __slots__ = ("ended",)
+    __slots__ = ("_gone", "asked", "ended", "shown")
 
     def __init__(self, link: Link, inbox: deque[Delivery], waiter: Waiter) -> None:
         super().__init__(link, inbox, waiter)
         self.ended = False
+        self._gone: IllegalStateError | None = None
+        self.asked: Pending | None = None  # whether there is more
+        self.shown: deque[Dispatch] = deque()  # and not acknowledged; what was dispatched may come later
 
     def append(self, dispatch: Dispatch, /) -> None:
         """One more for the inbox, or the end."""
+        self.shown.append(dispatch)
         if dispatch.message is END_OF_QUEUE:
             self.ended = True
         else:
             super().append(dispatch)
+
+    def wake(self) -> None:
+        """Wake the session, which may wait for an answer."""
+        asked, self.asked = self.asked, None
+        if asked is not None:
+            asked.complete()
+        super().wake()
+
+    def ask(self) -> Generator[Pending, None, bool]:
+        """Whether there is more, once the inbox has some of it. Raises IllegalStateError: the connection has ended."""
+        self.asked = pending = Pending(self._waiter)  # first: what comes now is seen below, or completes it
+        if self._gone is None and not self._inbox and not self.ended:
+            yield pending
+        if self._gone is not None:
+            raise self._gone
+        return not self.ended
+
+    def give_up(self) -> None:
+        """The connection has ended."""
+        self._gone = IllegalStateError("the connection was closed while a browser waited for more")
+        self.wake()

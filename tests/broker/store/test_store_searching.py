@@ -15,9 +15,11 @@ from tests.broker.store.turns import LONG, NUMBERS, PAGE, RED, SELECTS_RED, Turn
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.broker.engine.stored import END_OF_QUEUE
 from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.model.destinations import Queue, SubscriptionName, Topic
+from redelivery.model.selectors.selector import Selector
 
 
 class TestSelectors:
@@ -134,8 +136,34 @@ class TestSelectors:
         browser = Subscription(Queue("q"), box, prefetch=2 * LONG)
         bench.engine.browse(browser)
         bench.engine.start(browser, 0)
-        bench.begin()
+        bench.settle()
         assert box.bodies()[:-1] == NUMBERS
+
+    @pytest.mark.parametrize("selector", [SELECTS_RED, "colour = 'blue'"])
+    def test_a_browser_that_selects_is_shown_a_page_at_a_time(self, bench: Turns, selector: str) -> None:
+        bench.send(*NUMBERS)
+        bench.send("wanted", **RED)
+        box = Box()
+        browser = Subscription(Queue("q"), box, prefetch=5)
+        bench.engine.browse(browser, selector=Selector(selector))
+        bench.engine.start(browser, 0)
+        assert not box, "not in the call in which it came"
+        bench.send("x", to="other")
+        assert not box, "another client's call does not read for it"
+        assert bench.settle() >= LONG // PAGE - 2
+        found = box.take()
+        assert found.pop().message is END_OF_QUEUE
+        assert [each.message.body for each in found] == (["wanted"] if selector == SELECTS_RED else [])
+        assert bench.peak <= 2 * PAGE, "it brings nothing into the queue"
+
+    def test_a_browser_that_has_gone_is_read_nothing(self, bench: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench.send(*NUMBERS)
+        browser = Subscription(Queue("q"), Box(), prefetch=5)
+        bench.engine.browse(browser, selector=Selector(SELECTS_RED))
+        bench.engine.start(browser, 0)
+        bench.engine.unsubscribe(browser, 0, all_seen=False)
+        monkeypatch.setattr(SqliteStore, "page", None)
+        assert bench.settle() <= 1
 
     def test_a_durable_subscription_goes_with_what_is_left_to_the_store(self, bench: Turns) -> None:
         name = SubscriptionName("s", durable=True, shared=True)
@@ -210,6 +238,81 @@ class TestClients:
             message = consumer.receive(timeout=10)
             assert message is not None
             assert message.body == "wanted"
+
+    @pytest.mark.parametrize("url", ["vm_url", "stomp_url", "amqp_url"])
+    def test_a_send_is_answered_between_two_pages_of_a_browser(
+        self, broker: EmbeddedBroker, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun, served, sender = threading.Event(), threading.Event(), threading.Thread(target=lambda: send())
+        page, call, pages = SqliteStore.page, broker.core.call, 0
+        before: list[int] = []  # the send was answered
+
+        def counted(self: SqliteStore, *options: Any) -> Any:
+            nonlocal pages
+            pages += 1
+            begun.set()
+            return page(self, *options)
+
+        def sender_first(function: Any) -> Any:
+            if pages and threading.current_thread() is not sender:
+                served.wait(30)
+            return call(function)
+
+        def send() -> None:
+            with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
+                producer = session.producer("other")
+                begun.wait(30)
+                producer.send("served")
+                before.append(pages)
+                served.set()
+
+        monkeypatch.setattr(SqliteStore, "page", counted)
+        monkeypatch.setattr(broker.core, "call", sender_first)
+        sender.start()
+        with redelivery.connect(getattr(broker, url)) as connection, connection.session() as session:
+            found = [message.body for message in session.browser("q", selector=SELECTS_RED)]
+        sender.join(30)
+        assert (before, found) == ([1], ["wanted"])
+        assert pages > 3, "there was more to be read"
+
+    @pytest.mark.parametrize("url", ["vm_url", "stomp_url", "amqp_url"])
+    @pytest.mark.parametrize("prefetch", [3, 100])
+    def test_a_browser_finds_what_its_selector_matches(self, broker: EmbeddedBroker, url: str, prefetch: int) -> None:
+        with redelivery.connect(getattr(broker, url), prefetch=prefetch) as connection, connection.session() as session:
+            for selector, bodies in (
+                (None, ["x"] * 5 * PAGE + ["wanted"]),
+                ("colour IS NULL", ["x"] * 5 * PAGE),
+                (SELECTS_RED, ["wanted"]),
+                ("colour = 'blue'", []),
+            ):
+                with session.browser("q", selector=selector) as browser:
+                    assert [message.body for message in browser] == bodies
+
+    def test_a_browser_ends_with_its_connection(self, broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+        begun, raised = threading.Event(), threading.Event()
+        page = SqliteStore.page
+
+        def counted(self: SqliteStore, *options: Any) -> Any:
+            begun.set()
+            return page(self, *options)
+
+        monkeypatch.setattr(SqliteStore, "page", counted)
+        monkeypatch.setattr(broker.core._alarm, "_ring", lambda: None)
+        connection = redelivery.connect(broker.vm_url)
+
+        def browse() -> None:
+            try:
+                list(connection.session().browser("q", selector=SELECTS_RED))
+            except redelivery.JMSError:
+                raised.set()
+
+        thread = threading.Thread(target=browse)
+        thread.start()
+        assert begun.wait(10)
+        broker.close()
+        thread.join(10)
+        assert raised.is_set()
+        connection.close()
 
     @pytest.mark.parametrize("prefetch", [0, 1])
     def test_a_drain_over_amqp_waits_for_the_end_of_the_search(self, broker: EmbeddedBroker, prefetch: int) -> None:
