@@ -16,6 +16,7 @@ import pytest
 
 VARIABLE = "REDELIVERY_CONFORMANCE_RECORD"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+ASYNCIO = "test_asyncio.py"  # the suite once more, with the other driver
 REFUSED = "refused"  # passed: what the pair cannot do was refused by the error that the test names
 
 
@@ -50,11 +51,7 @@ def refused(item: pytest.Item, reason: str) -> bool:
 def keep(item: pytest.Item, report: pytest.TestReport) -> None:
     """Write the line of a test that has run, was skipped, or failed outside its body; else do nothing."""
     path = os.environ.get(VARIABLE)
-    if (
-        path is None
-        or item.path.name == "test_asyncio.py"
-        or not (report.when == "call" or report.failed or report.skipped)
-    ):
+    if path is None or not (report.when == "call" or report.failed or report.skipped):
         return
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     cannot = item.stash.get(_REFUSED, None) if report.passed else None

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.conformance.pairs import FEATURES, KINDS, TABLED, Kind
-from tests.conformance.record import FAILED, PASSED, REFUSED, SKIPPED, Line
+from tests.conformance.record import ASYNCIO, FAILED, PASSED, REFUSED, SKIPPED, Line
 
 from redelivery.testing.brokers.specs import SPECS
 from redelivery.transports.dialects import hornetq
@@ -18,6 +18,12 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "conformance.md"
 PASS, EMULATED, UNSUPPORTED, FAILS, NOT_RUN = "pass", "emulated", "unsupported", "**fails**", "**not run**"
 _LAST_EMBEDDED = "| `amqp-embedded`"  # the rows of those with a store follow it
+NOT_COUNTED = "-"
+_PAIR_HEADS = (
+    "| pair | transport | broker | passed | refused, as it must be | not run | passed with asyncio |",
+    "|---|---|---|---|---|---|---|",
+)
+_BEFORE_ASYNCIO = 6  # columns
 HORNETQ_REFUSED = "test_refused.py"
 # What a test concerns by what it names, where neither a mark `needs` nor `Pair.can` says so.
 _BY_NAME = {"TRANSACTED": "transactions", "dead_letters": "dead letters"}
@@ -26,8 +32,8 @@ _TITLE = """\
 # What each pair of transport and broker can do
 
 One suite, `tests/conformance`, runs on every pair: the embedded broker, also with a store, and five real brokers of
-these versions. The tables below have no column for a pair with a store: what it can do is what the pair without one
-can, or its tests would have failed.
+these versions; most of it once more with asyncio, which the last column of this table counts. The tables below have no
+column for a pair with a store: what it can do is what the pair without one can, or its tests would have failed.
 
 """
 _HEAD = """\
@@ -70,13 +76,21 @@ def page(lines: Sequence[Line]) -> str:
 
 def with_stored_rows(written: str, lines: Sequence[Line]) -> str:
     """The page ``written`` with the counts of the pairs with a store from that record, and all else as it was."""
-    rows = "".join(f"{_pair(kind, lines)}\n" for kind in KINDS.values() if kind.stored)
+    rows = "".join(f"{_pair(kind, lines, _counted(written, kind))}\n" for kind in KINDS.values() if kind.stored)
     table = "".join(
         f"{line}\n{rows if line.startswith(_LAST_EMBEDDED) else ''}"
         for line in written[written.index("| pair |") :].splitlines()
         if not any(line.startswith(f"| `{kind.name}`") for kind in KINDS.values() if kind.stored)
     )
     return _TITLE + table
+
+
+def with_asyncio(written: str, lines: Sequence[Line]) -> str:
+    """The page ``written`` with what passed with asyncio on the pairs of that record, and all else as it was."""
+    head, rest = written[written.index("| pair |") :].split("\n\n", 1)
+    counts = {f"| `{kind.name}` ": _asyncio(kind, lines, _counted(written, kind)) for kind in KINDS.values()}
+    rows = [_cut(line) + counts[line[: line.index("|", 2)]] + " |" for line in head.splitlines()[2:]]
+    return _TITLE + "\n".join([*_PAIR_HEADS, *rows]) + f"\n\n{rest}"
 
 
 def wrong(lines: Iterable[Line]) -> list[str]:
@@ -205,18 +219,35 @@ def _numbers() -> Mapping[str, int]:
 
 
 def _pairs(lines: Sequence[Line]) -> str:
-    rows = ["| pair | transport | broker | passed | refused, as it must be | not run |", "|---|---|---|---|---|---|"]
-    return "\n".join([*rows, *(_pair(kind, lines) for kind in KINDS.values())])
+    return "\n".join([*_PAIR_HEADS, *(_pair(kind, lines) for kind in KINDS.values())])
 
 
-def _pair(kind: Kind, lines: Sequence[Line]) -> str:
-    outcomes = Counter(line.outcome for line in lines if line.pair == kind.name)
+def _pair(kind: Kind, lines: Sequence[Line], with_asyncio: str = NOT_COUNTED) -> str:
+    """``with_asyncio``: how many passed with it, where the record does not say so."""
+    outcomes = Counter(line.outcome for line in lines if line.pair == kind.name and line.module != ASYNCIO)
     broker = (
         ("embedded, with a store" if kind.stored else "embedded") if kind.broker is None else SPECS[kind.broker].title
     )
     transport = {"vm": "none: one process", "stomp": "STOMP 1.2", "amqp": "AMQP 1.0"}[kind.protocol]
     numbers = " | ".join(str(outcomes[each]) for each in (PASSED, REFUSED, SKIPPED))
-    return f"| `{kind.name}` | {transport} | {broker} | {numbers} |"
+    return f"| `{kind.name}` | {transport} | {broker} | {numbers} | {_asyncio(kind, lines, with_asyncio)} |"
+
+
+def _asyncio(kind: Kind, lines: Sequence[Line], otherwise: str) -> str:
+    outcomes = [line.outcome for line in lines if line.pair == kind.name and line.module == ASYNCIO]
+    return str(outcomes.count(PASSED)) if outcomes else otherwise
+
+
+def _counted(written: str, kind: Kind) -> str:
+    """What the page says of a pair with asyncio."""
+    row = next((line for line in written.splitlines() if line.startswith(f"| `{kind.name}` | ")), "")
+    cells = row.strip("| ").split(" | ")
+    return cells[_BEFORE_ASYNCIO] if len(cells) > _BEFORE_ASYNCIO else NOT_COUNTED
+
+
+def _cut(row: str) -> str:
+    """Its cells before the last one."""
+    return "".join(f"| {cell} " for cell in row.strip("| ").split(" | ")[:_BEFORE_ASYNCIO]) + "| "
 
 
 def _amqp_of_hornetq(lines: Sequence[Line]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.pairs import FEATURES, KINDS, TABLED
-from tests.conformance.record import FAILED, PASSED, SKIPPED, Line, read
+from tests.conformance.record import ASYNCIO, FAILED, PASSED, SKIPPED, Line, read
 from tests.conformance.table import (
     FAILS,
     NOT_RUN,
@@ -20,6 +20,8 @@ from tests.conformance.table import (
     page,
     stated,
     titles,
+    with_asyncio,
+    with_stored_rows,
     wrong,
 )
 
@@ -134,3 +136,23 @@ def test_the_counts_of_the_pairs_with_a_store_can_be_written_alone(tmp_path: Pat
         line for line in before.splitlines() if "-stored`" not in line
     ], "all else is as it was"
     assert changed.index("| `amqp-embedded`") < changed.index("| `amqp-stored`") < changed.index("| `stomp-activemq`")
+
+
+def test_what_passed_with_asyncio_is_counted_apart() -> None:
+    run = [Line("vm", f"{ASYNCIO}::test_{n}[vm]", PASSED if n else SKIPPED, "") for n in range(4)]
+    whole = page([*passing(), *run])
+    assert ends(whole)["vm"] == (ends(page(passing()))["vm"][0], "3"), "and all other counts are as they were"
+    assert ends(whole)["amqp-stored"] == ("0", "-")
+    again = [Line("amqp-stored", f"{ASYNCIO}::test_a[amqp-stored]", PASSED, "")]
+    assert with_asyncio(page(passing()), run + again) == with_asyncio(whole, again)
+    changed = with_asyncio(whole, again)
+    assert [changed.splitlines().index(line) for line in changed.splitlines() if line not in whole.splitlines()] == [
+        list(ends(whole)).index("amqp-stored") + 8
+    ], "all else is as it was"
+    assert ends(with_stored_rows(changed, [Line("amqp-stored", "a.py::a", PASSED, "")]))["amqp-stored"] == ("1", "1")
+
+
+def ends(text: str) -> dict[str, tuple[str, str]]:
+    """What passed on each pair, and what passed with asyncio."""
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    return {row[0].strip("`"): (row[3], row[-1]) for row in rows if row[0].strip("`") in KINDS}
