@@ -20,7 +20,7 @@ from itertools import count
 from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
 from redelivery.client.connection.shared import Shared
 from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
-from redelivery.client.ledger import ConsumerState, Ledger
+from redelivery.client.ledger import ConsumerState, Ledger, Unpark
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.observing.traced import SessionTracer
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
@@ -221,6 +221,8 @@ class SessionState:
                 case Returned(deliveries):
                     for delivery in reversed(deliveries):
                         self.ledger.put_back(delivery)
+                    if self.epoch.lost is None:  # see `make_room`
+                        self.ledger.orders.append(Unpark(tuple(deliveries)))
                     if self.observed is not None:
                         self.observed.released(self.number, deliveries)
                 case delivery:

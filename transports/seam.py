@@ -171,6 +171,16 @@ class Channel(ABC):
     def dispatched(self, delivery: Delivery) -> None:
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
 
+    def make_room(self, deliveries: Sequence[Delivery]) -> bool:
+        """The application waits for more beside these of one link, to acknowledge all of them together.
+
+        Whether more can come before that; then, `unpark` ends it.
+        """
+        for each in deliveries:
+            self.dispatched(each)
+        self.park(deliveries)
+        return True
+
     @abstractmethod
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """Acknowledge outside any transaction; batched ones may stay with us for a few milliseconds to leave together.

@@ -15,7 +15,7 @@ from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import accept, hand_out
 from redelivery.client.operations.attach import attach_late
-from redelivery.client.operations.receive import next_ready
+from redelivery.client.operations.receive import make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -111,7 +111,9 @@ class Consumer(BaseConsumer, Closing):
     async def receive_many(self, max_messages: int, timeout: float | timedelta) -> list[Message]:
         """Up to ``max_messages``: returns when it has them, or with what has come when ``timeout`` seconds are over.
 
-        AUTO acknowledges them all before the list is handed over.
+        AUTO and DUPS_OK acknowledge them all when the list is handed over, and none before. It may be longer than the
+        prefetch. Over STOMP but on ActiveMQ it ends at once where the prefetch is used up, with what has come: the
+        broker would send no more.
         """
         deadline = check_batch(max_messages, timeout)
         return await self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand))
@@ -207,12 +209,18 @@ class Consumer(BaseConsumer, Closing):
 
     async def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
         core = self._core
+        roomy: list[Delivery] = []
         while len(hand) < max_messages:
-            delivery = await core.receive(self._state, left_until(deadline), hand, None, hold=True)
+            delivery = next_ready(core, self._state, hand, hold=True)
+            if delivery is None or core.ledger.orders:
+                if delivery is None and not make_room(core, hand, roomy):
+                    break
+                delivery = await core.receive(self._state, left_until(deadline), hand, delivery, hold=True)
             if delivery is None:
                 break
             if self._hold:
                 hand_out(core, delivery)
+        settle_room(core, roomy)
         return cast(list[Message], self._taken(hand))
 
     async def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:

@@ -9,6 +9,7 @@ from redelivery.client.ledger.stages import CLOSED, OPEN
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError
+from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Arrival, Delivery, Flow
 
 
@@ -43,6 +44,25 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         if not s.comes_back:
             raise
         yield from await_loss(s)
+
+
+def make_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) -> bool:
+    """Before one who collects waits for more: what is in ``hand`` gives its place in the window to others.
+
+    It is acknowledged later all the same, when all of it is handed over; `settle_room` comes before that.
+    ``roomy``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
+    """
+    new = hand[len(roomy) :]
+    if not new or s.epoch.lost is not None or s.mode in (AckMode.CLIENT, AckMode.TRANSACTED):  # see `hand_out`
+        return True
+    roomy += new
+    return s.whole(lambda: s.epoch.channel.make_room(new))
+
+
+def settle_room(s: SessionState, roomy: list[Delivery]) -> None:
+    """They are to be acknowledged now. Where the call fails, `SessionState.release` does this."""
+    if roomy:
+        s.whole(lambda: s.epoch.channel.unpark(roomy))
 
 
 def receive(

@@ -12,7 +12,7 @@ from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import accept, hand_out
 from redelivery.client.operations.attach import attach_late
-from redelivery.client.operations.receive import next_ready
+from redelivery.client.operations.receive import make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.listeners import ListenerLoop, check_callback
@@ -108,7 +108,9 @@ class Consumer(BaseConsumer, Closing):
     def receive_many(self, max_messages: int, timeout: float | timedelta) -> list[Message]:
         """Up to ``max_messages``: returns when it has them, or with what has come when ``timeout`` seconds are over.
 
-        AUTO acknowledges them all before the list is handed over.
+        AUTO and DUPS_OK acknowledge them all when the list is handed over, and none before. It may be longer than the
+        prefetch. Over STOMP but on ActiveMQ it ends at once where the prefetch is used up, with what has come: the
+        broker would send no more.
         """
         deadline = check_batch(max_messages, timeout)
         return self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand))
@@ -185,12 +187,18 @@ class Consumer(BaseConsumer, Closing):
     def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
         self._ready_to_receive()
         core = self._core
+        roomy: list[Delivery] = []
         while len(hand) < max_messages:
-            delivery = core.receive(self._state, left_until(deadline), hand, None, hold=True)
+            delivery = next_ready(core, self._state, hand, hold=True)
+            if delivery is None or core.ledger.orders:
+                if delivery is None and not make_room(core, hand, roomy):
+                    break
+                delivery = core.receive(self._state, left_until(deadline), hand, delivery, hold=True)
             if delivery is None:
                 break
             if self._hold:
                 hand_out(core, delivery)
+        settle_room(core, roomy)
         return self._taken(hand)
 
     def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:

@@ -21,14 +21,13 @@ from redelivery.broker import EmbeddedBroker
 PATIENCE = 2.0  # seconds; who needs longer waits for something that an interrupt left taken
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, redelivery_delay=0)
 AUTO, CLIENT, TRANSACTED = AckMode.AUTO, AckMode.CLIENT, AckMode.TRANSACTED
-
-
+LONG = pytest.mark.long_form
 WIRES = ("vm", "stomp", "stomp as to ActiveMQ")
 # of what AMQP does without a shelter; the rest takes as long as all of STOMP
 AMQP_TOO = pytest.mark.parametrize("connected", [*WIRES, "amqp"], indirect=True, scope="module")
 
 
-@pytest.fixture(scope="module", params=[*WIRES, pytest.param("amqp", marks=pytest.mark.long_form)])
+@pytest.fixture(scope="module", params=[*WIRES, pytest.param("amqp", marks=LONG)])
 def connected(request: pytest.FixtureRequest) -> Iterator[tuple[EmbeddedBroker, Connection]]:
     if request.param == "amqp":
         pytest.importorskip("proton")
@@ -147,11 +146,12 @@ def test_receive(connected: Connected, mode: AckMode) -> None:
 
 
 @pytest.mark.parametrize("connected", ["stomp as to ActiveMQ"], indirect=True, scope="module")
-def test_a_receive_that_acknowledges_in_the_transaction(connected: Connected) -> None:
-    def close_to_the_window(scene: Scene) -> None:
-        scene.consumer.close()
-        scene.consumer = scene.session.consumer(scene.queue, prefetch=2)
+def close_to_the_window(scene: Scene) -> None:
+    scene.consumer.close()
+    scene.consumer = scene.session.consumer(scene.queue, prefetch=2)
 
+
+def test_a_receive_that_acknowledges_in_the_transaction(connected: Connected) -> None:
     def check(scene: Scene) -> None:
         scene.take("m1", "m2", "m3")
         scene.session.commit()
@@ -160,15 +160,15 @@ def test_a_receive_that_acknowledges_in_the_transaction(connected: Connected) ->
     everywhere(connected, TRANSACTED, close_to_the_window, lambda scene: scene.consumer.receive(PATIENCE), check)
 
 
-@pytest.mark.parametrize("mode", [AUTO, TRANSACTED], ids=lambda mode: mode.name)
-def test_receive_many(connected: Connected, mode: AckMode) -> None:
+@pytest.mark.parametrize(("mode", "number"), [(AUTO, 2), (TRANSACTED, 2), pytest.param(AUTO, 3, marks=LONG)])
+def test_receive_many(connected: Connected, mode: AckMode, number: int) -> None:
     def check(scene: Scene) -> None:
         scene.take("m1", "m2", "m3")
         if mode == TRANSACTED:
             scene.session.commit()
         assert scene.end() == ([], [])
 
-    everywhere(connected, mode, nothing, lambda scene: scene.consumer.receive_many(2, PATIENCE), check)
+    everywhere(connected, mode, close_to_the_window, lambda scene: scene.consumer.receive_many(number, PATIENCE), check)
 
 
 def test_a_receive_that_finds_nothing(connected: Connected) -> None:

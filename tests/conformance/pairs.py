@@ -51,6 +51,9 @@ _CLASSIC_AMQP: Mapping[str, str] = {
     "it comes as redelivered, with a count of 2, which its redelivery limit ignores",
     "exact counts": "the broker's count is too high: 2 for what was delivered before, or what this process saw",
 }
+_SHORT_LISTS: Mapping[str, str] = {
+    "lists beyond the window": "`receive_many` returns what the window holds: more would need an acknowledgement"
+}
 _ONE_QUEUE: Mapping[str, str] = {"queue patterns": "a consumer takes from one queue there"}
 _NO_INDIVIDUAL: Mapping[str, str] = {
     "individual dead letters": "only ActiveMQ has a strategy per destination",
@@ -64,6 +67,7 @@ _OTHER_STOMP: Mapping[str, str] = {
     **_STOMP,
     **_ONE_QUEUE,
     **_NO_INDIVIDUAL,
+    **_SHORT_LISTS,
     "map": "only ActiveMQ has a form of a MapMessage for STOMP",
 }
 

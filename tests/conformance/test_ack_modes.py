@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import pytest
 from tests.conformance.stage import NOTHING, SOON, Stage, bodies, nothing_comes, numbered, receive, receive_all
 
-from redelivery import AckMode, IllegalStateError
+from redelivery import AckMode, IllegalStateError, Message
 
 
 def test_r3_auto_acknowledges_when_receive_returns(stage: Stage) -> None:
@@ -30,6 +32,28 @@ def test_receive_many_returns_what_has_come_when_the_time_is_over(stage: Stage) 
     _, consumer = stage.consuming(AckMode.AUTO)
     assert bodies(consumer.receive_many(3, timeout=5 * NOTHING)) == ["a", "b"]
     assert consumer.receive_many(3, timeout=0) == []
+
+
+@pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK, AckMode.INDIVIDUAL])
+def test_receive_many_does_not_wait_for_what_the_window_keeps_back(stage: Stage, mode: AckMode) -> None:
+    """Nothing is acknowledged before the list is handed over, and the list is larger than the prefetch."""
+    sent = [f"{number:1000}" for number in range(30)]
+    stage.send(*sent)
+    session, consumer = stage.consuming(mode, prefetch=3)
+    began, got = monotonic(), list[Message]()
+    while len(got) < len(sent):
+        found = consumer.receive_many(len(sent) - len(got), timeout=3 * SOON)
+        assert found
+        got += found
+        if mode is AckMode.INDIVIDUAL:
+            for message in found:
+                message.acknowledge()
+    assert monotonic() - began < 2 * SOON, "it has waited for the rest, which was there"
+    assert bodies(got) == sent
+    if stage.pair.can("lists beyond the window"):
+        assert got == found, "in one list"
+    session.close()
+    assert stage.left() == []
 
 
 def test_r3_auto_never_comes_again_after_recover(stage: Stage) -> None:

@@ -14,7 +14,7 @@ from redelivery.transports.stomp.channel import commits, subscribing
 from redelivery.transports.stomp.channel.browsing import BrowseSubscription
 from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
-from redelivery.transports.stomp.channel.windows import Window, retired, settle, window_size
+from redelivery.transports.stomp.channel.windows import STUCK, Window, fits, retired, settle, window_size
 from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
 
@@ -99,6 +99,11 @@ class StompChannel(Channel):
         if self._shown is not None:
             self._shown.show(cast(StompDelivery, delivery))
 
+    def make_room(self, deliveries: Sequence[Delivery]) -> bool:
+        """See `Channel`; where that would need a further subscription, as far as the window goes."""
+        within = fits(self._windows, cast(Sequence[StompDelivery], deliveries))
+        return super().make_room(deliveries) if within is None else within
+
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """ACK, outside any transaction."""
         ours: Sequence[StompDelivery] = deliveries  # type: ignore[assignment]  # as above
@@ -119,9 +124,9 @@ class StompChannel(Channel):
         finally:
             if self._windows and done:
                 try:
-                    self._settle(ours)
+                    settle(self._windows, self._shown, ours)
                 except BaseException:  # an interrupt: what is acknowledged must not be released at the end
-                    self._settle(ours)
+                    settle(self._windows, self._shown, ours)
                     raise
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
@@ -139,14 +144,13 @@ class StompChannel(Channel):
         ours = cast(StompDelivery, delivery)
         self._take_out((ours,))
         if copy is not None:
-            alone = not self._work.enlisted
-            yield from commits.dead_letter(self._context, self._parking, ours, copy, alone=alone)
-            self._settle((ours,))
+            yield from commits.dead_letter(self._context, self._parking, ours, copy, alone=not self._work.enlisted)
+            settle(self._windows, self._shown, (ours,))
             return
         if not self._dialect.nack_is_poison:
             raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
         yield from commits.nack(self._context, ours)
-        self._settle((ours,))
+        settle(self._windows, self._shown, (ours,))
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
         """SEND. One in a transaction is answered too, so that a refused one is known before the COMMIT."""
@@ -211,10 +215,10 @@ class StompChannel(Channel):
         try:
             yield from flow
         except InDoubtError:  # they may be acknowledged: released at the end, RabbitMQ would hang up on us
-            self._settle(ours)
+            settle(self._windows, self._shown, ours)
             raise
         if self._windows:
-            self._settle(ours)
+            settle(self._windows, self._shown, ours)
             yield from self._shrink(idle)
 
     def rollback(self) -> Flow[None]:
@@ -299,8 +303,7 @@ class StompChannel(Channel):
         """A further subscription of that size; nobody waits for the answer."""
         if isinstance(link.destination, Topic):
             window.unlimited()
-            stuck = "the broker sends no more until some of what this consumer holds is acknowledged"
-            self._report(UnsupportedError(f"{link.destination}: {stuck}; commit smaller batches"))
+            self._report(UnsupportedError(f"{link.destination}: {STUCK}; commit smaller batches"))
             return
         subscription, frame = subscribing.further(self._context, link, size)
         if self._dialect.unsubscribe_keeps is not None:  # the one that is full ends
@@ -315,9 +318,6 @@ class StompChannel(Channel):
         subscription.shown = self._shown
         self._subscriptions[subscription.link] = [*group, subscription]
         self._context.router.add(subscription)
-
-    def _settle(self, deliveries: Iterable[StompDelivery]) -> None:
-        settle(self._windows, self._shown, deliveries)
 
     def _shrink(self, idle: Collection[Window]) -> Flow[None]:
         """End the further subscriptions that are not needed any more; a refusal is reported."""

@@ -22,6 +22,7 @@ from redelivery.transports.seam import Link
 from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
 
+STUCK: Final = "the broker sends no more until some of what this consumer holds is acknowledged"
 _TIMES: Final = 10  # the first window at most is a further one, where the application holds more
 
 
@@ -145,6 +146,12 @@ def settle(windows: Mapping[Link, Window], shown: Shown | None, deliveries: Iter
     for each in deliveries:
         if (window := windows.get(each.link)) is not None:
             window.settle(each)
+
+
+def fits(windows: Mapping[Link, Window], deliveries: Iterable[StompDelivery]) -> bool | None:
+    """The application holds them, of one link: whether its window has room for more beside; None: it is not counted."""
+    sizes = [window.take(each) for each in deliveries if (window := windows.get(each.link)) is not None]
+    return not any(sizes) if sizes else None
 
 
 def retired(
