@@ -47,7 +47,9 @@ class ConnectionKeywords(TypedDict, total=False):
     reconnect: a ReconnectPolicy: a connection that is lost comes back by it; without one, and without a ``failover:``
         URL, which brings its own, it is over. ``vm://`` has none: its messages end with their broker.
     deduplicate_sends: every confirmed send, and every transaction that only sends, is sent again after a loss, with an
-        id by which the broker drops a second one (Artemis, HornetQ). Needs ``reconnect=`` or a ``failover:`` URL.
+        id by which the broker drops a second one (Artemis, HornetQ). An answer that does not come, although nothing is
+        lost, is waited for during the `timeout` of the policy; without one, four times ``request_timeout`` and
+        ``heartbeat`` together. Needs ``reconnect=`` or a ``failover:`` URL.
     observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
         so it must be quick, and must not use the session; what it raises is logged once.
     """

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from redelivery.client.connection.reattach import Deferrable, Repeatable, arrival, await_loss, await_return
 from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
+
+_PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a silent broker may take one and two
 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
@@ -82,10 +86,11 @@ def patiently(s: SessionState, flow: Flow[None]) -> Flow[None]:
 
     A connection that is lost without a sign is noticed only by its heart-beats, as a rule later; and what is repeated
     while the broker is only slow might be stored twice. So an answer is waited for as long as the connection is there,
-    for at most the `timeout` of the ReconnectPolicy.
+    for at most the `timeout` of the ReconnectPolicy. Without one: for longer than a loss takes to be noticed.
     """
-    timeout = None if s.options.reconnect is None else s.options.reconnect.timeout
-    until = float("inf") if timeout is None else s.now() + timeout
+    policy, wire = s.options.reconnect, s.options.transport
+    timeout = None if policy is None else policy.timeout
+    until = s.now() + (_PATIENCE * (wire.request_timeout + wire.heartbeat) if timeout is None else timeout)
     try:
         wish = next(flow)
         while True:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -95,6 +96,26 @@ def test_a_broker_that_lives_and_does_not_answer_has_the_time_out_of_the_policy(
     site.broker.faults.swallow("SEND")
     with pytest.raises(InDoubtError):
         producer.send("second")
+    assert connection.epoch == 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "transacted"])
+def test_a_policy_without_a_time_out_waits_for_a_bounded_time(site: Site, connect: Connect, mode: str) -> None:
+    connection = connect(reconnect=ReconnectPolicy())
+    session = connection.session(mode)
+    producer = session.producer("orders")
+    producer.send("first")
+    if mode == "transacted":
+        session.commit()
+    hurry(session)
+    object.__setattr__(session._core.options.transport, "request_timeout", REQUEST)
+    site.broker.faults.swallow("SEND" if mode == "auto" else "COMMIT")
+    if mode == "transacted":
+        producer.send("second")
+    began = monotonic()
+    with pytest.raises(InDoubtError):
+        session.commit() if mode == "transacted" else producer.send("second")
+    assert monotonic() - began >= 4 * (REQUEST + BEAT)  # or a loss that is noticed later would be in doubt
     assert connection.epoch == 1
 
 
