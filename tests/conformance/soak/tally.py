@@ -131,7 +131,8 @@ class Handled(Tally):
             self._excuse(number, cause)
             return
         self._final[number] = 1
-        self._acknowledged.append((monotonic(), number))
+        if not self._confirmed:
+            self._acknowledged.append((monotonic(), number))
 
     def _lose(self) -> None:
         while self._acknowledged:
