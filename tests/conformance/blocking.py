@@ -10,11 +10,13 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 import pytest
+from tests.conformance.pairs import Pair
+from tests.conformance.stage import Stage
 
 import redelivery
 from redelivery import Message
@@ -207,3 +209,15 @@ def connect(loop: Loop, url: str, **options: Any) -> Connection:
         return await redelivery.aio.connect(url, **options)
 
     return Connection(loop, loop.call(work()))
+
+
+class AsyncioStage(Stage):
+    """Opens connections of one event loop, which the suite calls as if they blocked."""
+
+    def __init__(self, pair: Pair, queue: str, opened: ExitStack) -> None:
+        super().__init__(pair, queue, opened)
+        self._loop = Loop()
+        opened.callback(self._loop.end)
+
+    def _open(self, **options: Any) -> Any:
+        return connect(self._loop, **{"url": self.pair.url, **options})

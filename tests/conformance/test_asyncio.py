@@ -6,14 +6,12 @@ The short form has most of it without real brokers, which see the same bytes fro
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from tests.conformance import blocking
-from tests.conformance.pairs import Pair
+from tests.conformance.blocking import AsyncioStage
 from tests.conformance.stage import Stage
 
 # All but those that open no connection by their stage, or speak of the connecting itself.
@@ -53,18 +51,6 @@ SUITE: Final = (
     ),
 )
 LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells
-
-
-class AsyncioStage(Stage):
-    """Opens connections of one event loop, which the suite calls as if they blocked."""
-
-    def __init__(self, pair: Pair, queue: str, opened: ExitStack) -> None:
-        super().__init__(pair, queue, opened)
-        self._loop = blocking.Loop()
-        opened.callback(self._loop.end)
-
-    def _open(self, **options: Any) -> Any:
-        return blocking.connect(self._loop, **{"url": self.pair.url, **options})
 
 
 @pytest.fixture

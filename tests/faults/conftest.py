@@ -38,12 +38,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+def stage_class() -> type[Stage]:
+    """How connections are opened: see tests/conformance."""
+    return Stage
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, stage_class: type[Stage]) -> Iterator[Stage]:
     """ActiveMQ Classic over STOMP, the one to be killed where there is one; with a queue of the test's own."""
     broker = request.getfixturevalue("killable" if "killable" in request.fixturenames else "activemq")
     with ExitStack() as opened:
         pair = Pair(PAIRS["stomp-activemq"], broker.stomp_url)
-        yield Stage(pair, f"faults.{request.node.originalname[:50]}.{uuid.uuid4().hex[:8]}", opened)
+        yield stage_class(pair, f"faults.{request.node.originalname[:50]}.{uuid.uuid4().hex[:8]}", opened)
 
 
 @pytest.fixture(scope="module")

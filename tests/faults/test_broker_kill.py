@@ -6,10 +6,18 @@ import threading
 from time import monotonic
 
 import pytest
+from tests.conformance.blocking import AsyncioStage
 from tests.conformance.stage import SOON, Stage, bodies, numbered, receive, receive_all
 
 from redelivery import AckMode, ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.testing.brokers.real import RealBroker
+
+
+@pytest.fixture(params=[Stage, pytest.param(AsyncioStage, marks=pytest.mark.long_form)], ids=["threads", "asyncio"])
+def stage_class(request: pytest.FixtureRequest) -> type[Stage]:
+    """By both drivers."""
+    driver: type[Stage] = request.param
+    return driver
 
 
 def test_receive_that_waits_raises_and_all_is_there_after_the_restart(stage: Stage, killable: RealBroker) -> None:
