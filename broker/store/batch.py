@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, TypeAlias
 
 from redelivery.broker.engine.entries import Entry
@@ -61,7 +62,7 @@ def execute(database: sqlite3.Connection, batch: Batch) -> None:
     one, many = database.execute, database.executemany
     one("BEGIN IMMEDIATE")
     for number, message in batch.large.items():
-        many("INSERT INTO piece VALUES (?, ?, ?)", _pieces(number, message))
+        many("INSERT INTO piece VALUES (?, ?, ?, ?)", _pieces(number, message))
     for statement, rows in _statements(batch):
         if rows:
             many(statement, rows)
@@ -120,5 +121,12 @@ def _encoded(message: StoredMessage, large: int) -> tuple[bytes, bytes, int]:
     return head, body.data, checksum(head, body.data)
 
 
-def _pieces(number: int, message: StoredMessage) -> Iterator[tuple[int, bytes | memoryview, int]]:
-    return ((number << PIECE_BITS | at, piece, checksum(piece)) for at, piece in enumerate(pieces(message)))
+def _pieces(number: int, message: StoredMessage) -> Iterator[tuple[int, bytes | memoryview, int, bool]]:
+    found = pieces(message)
+    piece = next(found)
+    for at in count():
+        following = next(found, None)
+        yield number << PIECE_BITS | at, piece, checksum(piece), following is None
+        if following is None:
+            return
+        piece = following

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from redelivery.model.errors import ConfigError
 
 APPLICATION: Final = 0x52454449  # "REDI": SQLite's application_id
-VERSION: Final = 5  # SQLite's user_version
+VERSION: Final = 6  # SQLite's user_version
 PLACE_BITS: Final = 43  # of a message's key: 8.8e12 messages; the other 20 are its queue's number
 PLACE: Final = (1 << PLACE_BITS) - 1
 PIECE_BITS: Final = 20  # of a piece's key; the other 43 are its body's number
@@ -35,8 +35,8 @@ _TABLES: Final = (
     "CREATE INDEX expiring ON message (key) WHERE expires",
     "CREATE INDEX volatile ON message (key) WHERE volatile",  # not persistent: gone with the broker
     "CREATE INDEX large ON message (large) WHERE large",
-    # key: its body's number, and its place in that
-    "CREATE TABLE piece (key INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER)",
+    # key: its body's number, and its place in that; last: 1 for the last of a body, else 0
+    "CREATE TABLE piece (key INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER, last INTEGER)",
     "CREATE TABLE subscription (name TEXT PRIMARY KEY, binding BLOB NOT NULL) WITHOUT ROWID",  # by its queue's name
     # only of those that have been; until: it waits for its redelivery (epoch milliseconds), 0 for never
     "CREATE TABLE counted (key INTEGER PRIMARY KEY, redeliveries INTEGER NOT NULL, until INTEGER NOT NULL DEFAULT 0)",
@@ -50,6 +50,7 @@ _MIGRATIONS: Final[dict[int, tuple[str, ...]]] = {
     2: ("ALTER TABLE counted ADD COLUMN until INTEGER NOT NULL DEFAULT 0",),
     3: tuple(f"ALTER TABLE {table} ADD COLUMN crc INTEGER" for table in ("message", "piece", "delayed")),  # NULL: none
     4: ("ALTER TABLE delayed ADD COLUMN large INTEGER NOT NULL DEFAULT 0",),
+    5: ("ALTER TABLE piece ADD COLUMN last INTEGER",),  # NULL: not known
 }
 
 

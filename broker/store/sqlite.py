@@ -30,6 +30,7 @@ _PAGE: Final = (
 )
 _ONE: Final = _PAGE.replace("message.key > ? AND message.key <= ?", "message.key = ?").partition(" ORDER")[0]
 _DELAYED: Final = "SELECT head, body, large, crc FROM delayed WHERE number = ?"
+_PIECES: Final = "SELECT key, data, crc, last FROM piece WHERE key >= ? AND key < ? ORDER BY key"
 _PAGE_SIZE: Final = 8 << 20  # bytes: a page ends with the message that is beyond
 _BUSY: Final = 32  # writes
 _COMPACTED: Final = 256  # after so many writes, and by so many pages:
@@ -304,20 +305,22 @@ class SqliteStore:
     def _load(self, number: int) -> bytes:
         """A large body, a piece at a time."""
         data = BytesIO()
-        first, last = number << PIECE_BITS, (number + 1) << PIECE_BITS
+        expected, behind, complete = number << PIECE_BITS, (number + 1) << PIECE_BITS, False
         try:
             with self._reading:
-                for piece, crc in self._database.execute(
-                    "SELECT data, crc FROM piece WHERE key >= ? AND key < ? ORDER BY key", (first, last)
-                ):
+                for key, piece, crc, last in self._database.execute(_PIECES, (expected, behind)):
+                    complete = key == expected and last != 0
+                    if key != expected:
+                        break
                     check(crc, piece)
                     data.write(piece)
+                    expected += 1
         except sqlite3.ProgrammingError as error:  # it is closed
             raise MessageFormatError(f"the body cannot be read from the store {str(self.path)!r}: {error}") from error
         except (sqlite3.Error, ValueError) as error:
             raise UnreadableStoreError(self._damaged(error)) from error
-        if not data.tell():
-            raise UnreadableStoreError(self._damaged("a body is missing"))
+        if not complete:
+            raise UnreadableStoreError(self._damaged("a body, or a piece of one, is missing"))
         return data.getvalue()
 
 

@@ -115,8 +115,23 @@ def test_damage_that_sqlite_does_not_see_is_found_before_anything_is_changed(tmp
         ("vm", 10, "UPDATE message SET body = CAST('y' || substr(body, 2) AS BLOB) WHERE key % 8 = 2"),
         ("vm", 10, "UPDATE message SET head = CAST(replace(head, 'ID:', 'ID.') AS BLOB)"),
         ("vm", 2 << 20, "UPDATE piece SET data = CAST('y' || substr(data, 2) AS BLOB)"),
+        ("vm", 2 << 20, "DELETE FROM piece WHERE key % 8 = 3"),
+        ("vm", 2 << 20, "DELETE FROM piece WHERE key % 8 = 0"),
+        ("amqp", 2 << 20, "DELETE FROM piece WHERE last"),
     ],
-    ids=["head", "body", "large body", "AMQP", "large AMQP", "byte of a body", "byte of a head", "byte of a piece"],
+    ids=[
+        "head",
+        "body",
+        "large body",
+        "AMQP",
+        "large AMQP",
+        "byte of a body",
+        "byte of a head",
+        "byte of a piece",
+        "a piece in the middle",
+        "the first piece",
+        "the last piece",
+    ],
 )
 def test_a_message_that_cannot_be_read_ends_the_broker_with_the_reason(
     tmp_path: Path, protocol: str, sent_by: str, size: int, damage: str

@@ -3,6 +3,7 @@
 ``data/schema-3.db.gz`` was written by the code of schema 3: messages of each kind, with large bodies in pieces (of 1000
 bytes and more, so that the file is small), counts, a removed message, a delayed one, and a durable subscription.
 ``data/schema-4.db.gz`` was by that of schema 4: a large message in pieces, and a large one that is delayed and is not.
+``data/schema-5.db.gz`` was by that of schema 5: large messages in pieces of 500 bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 import redelivery
 from redelivery.broker import EmbeddedBroker
 from redelivery.broker.store import bodies, schema
+from redelivery.broker.store.journal import UnreadableStoreError
 from redelivery.testing import fast_forward
 
 FILE = Path(__file__).parent / "data" / "schema-3.db.gz"
@@ -118,3 +120,29 @@ def test_a_large_body_that_was_delayed_as_a_whole_is_delivered(tmp_path: Path, m
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
         assert database.execute("SELECT max(length(body)) FROM message").fetchone()[0] < 1000
+
+
+@pytest.fixture
+def in_pieces(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.db"
+    path.write_bytes(gzip.decompress((FILE.parent / "schema-5.db.gz").read_bytes()))
+    return path
+
+
+def test_large_bodies_in_pieces_of_which_none_is_known_as_the_last_are_read(in_pieces: Path) -> None:
+    pytest.importorskip("proton")
+    for _ in range(2):
+        with EmbeddedBroker("old", store=in_pieces) as broker:
+            assert [each.body for each in broker.messages("q")] == ["text ä", "large " * 500, b"\0large" * 500]
+            assert [each.body for each in broker.messages("amqp")] == ["large by AMQP " * 100]
+
+
+@pytest.mark.parametrize("piece", [0, 2])
+def test_a_piece_that_is_missing_is_found_there_too(in_pieces: Path, piece: int) -> None:
+    with closing(sqlite3.connect(in_pieces)) as database:
+        database.execute("DELETE FROM piece WHERE key & 0xfffff = ?", (piece,))
+        database.commit()
+    with EmbeddedBroker("old", store=in_pieces) as broker:
+        large = broker.messages("q")[1]
+        with pytest.raises(UnreadableStoreError, match="or a piece of one, is missing"):
+            _ = large.body
