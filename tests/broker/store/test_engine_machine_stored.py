@@ -9,6 +9,7 @@ import tempfile
 from collections import deque
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -99,4 +100,4 @@ class StoredMachine(EngineMachine):
 
 
 StoredMachine.TestCase.settings = settings(max_examples=forms.examples(25), stateful_step_count=60, deadline=None)
-TestStoredEngine = StoredMachine.TestCase
+TestStoredEngine = pytest.mark.timeout(300)(StoredMachine.TestCase)  # as the engine's machine
