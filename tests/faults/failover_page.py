@@ -18,7 +18,8 @@ delivered it to nobody until the connection was closed, or it was started again.
 nowhere. In doubt: the program was told so by `InDoubtError`; where nobody confirms an acknowledgement, it is in doubt
 as well. Twice: further outputs; the tests hold every one of them to be one that was in doubt. With
 `deduplicate_sends` the messages that are sent (before the +) are neither. Refused: the broker answers, and says no; a
-program whose send is refused sends it again, and one whose consumer is refused makes another one.
+program whose send is refused sends it again, and one whose consumer is refused makes another one. -: it cannot be
+(no transactions, no such frame), or it was not run.
 
 """
 _NONE: Final = "-"  # of what cannot be, or has not run
