@@ -14,10 +14,11 @@ from benchmarks.cpu_record import Record
 from benchmarks.in_thread import CASES
 from benchmarks.results import BenchmarkError
 
+LONG = pytest.mark.long_form
 TREES = {"now": cpu.HERE, "one": Path("other"), "same": Path("other")}
 
 
-@pytest.mark.parametrize("case", list(CASES))
+@pytest.mark.parametrize("case", ["auto", *(pytest.param(each, marks=LONG) for each in list(CASES)[1:])])
 def test_every_case_runs_and_takes_time(case: str) -> None:
     parts = cpu.run_once(cpu.HERE, case, 500)
     assert len(parts) == 5
@@ -79,6 +80,7 @@ def _row(record: Record, case: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+@pytest.mark.long_form
 def test_the_page_has_a_row_of_each_case_and_says_where_the_time_of_a_missed_one_goes() -> None:
     first, last = cpu_page.ROWS[0], cpu_page.ROWS[-1]
     found = cpu_page.take(first, 300, 1)
@@ -142,7 +144,7 @@ def test_a_row_that_is_measured_elsewhere_does_not_belong_on_the_page() -> None:
         _record().check({"cores": "4"}, 300, 1)
 
 
-@pytest.mark.parametrize("case", list(in_amqp.CASES))
+@pytest.mark.parametrize("case", ["amqp-auto", *(pytest.param(each, marks=LONG) for each in list(in_amqp.CASES)[1:])])
 def test_every_case_over_amqp_runs_and_takes_time(case: str) -> None:
     assert min(in_amqp.measure(case, 500)) > 0
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -45,14 +46,20 @@ class Shop:
         self.folder = folder
         (folder / "shop.py").write_text(source.format(url=broker.stomp_url))
 
-    def run(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(  # noqa: S603  # our own
+    @contextmanager
+    def run(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        with subprocess.Popen(  # noqa: S603  # our own
             (*COMMAND, *arguments), cwd=self.folder, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        ) as process:
+            try:
+                yield process
+            except BaseException:
+                process.kill()  # its handler would wait for ever
+                raise
 
     def begin(self, body: str) -> None:
         self.broker.send("orders", body)
-        eventually((self.folder / "entered").exists)
+        eventually((self.folder / "entered").exists, within=60)  # the process has begun
 
     def go_on(self) -> None:
         (self.folder / "go-on").touch()

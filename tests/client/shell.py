@@ -115,9 +115,9 @@ class Gate:
         self.leave.wait(SOON)
 
 
-def eventually(condition: Callable[[], object]) -> None:
-    """Wait until it holds, where nothing tells us when it does."""
-    deadline = time.monotonic() + SOON
+def eventually(condition: Callable[[], object], within: float = SOON) -> None:
+    """Wait until it holds, where nothing tells us when it does, ``within`` so many seconds."""
+    deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, "it did not become so"
         time.sleep(0.002)

@@ -33,6 +33,11 @@ def examples(short: int) -> int:
     return short * 10 if FORM == NIGHTLY else short
 
 
+def every(number: int) -> int:
+    """Where the short form tries each so-many-th of many alike: 1 in the longer ones, which try them all."""
+    return number if FORM == SHORT else 1
+
+
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what is not in the short form; pytest's last line counts it as deselected."""
     if FORM != SHORT or any("::" in each for each in config.args):

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from tests.run import forms
 from tests.spark.broker_world import Queue, Session, attempt, beginning, receive_on
 from tests.spark.wal_world import Died, MemoryStore, WatchedStore, ids_of, in_doubt_ids
 
@@ -22,6 +23,7 @@ from redelivery.spark.log.wal import Wal
 pytestmark = pytest.mark.timeout(300)
 
 PARTS, QUOTA = 2, 2
+EACH = 3 * forms.every(3)  # pair of steps
 
 
 class World:
@@ -208,7 +210,7 @@ def test_killed_before_any_step(kind: Callable[[World, int], Life], broker: dict
 @LIVES
 def test_killed_before_any_two_steps(kind: Callable[[World, int], Life], broker: dict[str, bool]) -> None:
     for first in itertools.count():
-        for second in itertools.count(first % 3, 3):  # each third pair
+        for second in itertools.count(first % EACH, EACH):
             world = World(6, **broker)
             undisturbed = live(kind, world, first)
             to_the_end = undisturbed or live(kind, world, second)

@@ -227,7 +227,7 @@ class DriverZombies(Zombies):
 def machine(kind: type[Zombies]) -> Any:
     case = kind.TestCase
     case.settings = settings(
-        max_examples=forms.examples(80), stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=forms.examples(40), stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
     )
     return case
 
