@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
 from redelivery.client.shells.browser import BaseBrowser
 from redelivery.client.sync.core import Closing, SessionCore
@@ -39,11 +40,14 @@ class QueueBrowser(BaseBrowser, Closing):
         """Nothing: to look is not to receive. For the messages; see `redelivery.model.messages.Receipt`."""
 
     def close(self) -> None:
-        """Look no more; an iteration that is under way raises IllegalStateError."""
-        if self._closed:
+        """Look no more; an iteration that is under way raises IllegalStateError.
+
+        In a signal handler that has interrupted a call of its session another thread closes: see `Connection.close`.
+        """
+        core = self._core
+        if self._closed or closes_elsewhere((core,), self.close, core.options.close_timeout):
             return
         self._closed = True
-        core = self._core
         if self._nothing_there:
             return
         core.inside_patiently("close", lambda: core.do(leave(core, self._state)))

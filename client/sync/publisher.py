@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final, Protocol, Unpack
+from time import monotonic
+from typing import Protocol, Unpack
 
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
 from redelivery.client.connection.threads import closes_elsewhere
+from redelivery.client.options import ConnectionOptions
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing
@@ -24,8 +26,6 @@ from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import follow, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
-_PATIENCE: Final = 30.0  # seconds that the end of the program waits for a close of a signal handler's
-
 
 class Publisher(BasePublisher, Closing):
     """Sends from any number of threads, also while listeners run. Made by `Connection.publisher`; a context manager.
@@ -35,9 +35,12 @@ class Publisher(BasePublisher, Closing):
     are never more of them than threads that were alive at the same time.
     """
 
-    def __init__(self, new_session: Callable[[], Session], check_open: Callable[[str], None], what: str) -> None:
+    def __init__(
+        self, new_session: Callable[[], Session], check_open: Callable[[str], None], what: str, close_timeout: float
+    ) -> None:
         super().__init__(check_open, what)
         self._new_session = new_session
+        self._close_timeout = close_timeout
         self._lock = threading.Lock()  # guards the one below, and the close
         self._lanes: dict[threading.Thread, tuple[Session, Producer]] = {}
 
@@ -61,13 +64,14 @@ class Publisher(BasePublisher, Closing):
 
         In a signal handler that has interrupted one: see `Connection.close`.
         """
-        if closes_elsewhere((self,), self.close, _PATIENCE):
+        if closes_elsewhere((self,), self.close, self._close_timeout):
             return
+        until = monotonic() + self._close_timeout
         with self._lock:
             self._closed = True
             lanes, self._lanes = self._lanes, {}
         for session, _ in lanes.values():
-            session.close()
+            session.close_until(until)
 
     def _sessions_now(self) -> int:
         return len(self._lanes)
@@ -164,6 +168,7 @@ class Publishes(Protocol):
 
     _requester: Requester
     _started: bool
+    _options: ConnectionOptions
 
     @property
     def url(self) -> str:
@@ -186,7 +191,7 @@ class Publishes(Protocol):
             ConnectionLostError: the connection was lost.
         """
         self.check_open("publisher")
-        return Publisher(self.session, self.check_open, self.url)
+        return Publisher(self.session, self.check_open, self.url, self._options.close_timeout)
 
     @suggesting(SYNONYMS)
     def request(

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import redelivery
 from redelivery import JMSError
@@ -16,10 +17,13 @@ def main(url: str, what: str, call: str) -> None:
     connection = redelivery.connect(url, close_timeout=20, request_timeout=20)
     session = connection.session("client" if call == "acknowledge" else "auto")
     consumer, producer, publisher = session.consumer("in"), session.producer("in"), connection.publisher()
+    browser = session.browser("in")
+    closing: dict[str, Any] = {"connection": connection, "session": session, "browser": browser}
+    closing |= {"consumer": consumer, "publisher": publisher}
     closed: list[str] = []
 
     def handle(*_: object) -> None:
-        {"connection": connection, "session": session, "consumer": consumer, "publisher": publisher}[what].close()
+        closing[what].close()
         closed.append(what)
 
     signal.signal(signal.SIGUSR1, handle)
@@ -46,6 +50,7 @@ def main(url: str, what: str, call: str) -> None:
     steps: dict[str, Callable[[], bool]] = {  # False: it has ended as by another's close
         "receive": lambda: consumer.receive() is not None,
         "send": lambda: bool(producer.send(b"x" * 10_000)),
+        "browse": lambda: len(list(browser)) >= 0,
         "publish": lambda: bool(publisher.send(b"x" * 10_000, "in")),
         "acknowledge": acknowledge,
         "wait": lambda: not connection.wait(),

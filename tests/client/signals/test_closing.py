@@ -11,7 +11,9 @@ from uuid import uuid4
 
 import pytest
 
+import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.client.connection import threads
 
 PROGRAM = Path(__file__).with_name("program.py")
 PATIENCE = 15.0  # seconds; the close_timeout of the program is longer
@@ -25,6 +27,9 @@ CASES = [
     ("consumer", "receive"),
     ("publisher", "publish"),
     ("connection", "publish"),
+    ("browser", "browse"),
+    ("session", "browse"),
+    ("connection", "browse"),
 ]
 FORMS = [pytest.param(*each, marks=pytest.mark.long_form if number else []) for number, each in enumerate(CASES)]
 
@@ -48,3 +53,17 @@ def test_a_signal_handler_may_close_what_its_thread_is_busy_with(url: str, what:
     assert ended.stdout.startswith(f"['{what}'] ")
     assert "closed" in ended.stdout or "ended" in ended.stdout, "the call ends as by any other close"
     assert time.monotonic() - began < PATIENCE
+
+
+def test_the_end_of_the_program_waits_for_such_a_close_no_longer_than_close_timeout(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    with redelivery.connect(url, close_timeout=3) as connection, connection.session() as session:
+        closing = [connection.publisher(), session.browser("in"), session.consumer("in"), session]
+        with monkeypatch.context() as patch:
+            patch.setattr(threads, "interrupts", lambda _whose: True)
+            patch.setattr(threads.Elsewhere, "begin", lambda _self, _close, patience: waits.append(patience))
+            for each in closing:
+                each.close()
+    assert waits == [3.0] * len(closing)
