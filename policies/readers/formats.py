@@ -25,6 +25,7 @@ from redelivery.policies.readers.xml import Element, Load, parse
 
 _VARIABLE: Final = re.compile(r"^\$\{[^}]*\}/")
 _SECTIONS: Final = frozenset({"core", "address-settings", "addresses", "queues"})  # that Artemis' files have
+_POLICY: Final = frozenset({"pattern", "definition"})  # that each of RabbitMQ's policies has
 LARGEST: Final = 16 * 1024 * 1024  # bytes of a file; the largest of a real broker seen had 60 KiB
 
 _JSON: Final[Mapping[str, Callable[[Json, Report], Rules]]] = MappingProxyType(
@@ -140,13 +141,23 @@ def _with_hosts(root: Element, name: str, load: Load | None) -> Element:
 
 def json_format(root: Json, name: str) -> str:
     """The format of a document by the names in it."""
-    first = next(iter(root), root)  # of a list of policies
-    names = set(dict(first.items()))
-    if names & {"rabbit_version", "rabbitmq_version", "operator_policies", "vhosts", "policies", "apply-to"}:
+    if isinstance(root.value, list):
+        objects = [set(dict(each.items())) for each in root]
+        if not root.value or any(each >= _POLICY or "apply-to" in each for each in objects):
+            return "rabbitmq"
+        if any(objects):
+            raise _problem(
+                "a list in which no object has a pattern and a definition: it is not what RabbitMQ's `rabbitmqctl"
+                " list_policies --formatter json` prints; pass that, its exported definitions, or another file",
+                name,
+                root.place,
+            )
+    names = set(dict(root.items()))
+    if names & {"rabbit_version", "rabbitmq_version", "operator_policies", "vhosts", "policies"}:
         return "rabbitmq"
     if names & {"virtualhostnodes", "virtualhosts", "modelVersion", "nodeAutoCreationPolicies"}:
         return "broker_j"
-    if names & {"bindings", "exchanges"} or (isinstance(root.value, list) and (names or not root.value)):
+    if names & {"bindings", "exchanges"}:
         return "rabbitmq"
     if "queues" in names:
         return "broker_j"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.policies.readers.documents import read
 
 import redelivery
+import redelivery.policies
 from redelivery.policies.brokers.places import ConfigFileError
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq import RabbitRules
@@ -168,6 +170,38 @@ def test_a_list_of_rabbitmq_s_policies_reads_too_with_definitions_as_text() -> N
     found = rabbit([{**POLICY, "definition": json.dumps(POLICY["definition"])}])
     assert isinstance(found.rules, RabbitRules)
     assert found.explain("q.x").dead_letter == "DLQ"
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        [{"name": "com.shop.Order", "allDeclaredFields": True, "methods": [{"name": "<init>", "parameterTypes": []}]}],
+        [{"name": "q", "vhost": "/", "durable": True, "arguments": {"x-queue-type": "quorum"}}],
+        [{"pattern": ".*"}, {"definition": {"name": "x"}}],
+    ],
+    ids=["GraalVM's reflect-config.json", "queues", "halves of policies"],
+)
+def test_another_list_is_not_taken_for_rabbitmq_s_policies(tmp_path: Path, foreign: object, strict: bool) -> None:
+    path = tmp_path / "reflect-config.json"
+    path.write_text(json.dumps(foreign))
+    with pytest.raises(ConfigFileError, match=r"reflect-config\.json:1:1: .*pattern and a definition.*list_policies"):
+        redelivery.policies.read(path, strict=strict)
+
+
+def test_what_rabbitmq_prints_and_exports_is_its_own(tmp_path: Path) -> None:
+    printed = {"vhost": "/", "name": "p", "pattern": "^q", "apply-to": "queues", "priority": 0}
+    definition = {"dead-letter-exchange": "", "dead-letter-routing-key": "DLQ"}
+    path = tmp_path / "rabbit.json"
+    for document in (
+        [{**printed, "definition": json.dumps(definition)}],
+        [{**printed, "pattern": "x"} | {"definition": definition}, {**printed, "definition": definition}],
+        {"rabbit_version": "3.10.8", "users": [], "vhosts": [], "policies": [{**printed, "definition": definition}]},
+        {"policies": [{**printed, "definition": definition}]},
+    ):
+        path.write_text(json.dumps(document))
+        found = redelivery.policies.read(path)
+        assert (found.format, found.explain("q.x").dead_letter) == ("rabbitmq", "DLQ")
 
 
 @pytest.mark.parametrize(
