@@ -255,13 +255,13 @@ class TestClients:
 
         def sender_first(function: Any) -> Any:
             if pages and threading.current_thread() is not sender:
-                served.wait(30)
+                served.wait(100)
             return call(function)
 
         def send() -> None:
             with redelivery.connect(broker.vm_url) as connection, connection.session() as session:
                 producer = session.producer("other")
-                begun.wait(30)
+                begun.wait(100)
                 producer.send("served")
                 before.append(pages)
                 served.set()
@@ -271,7 +271,7 @@ class TestClients:
         sender.start()
         with redelivery.connect(getattr(broker, url)) as connection, connection.session() as session:
             found = [message.body for message in session.browser("q", selector=SELECTS_RED)]
-        sender.join(30)
+        sender.join(100)
         assert (before, found) == ([1], ["wanted"])
         assert pages > 3, "there was more to be read"
 
