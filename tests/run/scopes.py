@@ -37,7 +37,8 @@ def scope(item: pytest.Item) -> str:
     named = {str(getattr(each, "broker", "")) for each in parameters.values()}
     brokers = sorted((fixtures | named) & SPECS.keys())
     if "runs" in fixtures and "target" in parameters:
-        return f"traces {parameters['target']}"
+        broker = str(parameters["target"]).partition("-")[2].removesuffix("-copy")
+        return f"broker {broker}" if broker in SPECS else f"traces {parameters['target']}"
     if "killed_run" in fixtures:
         return f"kills {brokers[0] if brokers else 'the embedded broker'}"
     if "jobs" in fixtures:
