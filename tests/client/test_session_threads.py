@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tests.client.shell import Background, Bench, eventually, receive
 
-from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, Producer, Session
+from redelivery import AckMode, Connection, Consumer, IllegalStateError, Message, Producer, RequestTimeoutError, Session
 
 
 @dataclass
@@ -162,6 +163,55 @@ def test_while_a_listener_is_set_only_its_callbacks_may_use_the_session(bench: B
     consumer.listen(None)
     assert other.receive(0) is None
     assert bench.broker.queue_depth("elsewhere") == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "call"),
+    [
+        (AckMode.TRANSACTED, lambda session, _: session.commit()),
+        (AckMode.TRANSACTED, lambda session, _: session.rollback()),
+        (AckMode.CLIENT, lambda session, _: session.acknowledge()),
+        (AckMode.CLIENT, lambda _, message: message.acknowledge()),
+        (AckMode.INDIVIDUAL, lambda _, message: message.acknowledge()),
+    ],
+)
+def test_nor_may_others_settle_what_a_callback_has(
+    bench: Bench, mode: AckMode, call: Callable[[Session, Message], None]
+) -> None:
+    session, consumer = bench.consuming(mode)
+    called: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    consumer.listen(called.put)
+    bench.send("m")
+    with pytest.raises(IllegalStateError, match="listener is set"):
+        call(session, called.get(timeout=10))
+    session.close()
+    assert bench.left == ["m"]
+
+
+def test_a_consumer_from_outside_does_not_wait_for_a_callback_that_hangs(bench: Bench) -> None:
+    session, consumer = bench.consuming()
+    inside, leave = threading.Event(), threading.Event()
+
+    def callback(_: Message) -> None:
+        inside.set()
+        assert leave.wait(10)
+
+    consumer.listen(callback)
+    bench.send("m")
+    assert inside.wait(10)
+    other = session.consumer("other")
+    assert bench.left == ["m"], "the callback has not returned"
+    other.close()
+    leave.set()
+    eventually(lambda: bench.left == [])
+
+
+def test_nor_for_ever_for_a_call_that_hangs_within_a_callback(bench: Bench) -> None:
+    session, consumer = bench.consuming(close_timeout=0.1)
+    consumer.listen(lambda _: None)
+    with session._core.use, pytest.raises(RequestTimeoutError, match=r"^consumer: a thread did not leave"):
+        session.consumer("other")
+    session.consumer("other").close()
 
 
 def test_receive_inside_a_callback_is_refused_too(bench: Bench) -> None:

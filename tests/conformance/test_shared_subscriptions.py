@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.conformance.desk import Desk, share
+from tests.conformance.outage import Outage
 from tests.conformance.stage import QUICK, bodies, nothing_comes, receive, receive_all
 
 from redelivery import AckMode, IllegalStateError, UnsupportedError
@@ -49,6 +50,19 @@ def test_consumers_of_a_shared_durable_subscription_share_what_was_kept(desk: De
     consumer = sessions[0].shared_durable_consumer(desk.topic, desk.name)
     assert nothing_comes(consumer)
     consumer.close()
+    sessions[0].unsubscribe(desk.name)
+
+
+@SHARED_DURABLE
+def test_consumers_of_a_shared_durable_subscription_come_back_to_it(desk: Desk, outage: Outage) -> None:
+    connection = outage.connect(client_id=desk.client_id)
+    sessions = [connection.session() for _ in range(2)]
+    consumers = [session.shared_durable_consumer(desk.topic, desk.name, prefetch=1) for session in sessions]
+    outage.begin()
+    desk.send(*"abcd")
+    share(consumers, list("abcd"))
+    for each in consumers:
+        each.close()
     sessions[0].unsubscribe(desk.name)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import logging
 import threading
 import time
+import uuid
 import warnings
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from tests.client.aio.cancellation.cancelled import SOON, soon
 from tests.client.aio.looped import run
 
+import redelivery
 from redelivery import ConfigError, IllegalStateError, aio
 from redelivery.broker import EmbeddedBroker
 
@@ -299,3 +302,48 @@ def test_one_of_two_listening_consumers_is_closed_at_once(url: str) -> None:
         assert time.monotonic() - began < SOON / 2
 
     run(work())
+
+
+def test_a_blocking_connection_in_the_loops_thread_meets_the_loops_own_at_one_broker() -> None:
+    """Bad for the loop, and no deadlock: nothing that it waits for needs the loop."""
+    url = f"vm://both-{uuid.uuid4().hex}"
+
+    async def work() -> None:
+        async with aio.connect(url) as connection, connection.session() as session:
+            consumer, producer = await session.consumer("to.loop"), await session.producer("from.loop")
+            waiting = asyncio.create_task(consumer.receive(SOON))
+            with redelivery.connect(url, request_timeout=5, close_timeout=5) as blocking, blocking.session() as inner:
+                inner.producer("to.loop").send("a")
+                await producer.send("b")
+                assert inner.consumer("from.loop").receive_body(str, timeout=5) == "b"
+                assert inner.consumer("nothing").receive(timeout=0.01) is None
+            message = await waiting
+            assert message is not None
+            assert message.body == "a"
+
+    run(work())
+
+
+def test_what_a_program_does_all_day_does_not_keep_the_loop(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The debug mode logs each step of the loop that is slow; so is a busy machine, now and then, or a first import."""
+
+    async def work() -> None:
+        asyncio.get_running_loop().slow_callback_duration = 0.5
+        async with aio.connect(url) as connection, connection.session("transacted") as session:
+            consumer, producer = await session.consumer("orders"), await session.producer("orders")
+            for number in range(100):
+                await producer.send(str(number))
+            await producer.send(bytes(1 << 20))
+            await session.commit()
+            assert len(await consumer.receive_many(101, SOON)) == 101
+            await session.rollback()
+            assert len(await consumer.receive_many(101, SOON)) == 101
+            await session.commit()
+
+    for _ in range(3):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "asyncio"):
+            run(work())
+        if not caplog.messages:
+            break
+    assert caplog.messages == []

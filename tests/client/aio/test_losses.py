@@ -11,6 +11,7 @@ import time
 import warnings
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.client.aio.cancellation.cancelled import SOON, soon
@@ -168,7 +169,10 @@ def test_a_connection_that_was_refused_or_cancelled_leaves_nothing(broker: Embed
     run(work())
 
 
-def test_large_messages_cross_tls_both_ways(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("scheme", "near"), [("stomp+ssl", "stomp"), ("amqps", "amqp")])
+def test_large_messages_cross_tls_both_ways(tmp_path: Path, scheme: str, near: str) -> None:
+    if near == "amqp":
+        pytest.importorskip("proton")
     make_certificates(tmp_path)
     tls = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
     tls.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
@@ -182,8 +186,12 @@ def test_large_messages_cross_tls_both_ways(tmp_path: Path) -> None:
                     await producer.send(body, persistent=persistent)
                 assert [(await soon(consumer)).body for _ in bodies] == bodies
 
-    with EmbeddedBroker("aio-tls", stomp_port=0) as broker, tls_front(broker.stomp_url, tmp_path) as port:
-        run(work(f"stomp+ssl://localhost:{port}"))
+    ports: dict[str, Any] = {f"{near}_port": 0}
+    with (
+        EmbeddedBroker(f"aio-tls-{near}", **ports) as broker,
+        tls_front(getattr(broker, f"{near}_url"), tmp_path) as port,
+    ):
+        run(work(f"{scheme}://localhost:{port}"))
 
 
 def test_what_another_thread_does_to_the_embedded_broker_reaches_the_loop() -> None:

@@ -58,10 +58,10 @@ def test_every_public_coroutine_has_a_row() -> None:
     assert {name for row in ROWS for name in row.names} == public_coroutines()
 
 
-def run(site: Site | EmbeddedBroker, url: str, row: Row, **options: Any) -> int:
+def run(site: Site | EmbeddedBroker, url: str, row: Row, *, loop_factory: Any = None, **options: Any) -> int:
     broker = site.broker if isinstance(site, Site) else site
-    with watched() as wrong:
-        waits = asyncio.run(play(broker, url, row, **options), debug=True)
+    with watched() as wrong, asyncio.Runner(debug=True, loop_factory=loop_factory) as runner:
+        waits = runner.run(play(broker, url, row, **options))
     assert wrong == []
     return waits
 
@@ -108,3 +108,12 @@ def test_nor_while_the_connection_is_away(gated: Site, row: Row) -> None:
 @pytest.mark.parametrize("gated", ["stomp"], indirect=True)  # AMQP holds back by credit
 def test_nor_while_the_peer_takes_nothing(gated: Site, row: Row) -> None:
     run(gated, gated.url, row, trouble=congest)
+
+
+@long_form
+@EVERY
+@pytest.mark.parametrize("by", ["vm", "wire"])
+def test_nor_on_uvloop(broker: EmbeddedBroker, gated: Site, by: str, row: Row) -> None:
+    uvloop = pytest.importorskip("uvloop", reason="not installed: uvloop (the extra loop-test)")
+    site, url = (broker, broker.vm_url) if by == "vm" else (gated, gated.url)
+    run(site, url, row, loop_factory=uvloop.new_event_loop)
