@@ -12,7 +12,7 @@ from typing import Final
 from weakref import WeakValueDictionary, finalize
 
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.store.encoding import body_of, encode_body, late_wire
+from redelivery.broker.store.encoding import body_of, encode_body, encoded_parts, late_wire
 from redelivery.broker.store.journal import UnreadableStoreError
 from redelivery.model.values import Body
 
@@ -134,9 +134,23 @@ def pieces(message: StoredMessage) -> Iterator[bytes | memoryview]:
     body = message.body
     if isinstance(body, str):
         yield from (body[at : at + PIECE].encode("utf-8", "surrogatepass") for at in range(0, len(body), PIECE))
+    elif message.wire is None and isinstance(body, (dict, list)):
+        yield from _grouped(encoded_parts(body))
     else:
         data = memoryview(encode_body(message).data if message.wire is None else message.wire.raw)
         yield from (data[at : at + PIECE] for at in range(0, len(data), PIECE))
+
+
+def _grouped(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces of that size, but for the last."""
+    piece = bytearray()
+    for part in parts:
+        piece += part
+        while len(piece) >= PIECE:
+            yield bytes(piece[:PIECE])
+            del piece[:PIECE]
+    if piece:
+        yield bytes(piece)
 
 
 def with_kept(message: StoredMessage, kept: KeptBody) -> StoredMessage:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from types import MappingProxyType, ModuleType, NoneType
 from typing import Any, Final, Protocol
 from zlib import crc32
@@ -21,6 +22,7 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Body, Byte, Float, Long, Short, Value
 
+PART: Final = 48 << 10  # characters, or bytes: a multiple of 3, or base64 would pad within
 _PLAIN: Final = frozenset((str, bool, int, float, NoneType))
 _NUMBERS: Final[Mapping[str, type[int] | type[float]]] = {"byte": Byte, "short": Short, "long": Long, "float": Float}
 _KINDS: Final = {kind: name for name, kind in _NUMBERS.items()}
@@ -142,6 +144,38 @@ def encode_body(message: StoredMessage) -> Encoded:
             return Encoded("map", json.dumps({name: _write(value) for name, value in body.items()}).encode())
         case list():
             return Encoded("stream", json.dumps([_write(value) for value in body]).encode())
+
+
+def encoded_parts(body: Mapping[str, Value] | Sequence[Value]) -> Iterator[bytes]:
+    """The bytes of a map or stream as `encode_body` has them, a part at a time: only names are not divided."""
+    if isinstance(body, Mapping):
+        first, last, values = b"{", b"}", iter(body.values())
+        names: Iterator[str | None] = iter(body)
+    else:
+        first, last, values, names = b"[", b"]", iter(body), repeat(None)
+    before = first
+    for name, value in zip(names, values, strict=False):
+        yield before
+        before = b", "
+        if name is not None:
+            yield from _parts(name)
+            yield b": "
+        yield from _parts(value)
+    yield last if before != first else first + last
+
+
+def _parts(value: Value) -> Iterator[bytes]:
+    """The JSON of one value: that of a long str or bytes is what its slices make."""
+    if isinstance(value, bytes) and len(value) > PART:
+        yield b'["bytes", "'
+        yield from (b64encode(value[at : at + PART]) for at in range(0, len(value), PART))
+        yield b'"]'
+    elif isinstance(value, str) and len(value) > PART:
+        yield b'"'
+        yield from (json.dumps(value[at : at + PART])[1:-1].encode() for at in range(0, len(value), PART))
+        yield b'"'
+    else:
+        yield json.dumps(_write(value)).encode()
 
 
 def checksum(*parts: bytes | memoryview) -> int:
