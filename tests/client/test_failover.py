@@ -21,6 +21,7 @@ from redelivery import (
     ConnectError,
     ConnectionLostError,
     InDoubtError,
+    MessageFormatError,
     Queue,
     ReconnectPolicy,
     SecurityError,
@@ -62,13 +63,19 @@ def test_a_list_may_have_both_protocols_and_each_epoch_its_own_capabilities(open
     url = f"failover:({stomp.url},{amqp.url})?randomize=false"
     connection = opened.enter_context(redelivery.connect(url))
     session = connection.session("transacted")
-    consumer = session.consumer("orders")
+    consumer, producer = session.consumer("orders"), session.producer("streams")
     assert connection.metadata.protocol.startswith("STOMP")
+    assert "stream" not in connection.metadata.capabilities.body_kinds
+    with pytest.raises(MessageFormatError, match="stream"):
+        producer.send(["a", 1])
     stomp.gate.shut()
     amqp.broker.send("orders", "by AMQP")
     assert receive(consumer).body == "by AMQP"
+    producer.send(["a", 1])
     session.commit()
+    assert [message.body for message in amqp.broker.messages("streams")] == [["a", 1]]
     assert connection.metadata.protocol.startswith("AMQP")
+    assert "stream" in connection.metadata.capabilities.body_kinds
 
 
 def test_the_first_connect_waits_for_a_broker_as_often_as_it_may(site: Site, opened: ExitStack) -> None:
