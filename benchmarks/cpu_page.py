@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
-from benchmarks import cpu_record, in_amqp, quiet, where
+from benchmarks import cpu_record, in_amqp, in_loop, quiet, where
 from benchmarks.cpu import HERE
 from benchmarks.cpu_record import DATE, Record
 from benchmarks.results import BenchmarkError
@@ -76,16 +76,51 @@ _TEXT: Final = """
     apart, the row is *not a measurement*. The *bare loop* is a socket and no client: the least that Python can do for
     the same bytes. The targets were set on another machine: the bare loops take this one {slower:.2f} times as long
     (median), and *target here* is the target times that; one with a plus is of what the row takes more than the same
-    without properties. The main thread lets another thread do what Ctrl-C must not tear; a thread that is not the main
-    one does it itself. Over AMQP the peer is another process, and a scheduler is in the numbers; there the main thread
-    hands over what it reads. What counts for AMQP is *another thread*.
+    without properties. asyncio is compared with the main thread, over AMQP with another thread; it has no `send_async`,
+    and so no window of sends. The main thread lets another thread do what Ctrl-C must not tear; a thread that is not
+    the main one does it itself. Over AMQP the peer is another process, and a scheduler is in the numbers; there the
+    main thread hands over what it reads. What counts for AMQP is *another thread*.
 """
 _WHERE: Final = """
     Of each case that misses its target, or is not a measurement, or misses the 1.3 times that asyncio may take, the
     functions that take most of the processor time, under a profiler, in a thread that is not the main one: the calls of
     a message, and after each function its share and its own calls of a message. A profiler makes calls dearer than they
-    are: the shares say where to look.
+    are: the shares say where to look. Before them stands, in a sentence for each, what the time is spent on and which
+    promise it pays for.
 """
+# by the case
+_WHY: Final[Mapping[str, str]] = {
+    "auto": """the bare loop writes an ACK for each message too; the rest is the way there, each step noted before the
+        next: AUTO acknowledges as `receive` returns, and Ctrl-C neither loses a message nor acknowledges one twice""",
+    "auto-many": "as DUPS_OK; the ACKs of a list leave together, before the list is handed over",
+    "individual": """a message is two calls, `receive` and `acknowledge`, each of which lets one thread in and notes its
+        steps, and an entry of the ledger made and removed: a second acknowledge, or one by an object from before a
+        redelivery, does nothing""",
+    "dups-ok": """ACKs leave together and cost little, so it is Python that cuts the frame, finds subscription, expiry,
+        ids and text in its bytes, and asks the ledger: what is not STOMP, has expired or is over its limit is not
+        shown, and an interrupted `receive` puts its message back""",
+    "commit-100": """as DUPS_OK, and the ledger holds each message until the commit: a rollback redelivers all of them,
+        in order; their ACKs join the transaction in parts, or a broker whose window is full would stop""",
+    "commit-10": "as with a commit every 100, and the broker's answer to the commit is waited for ten times as often",
+    "commit-1": "a write, a wait and a read for each message: `commit` returns when the broker has confirmed it",
+    "send-100": """each send is checked, stamped, encoded as a frame of its own, and has a future of its own, which its
+        RECEIPT or error completes""",
+    "send-100-properties": "each name and value is checked by JMS's rules, and escaped as STOMP asks",
+    "send": "a write, a wait and a read for each message: `send` returns when the broker has confirmed it",
+    "amqp-auto": """the largest part is one row of proton's calls (`rows.py:run`), which settles and writes, and which
+        Ctrl-C cannot tear: one write for each message is what AUTO promises""",
+    "amqp-individual": """as AUTO, but for the write, since dispositions leave together; and the ledger's entry as over
+        STOMP""",
+    "amqp-send-100": """the largest part is one row of proton's calls for each message (`rows.py:run`), which makes a
+        transfer of it; the disposition that answers completes a future of its own""",
+    "amqp-send": """a write, a wait and a read for each message, all through proton: `send` returns when the broker has
+        accepted it""",
+}
+_WHY_LOOP: Final = """each call is a coroutine, made and run though it need not wait: cancelled at any of its awaits,
+    it puts the message back"""
+_WHY_TURN: Final = """an answer that is waited for takes a turn of asyncio's loop (a look at all sockets, the callback
+    that reads, the step of the task), where a thread reads for itself: so one thread can serve all sessions"""
+_ANSWERED: Final = ("commit-10", "commit-1", "send", "amqp-send")
 _LEFT_OUT: Final = """
     A cutter of STOMP's frames in C (an optional extension of about 60 lines in Cython: cut, id, ack, test of the text)
     was tried when the targets were set: INDIVIDUAL, DUPS_OK and a commit every 100 became 1.5 to 1.65 times as fast. It
@@ -95,8 +130,7 @@ _LEFT_OUT: Final = """
     fault that one user sees would not be there for another. In AUTO and with commits of a few messages, where a message
     costs most, the write and the answer are what it costs, and the cutter saves little.
 """
-LOOP_LIMIT: Final = 1.3  # asyncio may take so many times as long as the main thread
-_LOOP: Final = ("auto", "individual", "dups-ok", "commit-100", "commit-10", "commit-1", "send")
+LOOP_LIMIT: Final = 1.3  # asyncio may take so many times as long as threads
 _HOW: Final = {
     "main": "from benchmarks.{module} import measure as run",
     "again": "from benchmarks.{module} import measure as run",
@@ -120,7 +154,7 @@ def once(how: str, what: str, messages: int) -> list[float]:
 def take(row: Row, messages: int, rounds: int) -> dict[str, float]:
     """The least µs of each way to run it, which take turns; and by what part the median of the first is above it."""
     ways = {"main": row.case, "thread": row.case, "again": row.case}
-    if row.case in _LOOP:
+    if row.case in in_loop.CASES:
         ways["asyncio"] = row.case
     if row.floor is not None:
         ways["bare"] = row.floor
@@ -143,11 +177,15 @@ def apart(found: Mapping[str, float]) -> float:
     return max(one, other) / min(one, other) - 1
 
 
+def threads(row: Row, found: Mapping[str, float]) -> float:
+    """Its µs with threads, by the way that counts."""
+    return found["thread" if row.case in in_amqp.CASES else "main"]
+
+
 def counted(row: Row, taken: Taken) -> float:
     """The µs that its target is of."""
-    how = "thread" if row.case in in_amqp.CASES else "main"
-    less = next((found[how] for each, found in taken.items() if each.case == row.beyond), 0.0)
-    return taken[row][how] - less
+    less = next((threads(row, found) for each, found in taken.items() if each.case == row.beyond), 0.0)
+    return threads(row, taken[row]) - less
 
 
 def reached(row: Row, taken: Taken, slower: float) -> bool | None:
@@ -188,7 +226,7 @@ def page(
             if later
             else []
         ),
-        "| case | main thread | again | spread | another thread | asyncio | asyncio / main | bare loop | target |"
+        "| case | main thread | again | spread | another thread | asyncio | asyncio / threads | bare loop | target |"
         " target here | reached |",
         f"|{' --- |' * 11}",
     ]
@@ -200,7 +238,7 @@ def page(
             f"{found['spread']:.0%}",
             f"{found['thread']:.1f}",
             "" if loop is None else f"{loop:.1f}",
-            "" if loop is None else f"{loop / found['main']:.2f}",
+            "" if loop is None else f"{loop / threads(row, found):.2f}",
             "" if bare is None else f"{bare:.1f}",
             "" if row.target is None else f"{plus}{row.target:g}",
             "" if row.target is None else f"{plus}{row.target * slower:.1f}",
@@ -210,12 +248,21 @@ def page(
     profiles = {title: record.profiles[title] for title, *_ in slow(taken) if title in record.profiles}
     if profiles:
         lines += ["", "## Where the time goes", "", *textwrap.wrap(" ".join(_WHERE.split()), 120), ""]
-        lines += ["| case | calls | functions |", "| --- | --- | --- |"]
+        lines += [why(title, case, record.taken[case], loop=loop) for title, case, loop in slow(taken)]
+        lines += ["", "| case | calls | functions |", "| --- | --- | --- |"]
         for title, each in profiles.items():
             functions = ", ".join(f"`{name}` {share:.0%} ({calls:.1f})" for name, calls, share in each.functions)
             lines.append(f"| {title} | {each.calls:.0f} | {functions} |")
     lines += ["", "## Left out", "", *textwrap.wrap(" ".join(_LEFT_OUT.split()), 120)]
     return "\n".join([*lines, ""])
+
+
+def why(title: str, case: str, found: Mapping[str, float], *, loop: bool) -> str:
+    """The sentence of one that takes too long, as an item of a list."""
+    because = (_WHY_TURN if case in _ANSWERED else _WHY_LOOP) if loop else _WHY[case]
+    if "bare" in found and not loop:
+        because += f" (the bare loop takes {found['bare'] / found['main']:.0%} of the time)"
+    return textwrap.fill(f"- {title}: {' '.join(because.split())}.", 120, subsequent_indent="  ")
 
 
 def main() -> None:
@@ -263,7 +310,7 @@ def slow(taken: Taken) -> Iterator[tuple[str, str, bool]]:
         if reached(row, taken, slower) is False or apart(found) > APART:
             yield row.title, row.case, False
     for row, found in taken.items():
-        if found.get("asyncio", 0) > LOOP_LIMIT * found["main"]:
+        if found.get("asyncio", 0) > LOOP_LIMIT * threads(row, found):
             yield f"{row.title}, asyncio", row.case, True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from benchmarks import cpu, cpu_page, cpu_record, in_amqp, large, quiet, where
+from benchmarks import cpu, cpu_page, cpu_record, in_amqp, in_loop, large, quiet, where
 from benchmarks.cpu_record import Record
 from benchmarks.in_thread import CASES
 from benchmarks.results import BenchmarkError
@@ -95,6 +96,29 @@ def test_the_page_has_a_row_of_each_case_and_says_where_the_time_of_a_missed_one
     assert all(0 < sum(share for _, _, share in each.functions) <= 1 for each in record.profiles.values())
     assert ".py:" in goes
     assert "benchmarks" not in goes
+
+
+def test_each_row_that_misses_says_why() -> None:
+    late = {"main": 9e5, "again": 9e5, "spread": 0.0, "thread": 9e5, "asyncio": 9e6}
+    record = _record(**{row.case: late for row in cpu_page.ROWS})
+    for row in cpu_page.ROWS:
+        if row.floor is not None:
+            record.taken[row.case] = {**record.taken[row.case], "bare": cpu_page.THERE[row.floor]}
+    slow = list(cpu_page.slow({row: record.taken[row.case] for row in cpu_page.ROWS}))
+    assert len(slow) == 2 * len(cpu_page.ROWS) - 1  # what properties add is not too much here
+    record.profiles = {title: where.Where(3.0, [("a.py:b", 1.0, 0.5)]) for title, *_ in slow}
+    page = cpu_page.page(record)
+    for title, *_ in slow:
+        (sentence,) = re.findall(rf"^- {re.escape(title)}: (.*?)\.\n(?! )", page, re.M | re.S)
+        assert len(sentence.split()) > 10
+
+
+LOOPS_OVER_AMQP = [pytest.param(case, marks=pytest.mark.long_form) for case in in_loop.CASES if "amqp" in case]
+
+
+@pytest.mark.parametrize("case", ["auto-many", *LOOPS_OVER_AMQP])
+def test_with_asyncio_lists_and_amqp_are_measured_too(case: str) -> None:
+    assert min(in_loop.measure_loop(case, 100)) > 0
 
 
 @pytest.mark.parametrize(("thread", "verdict"), [(44.0, "yes"), (46.0, "**no**")])
