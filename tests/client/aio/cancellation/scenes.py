@@ -165,7 +165,7 @@ async def congest(made: Scene) -> None:
     filler = await made.connection.session()
     producer = await filler.producer(f"much.{made.name}", persistent=False)
     await producer.send("whose link is there now")
-    patch, send_noting = pytest.MonkeyPatch(), Stream.send_noting
+    patch, send_noting, send = pytest.MonkeyPatch(), Stream.send_noting, Stream.send
     held, tried = True, False
 
     def _send_noting(stream: Stream, data: bytes | memoryview, sent: list[int]) -> None:
@@ -174,12 +174,18 @@ async def congest(made: Scene) -> None:
         if not held:
             send_noting(stream, data, sent)
 
+    def _send(stream: Stream, data: bytes | memoryview) -> int:
+        nonlocal tried
+        tried = True
+        return 0 if held else send(stream, data)
+
     def let_go() -> None:
         nonlocal held
         held = False
         patch.undo()
 
-    patch.setattr(Stream, "send_noting", _send_noting)
+    patch.setattr(Stream, "send_noting", _send_noting)  # of STOMP
+    patch.setattr(Stream, "send", _send)  # of AMQP
     made.others["filling"] = asyncio.create_task(producer.send("much"))
     try:
         await until(lambda: None if tried else "nothing is to leave")
