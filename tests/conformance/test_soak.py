@@ -108,7 +108,7 @@ def test_nothing_is_lost_and_nothing_grows(
     while handled.different <= 100:
         assert monotonic() < begun, "it has not begun"
         threading.Event().wait(0.1)
-    faults = Faults(outage.gate, 7, lambda: happened(ConnectionLost), connections=2)
+    faults = Faults(outage.gate, 7, lambda: happened(ConnectionLost), lambda: happened(Reconnected), connections=2)
     behind: list[int] = []  # messages that wait when a fault comes
     memory, end = Memory(SECONDS), monotonic() + SECONDS
     while monotonic() < end:
@@ -153,7 +153,7 @@ def test_nothing_is_lost_and_nothing_grows(
     )
     assert not lost, summary
     assert not unexplained, summary
-    assert drained
+    assert drained, summary
     if "deduplicate_sends" in sending:
         assert not sent.doubted, summary
     assert growth["threads"] <= 4, summary

@@ -20,12 +20,18 @@ NOTICED: Final = 30.0  # seconds until it must be noticed, on a busy machine
 
 
 class Faults:
-    """``losses``: how many connections have been noticed to be lost, so far; ``connections``: how many there are."""
+    """``losses``, ``returns``: how often one of so many ``connections`` was noticed to be lost, and came back.
 
-    def __init__(self, gate: Gate, seed: int, losses: Callable[[], int], connections: int) -> None:
+    They are equal when all are there.
+    """
+
+    def __init__(
+        self, gate: Gate, seed: int, losses: Callable[[], int], returns: Callable[[], int], connections: int
+    ) -> None:
         self._gate = gate
         self._rng = random.Random(seed)  # noqa: S311  # no secret
         self._losses = losses
+        self._returns = returns
         self._connections = connections
         self._pause = threading.Event()  # which nobody sets
         self.counts: Counter[str] = Counter()
@@ -50,8 +56,14 @@ class Faults:
                 self._gate.shut(self._rng.uniform(0.02, 0.3))
 
     def _half_open(self) -> None:
-        before, end = self._losses(), monotonic() + NOTICED
+        # one that is being dialled from an earlier fault cannot be lost again
+        self._until(lambda: self._returns() == self._losses(), "connections did not come back")
+        before = self._losses()
         self._gate.forget()
-        while self._losses() < before + self._connections:
-            assert monotonic() < end, f"half-open connections were not noticed within {NOTICED:g} s"
+        self._until(lambda: self._losses() >= before + self._connections, "half-open connections were not noticed")
+
+    def _until(self, holds: Callable[[], bool], problem: str) -> None:
+        end = monotonic() + NOTICED
+        while not holds():
+            assert monotonic() < end, f"{problem} within {NOTICED:g} s"
             self._pause.wait(0.05)

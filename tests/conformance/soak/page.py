@@ -64,10 +64,11 @@ the straight line nearest to what was measured with each fault; more than {steep
 | --- | --- | --- | --- | --- | --- |
 {growth}"""
 _WHY: Final = """\
-How many depends on how busy the workers are when a fault comes. Behind: how many messages were sent and not yet handled
-when a fault began, in the median. Where a broker takes longer for a commit than for a send, its queue is never empty:
-nearly each fault finds both workers in a commit, and up to two messages are redelivered. Elsewhere the workers wait for
-messages most of the time, and few faults meet a commit.
+A fault can find each of the two workers with one message, so it makes at most two of them twice; what is prefetched is
+not handled yet. How many it makes depends on how often a fault finds a worker between its message and the answer to its
+commit: always, where the queue is never empty because commits take longer than sends; seldom, where the workers wait
+for messages. Behind: how many messages had been sent, and not been handled, when a fault began, in the median; those in
+doubt that never arrived are among them.
 """
 
 
@@ -88,7 +89,7 @@ def page(lines: Iterable[str], together: int, steepest: float) -> str:
             (*_key(row), f"{row['minutes']:g}", f"{sum(row['faults'].values()):,}", *(f"{row[n]:,}" for n in _NUMBERS))
             for row in rows
         ),
-        sums=f"{faults.total():,} faults, {confirmed:,} messages confirmed: {lost} lost.",
+        sums=f"{faults.total():,} faults, {confirmed:,} messages confirmed: {lost} lost.{_unfinished(found)}",
         causes=_table(_CAUSES.items()),
         why=_WHY,
         cause_names=" | ".join(CAUSES),
@@ -106,6 +107,14 @@ def page(lines: Iterable[str], together: int, steepest: float) -> str:
         steepest=steepest,
         growth=_table((*_key(row), *_used(row)) for row in rows),
     )
+
+
+def _unfinished(found: Iterable[tuple[str, str]]) -> str:
+    """A pair that has no record of one driver."""
+    pairs, drivers = ({key[place] for key in found} for place in (0, 1))
+    missing = sorted({(pair, driver) for pair in pairs for driver in drivers} - set(found))
+    names = ", ".join(f"{pair} ({driver})" for pair, driver in missing)
+    return f" Ended before its time, by a failure of the test: {names}." if missing else ""
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, str]:
