@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import pytest
 from tests.conformance.pairs import Pair
+from tests.conformance.record import AWAITED
 from tests.conformance.stage import Stage
 
 import redelivery
@@ -172,7 +173,7 @@ class Session(Blocking):
 
 class Producer(Blocking):
     def send_async(self, *_: Any, **__: Any) -> None:
-        pytest.skip("with asyncio each send is awaited")
+        pytest.skip(AWAITED)
 
 
 class Consumer(Blocking):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from tests.conformance.pairs import FEATURES, KINDS, TABLED, Kind
-from tests.conformance.record import ASYNCIO, FAILED, PASSED, REFUSED, SKIPPED, Line
+from tests.conformance.record import ASYNCIO, AWAITED, FAILED, PASSED, REFUSED, SKIPPED, Line
 
 from redelivery.testing.brokers.specs import SPECS
 from redelivery.transports.dialects import hornetq
@@ -24,6 +25,7 @@ _PAIR_HEADS = (
     "|---|---|---|---|---|---|---|",
 )
 _BEFORE_ASYNCIO = 6  # columns
+_NUMBERS = re.compile(r" \[(\d+(?:, \d+)*)\]")  # of notes
 HORNETQ_REFUSED = "test_refused.py"
 # What a test concerns by what it names, where neither a mark `needs` nor `Pair.can` says so.
 _BY_NAME = {"TRANSACTED": "transactions", "dead_letters": "dead letters"}
@@ -32,8 +34,9 @@ _TITLE = """\
 # What each pair of transport and broker can do
 
 One suite, `tests/conformance`, runs on every pair: the embedded broker, also with a store, and five real brokers of
-these versions; most of it once more with asyncio, which the last column of this table counts. The tables below have no
-column for a pair with a store: what it can do is what the pair without one can, or its tests would have failed.
+these versions; most of it once more with asyncio, which the last column of this table counts (-: not counted yet). The
+tables below have no column for a pair with a store: what it can do is what the pair without one can, or its tests would
+have failed.
 
 """
 _HEAD = """\
@@ -82,7 +85,7 @@ def with_stored_rows(written: str, lines: Sequence[Line]) -> str:
         for line in written[written.index("| pair |") :].splitlines()
         if not any(line.startswith(f"| `{kind.name}`") for kind in KINDS.values() if kind.stored)
     )
-    return _TITLE + table
+    return restated(_TITLE + table)
 
 
 def with_asyncio(written: str, lines: Sequence[Line]) -> str:
@@ -90,7 +93,32 @@ def with_asyncio(written: str, lines: Sequence[Line]) -> str:
     head, rest = written[written.index("| pair |") :].split("\n\n", 1)
     counts = {f"| `{kind.name}` ": _asyncio(kind, lines, _counted(written, kind)) for kind in KINDS.values()}
     rows = [_cut(line) + counts[line[: line.index("|", 2)]] + " |" for line in head.splitlines()[2:]]
-    return _TITLE + "\n".join([*_PAIR_HEADS, *rows]) + f"\n\n{rest}"
+    return restated(_TITLE + "\n".join([*_PAIR_HEADS, *rows]) + f"\n\n{rest}")
+
+
+def restated(written: str) -> str:
+    """The page ``written`` with a row for each feature of `pairs.py`, and its notes; a new row was not run."""
+    texts = {_escaped(text): number for text, number in _numbers().items()}
+    page_of_tables, notes_written = written.split(_NOTES, 1)
+    numbers = {
+        number: str(texts[text])
+        for number, text in (line.removesuffix(".").split(". ", 1) for line in notes_written.splitlines() if line)
+        if text in texts
+    }
+    before, table = page_of_tables.split(_FEATURES, 1)
+    features, areas = table.split(_AREAS, 1)
+    features, areas = (_NUMBERS.sub(lambda found: _renumbered(found, numbers), each) for each in (features, areas))
+    rows = {line.split(" | ")[0]: line for line in features.splitlines()[2:]}
+    new = features_table(lambda feature, kind: stated(feature, kind) if feature in kind.cannot else NOT_RUN)
+    merged = [
+        line if index < 2 else rows.get(line.split(" | ")[0], line) for index, line in enumerate(new.splitlines())
+    ]
+    return before + _FEATURES + "\n".join(merged) + "\n" + _AREAS + areas + _NOTES + notes()
+
+
+def _renumbered(found: re.Match[str], numbers: Mapping[str, str]) -> str:
+    kept = sorted(int(numbers[each]) for each in found[1].split(", ") if each in numbers)
+    return f" [{', '.join(map(str, kept))}]" if kept else ""
 
 
 def wrong(lines: Iterable[Line]) -> list[str]:
@@ -98,7 +126,8 @@ def wrong(lines: Iterable[Line]) -> list[str]:
     return [
         f"{line.test}: {line.outcome} {line.reason}".rstrip()
         for line in lines
-        if line.outcome == FAILED or (line.outcome == SKIPPED and line.pair and line.reason not in _reasons(line.pair))
+        if line.outcome == FAILED
+        or (line.outcome == SKIPPED and line.pair and line.reason not in (*_reasons(line.pair), AWAITED))
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.pairs import FEATURES, KINDS, TABLED
-from tests.conformance.record import ASYNCIO, FAILED, PASSED, SKIPPED, Line, read
+from tests.conformance.record import ASYNCIO, AWAITED, FAILED, PASSED, SKIPPED, Line, read
 from tests.conformance.table import (
     FAILS,
     NOT_RUN,
@@ -18,6 +18,7 @@ from tests.conformance.table import (
     features_table,
     notes,
     page,
+    restated,
     stated,
     titles,
     with_asyncio,
@@ -85,6 +86,7 @@ def test_what_a_pair_cannot_do_is_a_note_beside_what_passed() -> None:
     assert wrong([Line("vm", "test_order.py::test_a[vm]", SKIPPED, "no Java")]) == [
         "test_order.py::test_a[vm]: skipped no Java"
     ]
+    assert wrong([Line("vm", f"{ASYNCIO}::test_a[vm]", SKIPPED, AWAITED)]) == []
     lost = KINDS["vm-stored"].cannot["a lost connection"]
     assert wrong([Line("vm-stored", "test_order.py::test_a[vm-stored]", SKIPPED, lost)]) == []
 
@@ -146,10 +148,25 @@ def test_what_passed_with_asyncio_is_counted_apart() -> None:
     again = [Line("amqp-stored", f"{ASYNCIO}::test_a[amqp-stored]", PASSED, "")]
     assert with_asyncio(page(passing()), run + again) == with_asyncio(whole, again)
     changed = with_asyncio(whole, again)
-    assert [changed.splitlines().index(line) for line in changed.splitlines() if line not in whole.splitlines()] == [
-        list(ends(whole)).index("amqp-stored") + 8
-    ], "all else is as it was"
+    new = [line for line in changed.splitlines() if line not in whole.splitlines()]
+    assert [line.partition(" | ")[0] for line in new] == ["| `amqp-stored`"], "all else is as it was"
     assert ends(with_stored_rows(changed, [Line("amqp-stored", "a.py::a", PASSED, "")]))["amqp-stored"] == ("1", "1")
+
+
+def test_a_page_that_is_written_in_part_gets_the_rows_and_notes_of_the_table_of_pairs() -> None:
+    whole = page(passing())
+    assert restated(whole) == whole
+    first, *others = notes().splitlines()
+    without = whole.replace(" [1]", "")
+    old = "\n".join(line for line in without.splitlines() if not line.startswith(("| map |", first)))
+    for number in range(2, len(others) + 2):  # as if the first note were a new one
+        old = old.replace(f"\n{number}. ", f"\n{number - 1}. ").replace(f" [{number}]", f" [{number - 1}]")
+    lines = restated(old + "\n").splitlines()
+    assert [line for line in lines if "| map |" not in line] == [
+        line for line in without.splitlines() if "| map |" not in line
+    ]
+    (row,) = (line for line in lines if line.startswith("| map |"))
+    assert row.split(" | ")[1] == NOT_RUN
 
 
 def ends(text: str) -> dict[str, tuple[str, str]]:
