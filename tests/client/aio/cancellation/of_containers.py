@@ -63,6 +63,7 @@ async def drain_container(made: Scene) -> None:
 
 
 async def stop_container(made: Scene) -> None:
+    made.again = True  # a handler that has returned, whose commit is what the stop cancels, is called once more
     await made.others["container"].stop()
 
 
