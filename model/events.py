@@ -32,7 +32,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class MessageEvent:
     """One message of a session, or of a broker.
 
@@ -45,6 +45,12 @@ class MessageEvent:
     source: MessageSource = field(repr=False, compare=False)
     delivery_count: int
 
+    def __init__(self, session: int, source: MessageSource, delivery_count: int) -> None:
+        # what a dataclass makes of `frozen` takes half as long again, and each message that is received has two events
+        _set_session(self, session)
+        _set_source(self, source)
+        _set_count(self, delivery_count)
+
     @property
     def message_id(self) -> str | None:
         """JMSMessageID; None where there is none, or where the message cannot be read."""
@@ -56,6 +62,11 @@ class MessageEvent:
         """JMSDestination: the message's own queue or topic, also where the consumer's is a pattern."""
         destination = _read(self.source, "destination")
         return destination if isinstance(destination, Destination) else None
+
+
+_set_session, _set_source, _set_count = (
+    vars(MessageEvent)[name].__set__ for name in ("session", "source", "delivery_count")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +82,12 @@ class Dispatched(MessageEvent):
     """A broker has given it to a consumer, whose window it fills; the application may not have it yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Delivered(MessageEvent):
     """The application has it now, or its listener is about to be called."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Acknowledged(MessageEvent):
     """It is consumed: acknowledged by itself, by its session, or by a commit (then before Committed)."""
 

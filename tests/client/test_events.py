@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
+from tests.client.ledger.fakes import FakeDelivery
 from tests.client.shell import Bench, receive
 
 import redelivery
-from redelivery import AckMode, ConfigError, InDoubtError, JMSError, MessageFormatError, RedeliveryPolicy, Session
-from redelivery.events import ConnectionLost, ConsumerEnded, Delivered, Event, Expired, InDoubt, MessageEvent
+from redelivery import (
+    AckMode,
+    ConfigError,
+    InDoubtError,
+    JMSError,
+    MessageFormatError,
+    Queue,
+    RedeliveryPolicy,
+    Session,
+)
+from redelivery.events import (
+    Acknowledged,
+    ConnectionLost,
+    ConsumerEnded,
+    Delivered,
+    Event,
+    Expired,
+    InDoubt,
+    MessageEvent,
+)
 from redelivery.transports.seam import Link
 
 
@@ -23,6 +43,19 @@ class Watched(list[Event]):
     @property
     def kinds(self) -> list[str]:
         return [type(event).__name__ for event in self if isinstance(event, MessageEvent)]
+
+
+@pytest.mark.parametrize("kind", [MessageEvent, Delivered, Acknowledged, Expired])
+def test_an_event_is_made_by_its_fields_and_stays_as_it_is(kind: type[MessageEvent]) -> None:
+    message, other = (FakeDelivery(Link(Queue("a")), name) for name in ("one", "other"))
+    event = kind(3, source=message, delivery_count=2)
+    assert (event.session, event.source, event.delivery_count) == (3, message, 2)
+    assert event == kind(3, other, 2)
+    assert event != kind(3, message, 1)
+    assert repr(event) == f"{kind.__name__}(session=3, delivery_count=2)"
+    for name in ("session", "source", "delivery_count"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(event, name, 4)
 
 
 def test_one_that_raises_disturbs_nothing_and_is_logged_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
