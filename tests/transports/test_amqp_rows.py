@@ -11,7 +11,7 @@ from tests.transports.amqp_sessions import Client, Session, with_messages
 from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import IllegalStateError
-from redelivery.transports.amqp.rows import Rows
+from redelivery.transports.amqp.rows import Rows, Step
 from redelivery.transports.seam import Pending, T
 from redelivery.transports.wire.sockets import Stream
 
@@ -141,6 +141,44 @@ def test_a_send_without_credit_leaves_when_there_is_some() -> None:
         asked.set()
         session.until(lambda: all(each.done for each in rest))
         assert not any(each.error for each in rest)
+
+
+def test_sends_that_are_not_waited_for_leave_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = 30  # of 1 KiB, twice: more than leave together, once less
+
+    def script(end: PeerEnd) -> None:
+        end.log_in()
+        end.attached()
+        end.settle(end.take("transfer"))
+        for each in [end.take("transfer") for _ in range(2 * number)]:  # an answer would have the rest leave
+            end.settle(each)
+        end.goodbye()
+
+    with ScriptedPeer(script) as peer, Client(peer.port) as client:
+        session = client.session()
+        first = session.post(text())
+        session.until(lambda: first.done)
+        protocol = session.channel._protocol  # type: ignore[attr-defined]  # nothing public tells
+        run, writes = Rows.run, []
+
+        def counted(rows: Rows, steps: tuple[Step, ...], *, write: bool) -> int | None:
+            if write:
+                writes.append(steps)
+            return run(rows, steps, write=write)
+
+        monkeypatch.setattr(Rows, "run", counted)
+        monkeypatch.setattr(protocol._owner, "flush_soon", lambda: None)  # after milliseconds
+        sends = [Pending() for _ in range(2 * number)]
+        for pending in sends[:number]:
+            session.channel.send(text("x" * 1024), transacted=False, pending=pending)
+        assert not writes
+        protocol.flush_now()
+        assert len(writes) == 1
+        for pending in sends[number:]:
+            session.channel.send(text("x" * 1024), transacted=False, pending=pending)
+        assert len(writes) == 1
+        session.until(lambda: all(each.done for each in sends))
+        assert not any(each.error for each in sends)
 
 
 def test_what_the_system_does_not_take_at_once_arrives_whole_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
 from redelivery.transports.wire.clock import monotonic
 
-TOGETHER: Final = 16 << 10  # bytes of asynchronous sends that leave in one write
+TOGETHER: Final = 40 << 10  # bytes of asynchronous sends that leave in one write: with their frames, what one row can
 _MOST_BLOCKED: Final = 1000  # messages that may wait for the broker's credit before a sender waits too
 _LOOK: Final = 0.25  # seconds after which a sender that waits for credit looks again
 _OWN_LINKS: Final = 16  # destinations that get a link of their own; more go by the relay, where there is one
@@ -111,7 +111,7 @@ class Sending:
     def encode(self, message: Message) -> Parts:
         """The message, which gets its id."""
         message_id = f"{_identifiers}:{next(_numbers)}"
-        message.stamp(message_id=message_id)
+        message.fields["message_id"] = message_id
         destination = cast(Destination, message.destination)
         last, address = self._last
         if destination is not last:

@@ -65,6 +65,11 @@ def write_list(items: list[bytes]) -> bytes:
     return _compound(b"\xc0", b"\xd0", items) if items else b"\x45"
 
 
+def write_fields(data: bytes, count: int) -> bytes:
+    """A list of so many items, which are encoded one behind the other."""
+    return _sized(b"\xc0", b"\xd0", data, count)
+
+
 def write_map(items: list[bytes]) -> bytes:
     """A map of encoded keys and values, in turn."""
     return _compound(b"\xc1", b"\xd1", items)
@@ -92,8 +97,11 @@ def write_key(name: str) -> bytes:
 
 
 def _compound(small: bytes, large: bytes, items: list[bytes]) -> bytes:
-    data = b"".join(items)
-    size, count = len(data), len(items)
+    return _sized(small, large, b"".join(items), len(items))
+
+
+def _sized(small: bytes, large: bytes, data: bytes, count: int) -> bytes:
+    size = len(data)
     if size < 255 and count < 256:
         return small + bytes((size + 1, count)) + data
     return large + _U32(size + 4) + _U32(count) + data

@@ -16,6 +16,7 @@ from redelivery.transports.amqp.codec.encoding import (
     binary_head,
     text_head,
     write,
+    write_fields,
     write_key,
     write_list,
     write_long,
@@ -33,6 +34,8 @@ LARGE: Final = 65_536  # bytes: a body above this is not copied behind its head
 _NULL: Final = b"\x40"
 _BYTES_TYPE: Final = write_symbol("application/octet-stream")
 _UINT_MAX: Final = (1 << 32) - 1
+_PROPERTIES: Final = b"\x00\x53\x73"
+_CREATED: Final = 10  # fields of the properties up to the time of creation
 _DATA: Final = b"\x00\x53\x75"
 _SEQUENCE: Final = b"\x00\x53\x76"
 _VALUE: Final = b"\x00\x53\x77"
@@ -64,13 +67,11 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
     persistent, priority = fields.get("persistent", True), fields.get("priority", 4)
     sent = fields.get("timestamp") or 0
     created = write_timestamp(sent if isinstance(sent, int) else to_epoch_ms(sent)) if sent else _NULL
-    content_type = _BYTES_TYPE if kind == BYTES else _NULL
-    to = _key(address, "destination")
     if _PLAIN.issuperset(fields) and not fields.get("expiration") and not fields.get("delivery_time"):
-        start = _start(persistent, priority, kind, destination)
-        properties = [write_id("message_id", message_id), _NULL, to, _NULL, _NULL, _NULL, content_type, _NULL, _NULL]
-        parts = [start, b"\x00\x53\x73", write_list([*properties, created])]
+        start, between = _usual(persistent, priority, kind, destination, address)
+        parts = [start, write_fields(write_id("message_id", message_id) + between + created, _CREATED)]
     else:
+        content_type, to = _content_type(kind), _key(address, "destination")
         parts = _full(message, kind, destination, persistent, priority, dialect)
         parts += _properties(message, write_id("message_id", message_id), to, content_type, created, dialect)
     parts.append(body_head)
@@ -84,6 +85,20 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
 def _start(persistent: bool, priority: int, kind: int, destination: Destination) -> bytes:
     """Header and annotations of a message that neither expires nor waits nor wants a reply."""
     return _header(persistent, priority, 0) + _annotations(kind, destination, None, [])
+
+
+@lru_cache(maxsize=1024)
+def _usual(persistent: bool, priority: int, kind: int, destination: Destination, address: str) -> tuple[bytes, bytes]:
+    """Of a message of nothing but `_PLAIN`: all before its properties, and these between its id and its creation."""
+    to, content_type = _key(address, "destination"), _content_type(kind)
+    return (
+        _start(persistent, priority, kind, destination) + _PROPERTIES,
+        b"".join((_NULL, to, _NULL, _NULL, _NULL, content_type, _NULL, _NULL)),
+    )
+
+
+def _content_type(kind: int) -> bytes:
+    return _BYTES_TYPE if kind == BYTES else _NULL
 
 
 def _header(persistent: bool, priority: int, ttl: int) -> bytes:
@@ -161,7 +176,7 @@ def _properties(
     ]
     while fields[-1] == _NULL:
         fields.pop()
-    parts = [b"\x00\x53\x73", write_list(fields)]
+    parts = [_PROPERTIES, write_list(fields)]
     properties = own.get("properties")
     if properties:
         parts += [b"\x00\x53\x74", _map(properties, "property")]

@@ -132,6 +132,7 @@ class AmqpProtocol:
         if self.unwritten:
             if self.rows.usable and self.rows.run((), write=True) == 0:
                 self.unwritten = False
+                self.waiting = 0
             else:
                 self.whole(self._flush_all)
 

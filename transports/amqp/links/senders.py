@@ -81,7 +81,7 @@ class Sender(Endpoint):
         raw, tag = self.raw, b"%x" % next(self._numbers)
         delivery = map(lib.pn_delivery, (raw,), ((len(tag), ffi.from_buffer(tag)),))
         note = map(self.unanswered.__setitem__, delivery, (pending,))
-        send = [(lib.pn_link_send, raw, ffi.from_buffer(part), len(part)) for part in parts]
+        send = [(lib.pn_link_send, raw, part, len(part)) for part in parts]
         count_it = (self.table.unanswered.append, None)
         return (
             (self._alive.index, True),
@@ -119,7 +119,7 @@ class Sender(Endpoint):
         if transaction is not None:
             enlist(handle, transaction, None)
         for part in parts:
-            lib.pn_link_send(self.raw, ffi.from_buffer(part), len(part))
+            lib.pn_link_send(self.raw, part, len(part))
         lib.pn_link_advance(self.raw)
         self.unanswered[handle] = pending
 
