@@ -59,6 +59,10 @@ ROWS: Final = (
     Row("AMQP: INDIVIDUAL, acknowledge() each", "amqp-individual", 9.0, None),
     Row("AMQP: send_async, window 100", "amqp-send-100", 13.0, None),
     Row("AMQP: send, one by one", "amqp-send", 45.0, None),
+    Row("AMQP, peer in the thread: AUTO", "amqp-auto-in-thread", None, None),
+    Row("AMQP, peer in the thread: INDIVIDUAL, acknowledge() each", "amqp-individual-in-thread", None, None),
+    Row("AMQP, peer in the thread: send_async, window 100", "amqp-send-100-in-thread", None, None),
+    Row("AMQP, peer in the thread: send, one by one", "amqp-send-in-thread", None, None),
 )
 Taken: TypeAlias = Mapping[Row, Mapping[str, float]]  # µs, by the way to run it
 THERE: Final = {  # µs of the bare loops on the machine where the targets were set
@@ -78,9 +82,11 @@ _TEXT: Final = """
     (median), and *target here* is the target times that; one with a plus is of what the row takes more than the same
     without properties. asyncio is compared with the main thread, over AMQP with another thread; it has no `send_async`,
     and so no window of sends. The main thread lets another thread do what Ctrl-C must not tear; a thread that is not
-    the main one does it itself. Over AMQP the peer is another process, and a scheduler is in the numbers; there the
-    main thread hands over what it reads. What counts for AMQP is *another thread*.
+    the main one does it itself. Over AMQP the targets were set with a peer in another process, so a scheduler is in the
+    numbers: it decides how many messages one answer is for, and which thread reads it. There the main thread hands over
+    what it reads. What counts for AMQP is *another thread*.
 """
+_IN_THREAD: Final = " With the *peer in the thread* the client alone is measured over AMQP too."
 _WHERE: Final = """
     Of each case that misses its target, or is not a measurement, or misses the 1.3 times that asyncio may take, the
     functions that take most of the processor time, under a profiler, in a thread that is not the main one: the calls of
@@ -211,13 +217,14 @@ def page(
     taken = {row: record.taken[row.case] for row in ROWS if row.case in record.taken}
     slower = slower_here(taken)
     words = {"rounds": record.rounds, "messages": record.messages, "slower": slower, "apart": APART}
+    text = _TEXT + (_IN_THREAD if any(row.case.endswith("-in-thread") for row in taken) else "")
     later = ", ".join(f"{case} ({date})" for case, date in record.again.items())
     lines = [
         "# Processor time of a message",
         "",
         "Written by `python -m benchmarks.cpu_page`. Do not edit.",
         "",
-        *textwrap.wrap(" ".join(_TEXT.split()).format(**words), 120),
+        *textwrap.wrap(" ".join(text.split()).format(**words), 120),
         "",
         f"Machine: {', '.join(f'{name} {value}' for name, value in record.machine.items())}.",
         "",
@@ -259,7 +266,7 @@ def page(
 
 def why(title: str, case: str, found: Mapping[str, float], *, loop: bool) -> str:
     """The sentence of one that takes too long, as an item of a list."""
-    because = (_WHY_TURN if case in _ANSWERED else _WHY_LOOP) if loop else _WHY[case]
+    because = (_WHY_TURN if case in _ANSWERED else _WHY_LOOP) if loop else _WHY[case.removesuffix("-in-thread")]
     if "bare" in found and not loop:
         because += f" (the bare loop takes {found['bare'] / found['main']:.0%} of the time)"
     return textwrap.fill(f"- {title}: {' '.join(because.split())}.", 120, subsequent_indent="  ")
@@ -298,7 +305,7 @@ def measure(record: Record, cases: Sequence[str]) -> None:
         if row.case in cases:
             record.taken[row.case] = take(row, record.messages, record.rounds)
             print(row.title, {how: round(value, 2) for how, value in record.taken[row.case].items()}, flush=True)
-    for title, case, loop in slow({row: record.taken[row.case] for row in ROWS}):
+    for title, case, loop in slow({row: record.taken[row.case] for row in ROWS if row.case in record.taken}):
         if case in cases:
             record.profiles[title] = where.take(case, record.messages // 4, loop=loop)
 

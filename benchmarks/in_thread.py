@@ -13,11 +13,11 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from cProfile import Profile
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 from unittest.mock import patch
 
 import redelivery
@@ -40,6 +40,22 @@ _HEAD: Final = (
     b"MESSAGE\nexpires:0\ndestination:/queue/x\nack:ID\\cvm-37881-1700000000000-5\\c%d\nsubscription:%b\npriority:4\n"
     b"message-id:ID\\cvm-37881-1700000000000-3\\c1\\c-1\\c1\\c%d\npersistent:true\ntimestamp:1700000000000\n\n%b\0\n"
 )
+
+Run: TypeAlias = Callable[[int], None]  # of so many messages
+Prepare: TypeAlias = Callable[[redelivery.Connection], Run]
+
+
+class Acting(Protocol):
+    """A peer in the client's own threads. ``spent``: the seconds of processor that it took."""
+
+    port: int
+    spent: float
+
+    def act(self) -> None:
+        """Answer what has come; with nothing to answer, send more."""
+
+    def close(self) -> None:
+        """Both sockets."""
 
 
 class Peer:
@@ -104,9 +120,38 @@ def do_nothing(_event: Event) -> None:
 def measure(case: str, messages: int, profiler: Profile | None = None, observer: Observer | None = None) -> list[float]:
     """Microseconds of processor per message, of each part of the run. ``case``: one of `CASES`, or `OBSERVED`."""
     name, _, observed = case.partition("+")
-    if observed:
-        observer = do_nothing
-    peer = Peer()
+    return beside(Peer(), "stomp", CASES[name], messages, profiler, do_nothing if observed else observer)
+
+
+def beside(
+    peer: Acting,
+    scheme: str,
+    prepare: Prepare,
+    messages: int,
+    profiler: Profile | None = None,
+    observer: Observer | None = None,
+) -> list[float]:
+    """Microseconds of processor per message, of each part of the run, without those of the peer."""
+    with (
+        closing(peer),
+        _acting(peer),
+        redelivery.connect(
+            f"{scheme}://127.0.0.1:{peer.port}",
+            dialect="activemq",
+            prefetch=1000,
+            close_timeout=1,
+            heartbeat=0,
+            observer=observer,
+        ) as connection,
+    ):
+        run = prepare(connection)
+        run(messages // PARTS)
+        return [_timed(run, messages // PARTS, peer, profiler) for _ in range(PARTS)]
+
+
+@contextmanager
+def _acting(peer: Acting) -> Iterator[None]:
+    """Where the client waits to read."""
     wait_readable = Stream.wait_readable
 
     def wait(stream: Stream, timeout: float | None) -> bool:
@@ -124,18 +169,7 @@ def measure(case: str, messages: int, profiler: Profile | None = None, observer:
         fulfil(wish)
 
     with patch.object(Stream, "wait_readable", wait), patch.object(driver, "fulfil", log_in):
-        connection = redelivery.connect(
-            f"stomp://127.0.0.1:{peer.port}",
-            dialect="activemq",
-            prefetch=1000,
-            close_timeout=1,
-            heartbeat=0,
-            observer=observer,
-        )
-        with connection:
-            run = CASES[name](connection)
-            run(messages // PARTS)
-            return [_timed(run, messages // PARTS, peer, profiler) for _ in range(PARTS)]
+        yield
 
 
 def measure_in_thread(case: str, messages: int) -> list[float]:
@@ -147,7 +181,7 @@ def measure_in_thread(case: str, messages: int) -> list[float]:
     return found
 
 
-def _timed(run: Callable[[int], None], messages: int, peer: Peer, profiler: Profile | None) -> float:
+def _timed(run: Run, messages: int, peer: Acting, profiler: Profile | None) -> float:
     gc.collect()
     began, spent = time.process_time(), peer.spent
     with profiler or nullcontext():
@@ -155,8 +189,8 @@ def _timed(run: Callable[[int], None], messages: int, peer: Peer, profiler: Prof
     return (time.process_time() - began - (peer.spent - spent)) / messages * 1e6
 
 
-def _receiving(mode: str, batch: int = 0) -> Callable[[redelivery.Connection], Callable[[int], None]]:
-    def prepare(connection: redelivery.Connection) -> Callable[[int], None]:
+def _receiving(mode: str, batch: int = 0) -> Prepare:
+    def prepare(connection: redelivery.Connection) -> Run:
         session = connection.session(mode)
         consumer = session.consumer("x")
 
@@ -177,7 +211,7 @@ def _receiving(mode: str, batch: int = 0) -> Callable[[redelivery.Connection], C
     return prepare
 
 
-def _receiving_many(connection: redelivery.Connection) -> Callable[[int], None]:
+def _receiving_many(connection: redelivery.Connection) -> Run:
     consumer = connection.session("auto").consumer("x")
 
     def run(messages: int) -> None:
@@ -192,10 +226,8 @@ def _receiving_many(connection: redelivery.Connection) -> Callable[[int], None]:
     return run
 
 
-def _sending(
-    window: int, properties: dict[str, object] | None = None
-) -> Callable[[redelivery.Connection], Callable[[int], None]]:
-    def prepare(connection: redelivery.Connection) -> Callable[[int], None]:
+def _sending(window: int, properties: dict[str, object] | None = None) -> Prepare:
+    def prepare(connection: redelivery.Connection) -> Run:
         producer = connection.session().producer("x")
         body = "x" * _SIZE
 
@@ -216,7 +248,7 @@ def _sending(
     return prepare
 
 
-CASES: Final[dict[str, Callable[[redelivery.Connection], Callable[[int], None]]]] = {
+CASES: Final[dict[str, Prepare]] = {
     "auto": _receiving("auto"),
     "auto-many": _receiving_many,
     "individual": _receiving("individual"),

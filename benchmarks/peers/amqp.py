@@ -176,11 +176,15 @@ class AmqpServer(Server):
             _, at = descriptor(source)
             address = scalar(fields_of(source, at)[0][0])
             assert isinstance(address, bytes), "a source has an address"
-            wanted = parse_queue(address.decode())
+            wanted = self.wanted(address.decode())
             session.feed = Feed(channel, number(handle), *wanted, self.largest_frame)
             return
         session.inbound[number(handle)] = Inbound(descriptor(target)[0] == COORDINATOR)
         self.flow(channel, session, number(handle), 0, CREDIT)
+
+    def wanted(self, address: str) -> tuple[int, int, str]:
+        """How many messages a receiver from there gets, of how many bytes, of which kind."""
+        return parse_queue(address)
 
     def on_flow(self, channel: int, fields: list[bytes]) -> None:
         """How far the window and the credit have moved."""
