@@ -19,6 +19,7 @@ GENERATED = {
     "conformance.md",
     "cpu.md",
     "faults.md",
+    "load.md",
     "selectors.md",
     "soak.md",
     "spark-faults.md",

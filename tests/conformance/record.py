@@ -2,6 +2,9 @@
 
 Written when REDELIVERY_CONFORMANCE_RECORD names a file, which is appended to: one file may hold several runs, and each
 process of pytest-xdist may write to it. A later outcome of the same test and pair replaces an earlier one.
+
+What a test measured, it records by ``record_property``, as a dict. When REDELIVERY_ROWS_RECORD names a file, each of
+them is a line there, for the script that writes docs/load.md.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 VARIABLE = "REDELIVERY_CONFORMANCE_RECORD"
+ROWS = "REDELIVERY_ROWS_RECORD"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 ASYNCIO = "test_asyncio.py"  # the suite once more, with the other driver
 AWAITED = "with asyncio each send is awaited"  # why one of its tests has nothing to look at
@@ -54,17 +59,38 @@ def keep(item: pytest.Item, report: pytest.TestReport) -> None:
     path = os.environ.get(VARIABLE)
     if path is None or not (report.when == "call" or report.failed or report.skipped):
         return
-    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     cannot = item.stash.get(_REFUSED, None) if report.passed else None
     reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
     line = Line(
-        pair=str(getattr(parameters.get("pair"), "name", "")),
+        pair=_pair(item),
         test=f"{item.path.name}::{item.name}",
         outcome=report.outcome if cannot is None else REFUSED,
         reason=reason if cannot is None else cannot,
     )
     with Path(path).open("a", encoding="utf-8") as record:
         record.write(f"{json.dumps(asdict(line))}\n")  # one write: the lines of several processes do not mix
+
+
+def keep_rows(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Write what a test has measured, also where it failed."""
+    path = os.environ.get(ROWS)
+    measured = [(name, row) for name, row in report.user_properties if isinstance(row, dict)]
+    if path is None or report.when != "call" or not measured:
+        return
+    test = {"pair": _pair(item), "test": item.name, "outcome": report.outcome}
+    with Path(path).open("a", encoding="utf-8") as record:
+        record.write("".join(f"{json.dumps({'of': name, **test, **row})}\n" for name, row in measured))
+
+
+def _pair(item: pytest.Item) -> str:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return str(getattr(parameters.get("pair"), "name", ""))
+
+
+def rows(lines: Iterable[str], of: str) -> list[dict[str, Any]]:
+    """What was measured under this name; of two about the same test and pair the last, in a fixed order."""
+    found = {(row["pair"], row["test"]): row for row in map(json.loads, lines) if row["of"] == of}
+    return [found[key] for key in sorted(found)]
 
 
 def read(paths: Iterable[Path]) -> list[Line]:

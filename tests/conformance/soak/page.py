@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tests.conformance.soak.memory import MEGABYTE
+from tests.conformance.measured import table, used
 from tests.conformance.soak.tally import CAUSES
 
 _NUMBERS: Final = ("reconnections", "confirmed", "in_doubt", "hidden", "lost", "twice")
@@ -81,20 +81,20 @@ def page(lines: Iterable[str], together: int, steepest: float) -> str:
         faults.update(row["faults"])
     confirmed, lost = (sum(row[name] for row in rows) for name in ("confirmed", "lost"))
     return _HEAD.format(
-        faults=_table((f"{kind}: {text}", f"{faults[kind]:,}") for kind, text in _FAULTS.items()),
+        faults=table((f"{kind}: {text}", f"{faults[kind]:,}") for kind, text in _FAULTS.items()),
         how=f"Up to {together} ran at a time, each pair with a broker of its own.",
         numbers=" | ".join(name.replace("_", " ") for name in _NUMBERS),
         lines=" | ".join("---" for _ in _NUMBERS),
-        rows=_table(
+        rows=table(
             (*_key(row), f"{row['minutes']:g}", f"{sum(row['faults'].values()):,}", *(f"{row[n]:,}" for n in _NUMBERS))
             for row in rows
         ),
         sums=f"{faults.total():,} faults, {confirmed:,} messages confirmed: {lost} lost.{_unfinished(found)}",
-        causes=_table(_CAUSES.items()),
+        causes=table(_CAUSES.items()),
         why=_WHY,
         cause_names=" | ".join(CAUSES),
         cause_lines=" | ".join("---" for _ in CAUSES),
-        twice=_table(
+        twice=table(
             (
                 *_key(row),
                 f"{row['behind']:.0f}",
@@ -105,7 +105,7 @@ def page(lines: Iterable[str], together: int, steepest: float) -> str:
             for row in rows
         ),
         steepest=steepest,
-        growth=_table((*_key(row), *_used(row)) for row in rows),
+        growth=table((*_key(row), *_used(row)) for row in rows),
     )
 
 
@@ -122,12 +122,5 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _used(row: Mapping[str, Any]) -> list[str]:
-    memory, descriptors, threads = (
-        " → ".join(f"{used[kind] / unit:.0f}" for used in row["used"])
-        for kind, unit in (("memory", MEGABYTE), ("descriptors", 1), ("threads", 1))
-    )
+    memory, descriptors, threads = used(row)
     return [memory, f"{row['slope']:+.2f}", descriptors, threads]
-
-
-def _table(rows: Iterable[Sequence[object]]) -> str:
-    return "".join(f"| {' | '.join(map(str, cells))} |\n" for cells in rows)
