@@ -58,7 +58,8 @@ handled again after an acknowledgement that the broker had confirmed fails the t
 ## Growth
 
 Of the test's process: at the beginning → after half of the time → at the end. The slope is that of the second half,
-the straight line nearest to what was measured with each fault; more than {steepest:g} MB a minute fails the test.
+the straight line nearest to what was measured with each fault; more than {steepest:g} MB a minute fails a test of four
+minutes or more, and says little in a shorter one.
 
 | pair | driver | memory, MB | slope, MB a minute | descriptors | threads |
 | --- | --- | --- | --- | --- | --- |
