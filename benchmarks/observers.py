@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -118,11 +119,10 @@ def table(rows: Mapping[tuple[str, str], float], checks: int, rounds: int) -> st
     checked, nothing = (max(rows[case, name] for case in CASES) for name in (UNCHECKED, NOTHING))
     measurable = "nothing that could be measured" if checked <= noise else "**more than could be put down to chance**"
     verdict = f"{'less' if nothing < LIMIT else '**not less**'} than the {LIMIT:g} µs that are its limit"
-    return f"""{text}
-The first row is the same code twice: what is less than its {noise:.1f} µs cannot be measured here. Without an observer,
-the {checks} checks for one in the sources cost {checked:+.1f} µs at most: {measurable}. An observer that does nothing
-costs {nothing:.1f} µs at most, {verdict}.
-"""
+    says = f"""The first row is the same code twice: what is less than its {noise:.1f} µs cannot be measured here.
+        Without an observer, the {checks} checks for one in the sources cost {checked:+.1f} µs at most: {measurable}. An
+        observer that does nothing costs {nothing:.1f} µs at most, {verdict}."""
+    return f"{text}\n{textwrap.fill(' '.join(says.split()), 120)}\n"
 
 
 def main() -> None:
