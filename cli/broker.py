@@ -6,19 +6,28 @@ import json
 import signal
 import threading
 from types import FrameType
+from typing import Any, Self
 
 from redelivery.broker import EmbeddedBroker
 
 
 class Stopped:
-    """What ends it: a signal, or the broker itself, which says why."""
+    """What ends it: a signal, or the broker itself, which says why. Signals are handled here in a ``with``."""
 
     def __init__(self, broker: EmbeddedBroker) -> None:
         self.signal: int | None = None
         self._event = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
+        self._before: dict[int, Any] = {}
         broker.core.when_closed(self._event.set)
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it is not Python's
 
     def wait(self) -> None:
         """Return when it has happened."""
@@ -35,8 +44,7 @@ def serve(broker: EmbeddedBroker, *, as_json: bool) -> int:
     Raises:
         ConfigError: a port or the store cannot be had.
     """
-    stopped = Stopped(broker)
-    with broker:
+    with Stopped(broker) as stopped, broker:
         urls = broker.urls
         if as_json:
             print(json.dumps({**urls, "store": str(broker.store) if broker.store else None}), flush=True)

@@ -109,7 +109,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     with hangs.bounded(item):
-        return (yield)
+        done = yield
+    left = signal.getsignal(signal.SIGINT)
+    if left is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a later test would wait for its Ctrl-C for ever
+        pytest.fail(f"it left a handler of SIGINT behind: {left}")
+    return done
 
 
 @pytest.hookimpl(wrapper=True)
@@ -151,7 +156,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """``-n auto``: tests wait, most of all those of real brokers; but twice as many make each other late."""
-    return max(2, min(8, 2 * (os.cpu_count() or 1) + 1))
+    return max(2, min(8, 3 * (os.cpu_count() or 1)))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -63,6 +63,8 @@ def test_ctrl_c_ends_it_with_130() -> None:
     ],
 )
 def test_wrong_usage_ends_with_2_and_one_line(arguments: tuple[str, ...], says: str) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     found = CliRunner().invoke(app, ["broker", *arguments])
     assert found.exit_code == 2
     assert says in found.stderr
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
