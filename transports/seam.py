@@ -171,6 +171,13 @@ class Channel(ABC):
     def dispatched(self, delivery: Delivery) -> None:
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
 
+    def has_room(self, link: Link, number: int) -> bool:
+        """Whether more can come while so many messages are not acknowledged; False: `make_room` must see to it.
+
+        Half of the window may be acknowledgements that are still on their way, or credit that is not given yet.
+        """
+        return 2 * number < (link.prefetch or 0)
+
     def make_room(self, deliveries: Sequence[Delivery]) -> bool:
         """The application waits for more beside these of one link, to acknowledge all of them together.
 

@@ -213,7 +213,7 @@ class Consumer(BaseConsumer, Closing):
         while len(hand) < max_messages:
             delivery = next_ready(core, self._state, hand, hold=True)
             if delivery is None or core.ledger.orders:
-                if delivery is None and not make_room(core, hand, roomy):
+                if delivery is None and not make_room(core, self._state, hand, roomy):
                     break
                 delivery = await core.receive(self._state, left_until(deadline), hand, delivery, hold=True)
             if delivery is None:

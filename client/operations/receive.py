@@ -46,17 +46,19 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         yield from await_loss(s)
 
 
-def make_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) -> bool:
+def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], roomy: list[Delivery]) -> bool:
     """Before one who collects waits for more: what is in ``hand`` gives its place in the window to others.
 
     It is acknowledged later all the same, when all of it is handed over; `settle_room` comes before that.
     ``roomy``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
     """
-    new = hand[len(roomy) :]
+    new, ledger, channel = hand[len(roomy) :], s.ledger, s.epoch.channel
     if not new or s.epoch.lost is not None or s.mode in (AckMode.CLIENT, AckMode.TRANSACTED):  # see `hand_out`
         return True
+    if channel.has_room(consumer.link, len(ledger.held) + len(ledger.condemned) + ledger.delayed_count):
+        return True  # as most often; the rest takes a hand-over and frames
     roomy += new
-    return s.whole(lambda: s.epoch.channel.make_room(new))
+    return s.whole(lambda: channel.make_room(new))
 
 
 def settle_room(s: SessionState, roomy: list[Delivery]) -> None:

@@ -99,6 +99,10 @@ class StompChannel(Channel):
         if self._shown is not None:
             self._shown.show(cast(StompDelivery, delivery))
 
+    def has_room(self, link: Link, number: int) -> bool:
+        """See `Channel`; where a window is counted here, `make_room` knows."""
+        return not self._windows and super().has_room(link, number)
+
     def make_room(self, deliveries: Sequence[Delivery]) -> bool:
         """See `Channel`; where that would need a further subscription, as far as the window goes."""
         within = fits(self._windows, cast(Sequence[StompDelivery], deliveries))
@@ -145,11 +149,10 @@ class StompChannel(Channel):
         self._take_out((ours,))
         if copy is not None:
             yield from commits.dead_letter(self._context, self._parking, ours, copy, alone=not self._work.enlisted)
-            settle(self._windows, self._shown, (ours,))
-            return
-        if not self._dialect.nack_is_poison:
+        elif self._dialect.nack_is_poison:
+            yield from commits.nack(self._context, ours)
+        else:
             raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
-        yield from commits.nack(self._context, ours)
         settle(self._windows, self._shown, (ours,))
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
@@ -163,14 +166,13 @@ class StompChannel(Channel):
                 pending = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
                 sends = (pending,)
             head = b"%b%btransaction:%b\n" % (work.beginning(), head, work.name.encode())
-        parts: tuple[bytes, ...]
         done: list[None] = []
         try:
             if pending is None:
-                parts = (head, b"\n", body, b"\0")
+                parts = [head, b"\n", body, b"\0"]
             else:
                 receipt = self._expect(pending)
-                parts = (head, b"receipt:", receipt, b"\n\n", body, b"\0")
+                parts = [head, b"receipt:", receipt, b"\n\n", body, b"\0"]
             if len(body) > _LARGE:
                 self._outbox.write(*parts, done=done)
             elif transacted or alone:
@@ -230,8 +232,7 @@ class StompChannel(Channel):
     def park(self, deliveries: Sequence[Delivery]) -> None:
         """ACKs in a transaction that is never committed, where that frees the window; or a further subscription."""
         if self._dialect.parks and deliveries:
-            written = self._parking.park(cast(Sequence[StompDelivery], deliveries))
-            if written:
+            if written := self._parking.park(cast(Sequence[StompDelivery], deliveries)):
                 self._outbox.write(written)
         elif self._windows:
             self._take(deliveries)
@@ -329,8 +330,7 @@ class StompChannel(Channel):
                 self._report(error)
 
     def _enlist(self, subscription: Subscription) -> None:
-        held = list(dict.fromkeys(subscription.held))  # one that was released may be there twice
-        missing, written = self._work.enlisting(held)
+        missing, written = self._work.enlisting(list(dict.fromkeys(subscription.held)))  # one may be there twice
         done: list[None] = []
         try:
             self._outbox.write(written, done=done)
