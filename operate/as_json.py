@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
 
+from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.operate.diff import Difference
-from redelivery.operate.examples import example_of, is_pattern
+from redelivery.operate.examples import examples_by_title, examples_of, is_pattern, overlaps
 from redelivery.operate.simulate import Simulation
 from redelivery.policies.brokers.places import Setting
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Delay, DestinationRules
+from redelivery.policies.destinations.address_settings import AddressSettings
+
+_OTHER: Final = "any.other.destination"
 
 
 def explanation(rules: DestinationRules) -> dict[str, Any]:
@@ -61,18 +67,48 @@ def differences(found: tuple[Difference, ...]) -> list[dict[str, Any]]:
 
 
 def everything(policies: BrokerPolicies) -> dict[str, Any]:
-    """All that was read: each destination or pattern that is named, all others, and what was skipped."""
-    names = [*policies.rules.names(), "any.other.destination"]
-    named = {name: example_of(name) for name in names if not is_pattern(name)}
+    """All that was read: each destination or pattern that is named, all others, the values, and what was skipped.
+
+    A pattern is explained by an example of it that no more specific one matches; what two patterns share is there too.
+    """
+    titles = dict.fromkeys(policies.rules.names())
+    shared = [each for each in overlaps(titles) if each not in titles]
+    explained = {title: _example(title, titles, found) for title, found in examples_by_title(titles).items()}
+    explained |= {title: _example(title, titles, []) for title in shared}
+    named = {title: explanation(policies.explain(each)) for title, each in explained.items() if each}
+    others: dict[str, Destination] = {_OTHER: Queue(_OTHER), f"topic://{_OTHER}": Topic(_OTHER)}
     return {
         "path": policies.path,
         "format": policies.format,
         "broker": policies.broker,
-        "destinations": {name: explanation(policies.explain(each)) for name, each in named.items() if each},
-        "patterns": [name for name in names if is_pattern(name)],
+        "destinations": {
+            **{title: each for title, each in named.items() if not is_pattern(title)},
+            **{title: explanation(policies.explain(each)) for title, each in others.items()},
+        },
+        "patterns": {title: each for title, each in named.items() if is_pattern(title)},
+        "rules": _values(policies.rules),
         "unread": [{"name": each.name, "place": str(each.place)} for each in policies.unread],
         "problems": [{"text": each.text, "place": str(each.place)} for each in policies.problems],
     }
+
+
+def _example(title: str, titles: Iterable[str], found: list[Destination]) -> Destination | None:
+    """One that the title alone is about, else any; None where it is none of ours."""
+    return next(iter(found or examples_of(title, titles)), None)
+
+
+def _values(value: Any) -> Any:
+    """What a file sets, by the names that it has here, and without its places."""
+    if isinstance(value, Destination):
+        return str(value)
+    if isinstance(value, AddressSettings):
+        return {name: getattr(value, name) for name in sorted(value.fields_set)}
+    if isinstance(value, tuple):
+        return [_values(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    held = {each.name: _values(getattr(value, each.name)) for each in fields(value) if each.init and each.compare}
+    return {"type": type(value).__name__, **held}
 
 
 def _delay(delay: Delay) -> dict[str, float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.operate.examples import examples_of, is_pattern, overlaps, specificity
+from redelivery.operate.examples import examples_by_title, examples_of, is_pattern, overlaps
 from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
 from redelivery.policies.brokers.broker_j import BrokerJRules
@@ -61,18 +61,13 @@ def diff(before: BrokerPolicies, after: BrokerPolicies) -> tuple[Difference, ...
     that change alike are one difference.
     """
     titles = dict.fromkeys([*before.rules.names(), *after.rules.names()])
-    owners: dict[Destination, str] = {}  # the title that says most of an example
-    for title in sorted(titles, key=specificity):
-        for example in examples_of(title, titles):
-            owners.setdefault(example, title)
-    examples: dict[str, list[Destination]] = {title: [] for title in titles}
-    for example, title in owners.items():
-        examples[title].append(example)
+    examples = examples_by_title(titles)
+    owned = {each for of_title in examples.values() for each in of_title}
     found = {title: _compared(title, each, before, after) for title, each in examples.items()}
     for title, parents in overlaps(titles).items():
         if title not in titles:
             alike = {kind for parent in parents for kind in found[parent]}
-            unowned = [each for each in examples_of(title, titles) if each not in owners]
+            unowned = [each for each in examples_of(title, titles) if each not in owned]
             compared = _compared(title, unowned, before, after)
             found[title] = {kind: each for kind, each in compared.items() if kind not in alike}
     others = {title: _of_host(title) for rules in (before.rules, after.rules) for title in _in_hosts(rules)}

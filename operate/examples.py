@@ -42,6 +42,19 @@ def examples_of(title: str, titles: Iterable[str]) -> tuple[Destination, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
+def examples_by_title(titles: Iterable[str]) -> dict[str, list[Destination]]:
+    """Each title's examples, without those about which a more specific title says more."""
+    titles = tuple(dict.fromkeys(titles))
+    owners: dict[Destination, str] = {}  # the title that says most of an example
+    for title in sorted(titles, key=specificity):
+        for example in examples_of(title, titles):
+            owners.setdefault(example, title)
+    examples: dict[str, list[Destination]] = {title: [] for title in titles}
+    for example, title in owners.items():
+        examples[title].append(example)
+    return examples
+
+
 def specificity(title: str) -> tuple[bool, int, int]:
     """Sorts names before patterns, and of patterns those first that leave less open."""
     words = title.rpartition("://")[2].split(".")

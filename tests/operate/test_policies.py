@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ PLUGIN = """
 <plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyMap><redeliveryPolicyEntries>
   <redeliveryPolicy queue="orders.>" maximumRedeliveries="1" redeliveryDelay="5000" initialRedeliveryDelay="5000"/>
 </redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPolicyMap></redeliveryPlugin></plugins>"""
+INDIVIDUAL_DEFAULT = """
+<destinationPolicy><policyMap><defaultEntry><policyEntry><deadLetterStrategy><individualDeadLetterStrategy/>
+</deadLetterStrategy></policyEntry></defaultEntry></policyMap></destinationPolicy>"""
 CLIENT = redelivery.RedeliveryPolicy(maximum_redeliveries=2, initial_redelivery_delay=1, redelivery_delay=1)
 
 
@@ -183,8 +187,37 @@ def test_the_same_format_keeps_all() -> None:
 
 def test_a_queue_whose_name_has_a_space_is_in_the_json_too() -> None:
     found = as_json.everything(read('{"queues": [{"name": "my queue"}, {"name": "b.*"}], "policies": []}'))
-    assert list(found["destinations"]) == ["my queue", "any.other.destination"]
-    assert found["patterns"] == ["b.*"]
+    assert list(found["destinations"]) == ["my queue", "any.other.destination", "topic://any.other.destination"]
+    assert list(found["patterns"]) == ["b.*"]
+
+
+def test_the_json_has_the_settings_of_every_pattern() -> None:
+    source = artemis(**ADDRESSES, **{"*.new": {"max_delivery_attempts": 3}, "orders": {"redelivery_delay": 9}})
+    found = json.loads(convert(source, "json").text)
+    pattern = found["patterns"]["orders.>"]
+    assert pattern["destination"] == "queue://orders.x", "not orders, which has settings of its own"
+    assert ([each["seconds"] for each in pattern["delays"]], pattern["maximum"]) == ([1.0] * 9, 10)
+    assert pattern["dead_letter"] == "DLQ"
+    (delay,) = (each for each in pattern["settings"] if each["name"] == "redelivery-delay")
+    assert (delay["value"], delay["source"]) == ("1000", "address-setting 'orders.#'")
+    both = found["destinations"]["orders.new"]  # what two patterns share
+    assert ([each["seconds"] for each in both["delays"]], both["maximum"]) == ([1.0, 1.0], 3)
+    assert found["destinations"]["any.other.destination"]["maximum"] == 10
+
+
+def test_the_json_has_what_no_destination_of_ours_shows() -> None:
+    rabbit = read('{"policies": [{"name": "p", "pattern": "^web", "vhost": "/", "definition": {"message-ttl": 5}}]}')
+    (policy,) = json.loads(convert(rabbit, "json").text)["rules"]["policies"]
+    assert (policy["pattern"], policy["level"]["message_ttl"]) == ("^web", 0.005)
+    hosts = json.loads(convert(SOURCES["activemq"], "json").text)["rules"]
+    assert hosts["plugins"][0]["entries"][0]["policy"]["redelivery_delay"] == 5
+    assert hosts["entries"][0]["dead_letters"]["strategy"]["type"] == "DiscardingDeadLetterStrategy"
+    slashed = artemis(**{"/queue/x": {"redelivery_delay": 5}})
+    assert json.loads(convert(slashed, "json").text)["rules"]["entries"] == [
+        {"type": "AddressEntry", "match": "/queue/x", "settings": {"redelivery_delay": 0.005}}
+    ]
+    topic = json.loads(convert(classic(INDIVIDUAL_DEFAULT), "json").text)["destinations"]
+    assert topic["topic://any.other.destination"]["dead_letter"] == "ActiveMQ.DLQ.Topic.any.other.destination"
 
 
 def test_a_level_that_the_file_does_not_have_has_no_place_in_the_json() -> None:
