@@ -46,6 +46,10 @@ class DeadLetterRules:
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
 
+# Of all destinations for which no other one is set, as Classic's Destination.DEFAULT_DEAD_LETTER_STRATEGY: one audit.
+DEFAULT_DEAD_LETTERS: Final = DeadLetterRules()
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
     """A ``policyEntry``: which destinations (a key like ``queue://orders.>``), and what it says about dead letters.
@@ -170,7 +174,7 @@ class ClassicRules:
     def dead_letters_for(self, destination: Destination) -> DeadLetterRules:
         """The dead-letter strategy of a destination, with what belongs to it; the shared one where none is set."""
         matched = self.entries_for(destination)
-        return (matched[0].dead_letters if matched else None) or DeadLetterRules()
+        return (matched[0].dead_letters if matched else None) or DEFAULT_DEAD_LETTERS
 
     def strategy_for(self, destination: Destination) -> DeadLetterStrategy:
         """The same as a strategy that also drops what the discarding plug-in drops."""

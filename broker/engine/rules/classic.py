@@ -19,7 +19,7 @@ from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Long, Value
 from redelivery.policies.activemq.back_off import Random
-from redelivery.policies.brokers.classic import ClassicRules, DeadLetterRules, DiscardingPlugin, RedeliveryPlugin
+from redelivery.policies.brokers.classic import DEFAULT_DEAD_LETTERS, ClassicRules, DiscardingPlugin, RedeliveryPlugin
 from redelivery.policies.dead_letter_headers import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_EXPIRATION
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, IndividualDeadLetterStrategy
 
@@ -125,7 +125,7 @@ class ClassicBroker:
         """Whether a discarding plug-in stands behind that one in the file, so that it is asked first, and drops it."""
         later = rules.plugins[rules.plugins.index(plugin) + 1 :]
         strategies = [
-            each.applied_to(DeadLetterRules().strategy, message.destination)
+            each.applied_to(DEFAULT_DEAD_LETTERS.strategy, message.destination)
             for each in later
             if isinstance(each, DiscardingPlugin)
         ]

@@ -7,7 +7,7 @@ import logging
 import pytest
 from tests.broker.rules.failing import Bench, Box
 from tests.broker.rules.test_classic_rules import entry, give_up
-from tests.policies.readers.documents import classic
+from tests.policies.readers.documents import classic, policy_entries
 
 from redelivery.broker.engine.subscriptions import Subscription
 from redelivery.model.destinations import SubscriptionName, TemporaryQueue, TemporaryTopic, Topic
@@ -57,6 +57,40 @@ def test_only_durable_subscriptions_to_a_topic_have_dead_letters_which_may_be_ap
             bench.engine.poison(bench.taken(box), "bad", bench.now)
         assert [name for name in bench.engine.queues if name.startswith("DLT")] == [queue]
         assert len(bench.letters(queue)) == 1
+
+
+EMPTY = '<policyEntry topic="{}"/>'
+SHARED = "<deadLetterStrategy><sharedDeadLetterStrategy/></deadLetterStrategy>"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "",
+        policy_entries(EMPTY.format(">")),
+        policy_entries(EMPTY.format("news") + EMPTY.format("other")),
+        entry("<sharedDeadLetterStrategy/>", 'topic=">"'),
+    ],
+    ids=["no entry", "an entry without a strategy", "the same for one topic", "a strategy"],
+)
+def test_one_message_that_two_durable_subscriptions_refuse_is_one_dead_letter(file: str) -> None:
+    bench = Bench(classic(file))
+    names = [SubscriptionName(name, durable=True, shared=False) for name in ("first", "second")]
+    boxes = [subscribed(bench, named) for named in names]
+    bench.send("topic://news")
+    for box in boxes:
+        bench.engine.poison(bench.taken(box), "bad", bench.now)
+    assert len(bench.letters("ActiveMQ.DLQ")) == 1
+
+
+def test_an_audit_is_of_one_strategy() -> None:
+    """Destinations without one share the default; an entry's own one knows nothing of it."""
+    own = f'<policyEntry queue="own">{SHARED}</policyEntry>'
+    bench = Bench(classic(policy_entries(f'<policyEntry queue="empty"/>{own}')))
+    for queue, letters in (("none", 1), ("empty", 1), ("own", 2)):
+        bench.send(queue)
+        give_up(bench, queue)
+        assert len(bench.letters("ActiveMQ.DLQ")) == letters
 
 
 @pytest.mark.parametrize("dropped", [True, False])
