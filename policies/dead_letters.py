@@ -194,11 +194,13 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
     text is split at spaces, as in ActiveMQ. None given: everything is dropped.
     ``otherwise``: decides about the rest, by its own options; a ``process_expired=False`` here counts for all.
     ``report_interval``: a log line every so many drops, 0 for never.
+    ``drop_expired``: False: what has expired goes to ``otherwise``, as with ActiveMQ's broker redelivery.
     """
 
     drop_only: Iterable[str] = ()
     otherwise: DeadLetterStrategy = field(default_factory=BrokerDeadLetterStrategy)
     report_interval: int = 1000
+    drop_expired: bool = field(default=True, kw_only=True)
     _expressions: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -212,10 +214,12 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
         if not isinstance(self.otherwise, DeadLetterStrategy):
             raise ConfigError(f"otherwise={self.otherwise!r}: use a dead-letter strategy")
         check_whole("report_interval", self.report_interval, 0)
+        check_flag("drop_expired", self.drop_expired)
 
     def _place(self, facts: Facts) -> Decision:
         original = facts.original
-        if not self._expressions or any(each.fullmatch(original.name) for each in self._expressions):
+        named = not self._expressions or any(each.fullmatch(original.name) for each in self._expressions)
+        if named and (self.drop_expired or not facts.expired):
             return Drop(f"messages of {original} are discarded", True, self.report_interval)
         return self.otherwise.decide(
             original,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
+from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic, read_destination
 from redelivery.policies.brokers.places import NOWHERE, Place, Setting
 from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, listed_delays, usable
 from redelivery.policies.dead_letters import (
@@ -94,6 +94,20 @@ class RedeliveryPlugin:
     def policy_for(self, destination: Destination) -> RedeliveryEntry | None:
         """The entry that counts; None where there is none."""
         return DestinationMap({each.pattern: each for each in self.entries}).get(destination) or self.default
+
+    def removes_because(self, entry: RedeliveryEntry | None) -> str:
+        """Why what has failed for good is removed, where this entry counts, or none; empty: it is a dead letter."""
+        if entry is None:
+            kept, why = self.fallback_to_dead_letter, "no redelivery policy matches, and fallbackToDeadLetter is false"
+        else:
+            kept, why = self.send_to_dlq_if_max_retries_exceeded, "sendToDlqIfMaxRetriesExceeded is false"
+        return "" if kept else why
+
+    def applied_to(self, strategy: DeadLetterStrategy, entry: RedeliveryEntry | None) -> DeadLetterStrategy:
+        """The strategy that drops what this plug-in removes, where this entry counts; what expires it never removes."""
+        if not self.removes_because(entry):
+            return strategy
+        return DiscardingDeadLetterStrategy(otherwise=strategy, drop_expired=False, report_interval=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +208,11 @@ class ClassicRules:
         reason = decision.reason if isinstance(decision, Drop) else ""
         maximum: int | None = 1
         delays: tuple[Delay, ...] = ()
-        if entry is not None and not (discarded_first and isinstance(decision, Drop) and decision.discarded):
-            maximum, delays = self._resends(entry.policy)
-            if plugin and not plugin.send_to_dlq_if_max_retries_exceeded:
-                target, reason = None, "sendToDlqIfMaxRetriesExceeded is false"
-        elif plugin and entry is None and not plugin.fallback_to_dead_letter:
-            target, reason = None, "no redelivery policy matches, and fallbackToDeadLetter is false"
+        if plugin and not (discarded_first and isinstance(decision, Drop) and decision.discarded):
+            if entry is not None:
+                maximum, delays = self._resends(entry.policy)
+            if removal := plugin.removes_because(entry):
+                target, reason = None, removal
         return DestinationRules(
             broker=self.broker,
             destination=destination,
@@ -225,13 +238,14 @@ class ClassicRules:
         return RedeliveryPolicyMap(usable(entries), default=plugin.default.policy if plugin.default else None)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Each entry's strategy, with what the discarding plug-in drops; the shared one for the rest."""
-        discarding = self.discarding
-        default = (self.default_entry.dead_letters if self.default_entry else None) or DeadLetterRules()
-        strategies = {_ALL: default.strategy}
-        strategies |= {each.pattern: (each.dead_letters or DeadLetterRules()).strategy for each in self.entries}
-        if discarding:
-            strategies = {key: discarding.applied_to(each) for key, each in strategies.items()}
+        """The strategy of each pattern of an entry, with what the plug-ins drop; the shared one for the rest."""
+        default = (self.default_entry.dead_letters if self.default_entry else None) or DEFAULT_DEAD_LETTERS
+        resent = self.redelivery
+        strategies = {_ALL: self._with_plugins(default.strategy, resent.default if resent else None)}
+        for pattern in usable(dict.fromkeys(self.names())):
+            place = read_destination(pattern)
+            entry = resent.policy_for(place) if resent else None
+            strategies[pattern] = self._with_plugins(self.dead_letters_for(place).strategy, entry)
         return DeadLetterStrategyMap(usable(strategies))
 
     def names(self) -> tuple[str, ...]:
@@ -239,6 +253,10 @@ class ClassicRules:
         plugin = self.redelivery
         resent = [each.pattern for each in plugin.entries] if plugin else []
         return tuple(dict.fromkeys([*(each.pattern for each in self.entries), *resent]))
+
+    def _with_plugins(self, strategy: DeadLetterStrategy, entry: RedeliveryEntry | None) -> DeadLetterStrategy:
+        strategy = self.redelivery.applied_to(strategy, entry) if self.redelivery else strategy
+        return self.discarding.applied_to(strategy) if self.discarding else strategy
 
     @staticmethod
     def _resends(policy: RedeliveryPolicy) -> tuple[int | None, tuple[Delay, ...]]:

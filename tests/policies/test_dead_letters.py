@@ -169,6 +169,14 @@ def test_discarding_only_what_matches_as_a_whole(expressions: Any, name: str, dr
     )
 
 
+@pytest.mark.parametrize("expressions", [(), ("orders",)])
+def test_discarding_may_leave_what_has_expired_to_the_other_strategy(expressions: tuple[str, ...]) -> None:
+    other = SharedDeadLetterStrategy("rest")
+    strategy = DiscardingDeadLetterStrategy(expressions, otherwise=other, drop_expired=False)
+    assert isinstance(decide(strategy), Drop)
+    assert decide(strategy, expired=True) == CopyTo(Queue("rest"))
+
+
 def test_discarding_leaves_the_rest_to_the_broker_by_default() -> None:
     strategy = DiscardingDeadLetterStrategy(drop_only=("junk",))
     assert decide(strategy, native=True) == Native()
@@ -195,6 +203,7 @@ def test_discarding_leaves_the_rest_to_the_broker_by_default() -> None:
         (DiscardingDeadLetterStrategy, {"drop_only": 3}, "drop_only=3"),
         (DiscardingDeadLetterStrategy, {"otherwise": None}, "otherwise="),
         (DiscardingDeadLetterStrategy, {"report_interval": -1}, "report_interval="),
+        (DiscardingDeadLetterStrategy, {"drop_expired": "no"}, "drop_expired="),
     ],
 )
 def test_a_bad_option_is_named(kind: Any, options: dict[str, object], named: str) -> None:

@@ -6,9 +6,10 @@ import pytest
 from tests.policies.readers.documents import classic, policy_entries, read
 
 import redelivery
-from redelivery.model.destinations import Topic
+from redelivery.model.destinations import Queue, Topic
 from redelivery.policies.brokers.classic import ClassicRules, DiscardingPlugin
 from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.dead_letters import CopyTo, Drop
 
 INDIVIDUAL = """
 <policyEntry queue="orders.>" persistJMSRedelivered="true">
@@ -131,7 +132,30 @@ def test_the_redelivery_plug_in_sends_again_by_its_policies() -> None:
 def test_the_flags_of_the_redelivery_plug_in_say_where_a_message_ends(
     fallback: str, dead: str, queue: str, fate: str
 ) -> None:
-    assert classic(REDELIVERY.format(fallback=fallback, dead=dead, default="")).explain(queue).fate == fate
+    found = classic(REDELIVERY.format(fallback=fallback, dead=dead, default=""))
+    assert found.explain(queue).fate == fate
+    strategy = found.dead_letter_strategies.strategy_for(queue)  # of a client that does the same
+    failed, expired = (
+        strategy.decide(Queue(queue), persistent=True, expired=each, native_available=False) for each in (False, True)
+    )
+    kept = CopyTo(Queue("ActiveMQ.DLQ"))
+    assert failed == kept if fate == "ActiveMQ.DLQ" else isinstance(failed, Drop)
+    assert expired == kept  # the plug-in does not touch it
+
+
+def test_what_the_redelivery_plug_in_removes_is_combined_with_the_policy_entries_and_the_other_plug_in() -> None:
+    inside = REDELIVERY.format(fallback="true", dead="false", default="").replace("SpecialQueue", "orders.*")
+    inside = inside.replace("</plugins>", '<discardingDLQBrokerPlugin dropAll="false" dropOnly="other"/></plugins>')
+    own = '<policyEntry queue="{}">' + strategy('<individualDeadLetterStrategy queuePrefix="{}."/>') + "</policyEntry>"
+    found = classic(policy_entries(own.format(">", "ALL") + own.format("orders.>", "ORDERS")) + inside)
+    fates = {}
+    for queue in ("orders.eu", "orders.eu.1", "x", "other"):
+        decision = found.dead_letter_strategies.strategy_for(queue).decide(
+            Queue(queue), persistent=True, expired=False, native_available=False
+        )
+        fates[queue] = decision.destination.name if isinstance(decision, CopyTo) else None
+        assert fates[queue] == found.explain(queue).dead_letter
+    assert fates == {"orders.eu": None, "orders.eu.1": "ORDERS.orders.eu.1", "x": "ALL.x", "other": None}
 
 
 @pytest.mark.parametrize(
