@@ -25,6 +25,7 @@ from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 QUORUM: Final = "quorum"
 DEFAULT_DELIVERY_LIMIT: Final = 20  # of quorum queues, from 4.0 on
 _REST: Final = ">"
+_HOST: Final = "/"  # the virtual host that there always is
 _APPLIES: Final = {"queues": ("classic", QUORUM), "classic_queues": ("classic",), "quorum_queues": (QUORUM,)}
 
 
@@ -93,7 +94,11 @@ class RabbitBinding:
 
 @dataclass(frozen=True, slots=True)
 class RabbitRules:
-    """What an export of definitions, or a list of policies, says. ``version``: of the server that wrote it."""
+    """What an export of definitions, or a list of policies, says. ``version``: of the server that wrote it.
+
+    Policies and bindings are about the queues of their own virtual host. A queue is named alone, which is that of the
+    `default_host` where several have it, or as ``host/queue`` (``//orders`` for ``orders`` of the host ``/``).
+    """
 
     policies: tuple[RabbitPolicy, ...] = ()
     queues: tuple[RabbitQueue, ...] = ()
@@ -110,15 +115,23 @@ class RabbitRules:
         """What `redelivery.connect` calls it."""
         return "rabbitmq"
 
+    @property
+    def default_host(self) -> str:
+        """The virtual host of a queue that the file does not name: ``/`` if it says anything of it, else its first."""
+        hosts = self._hosts()
+        return _HOST if _HOST in hosts or not hosts else hosts[0]
+
     def levels_for(self, queue: str) -> tuple[tuple[str, RabbitLevel], ...]:
         """What is about a queue, the first that sets something first: its arguments, its policy, the operator's."""
         found = self._queue(queue)
-        levels = [(f"arguments of queue {found.name!r}", found.level)] if found.level != RabbitLevel() else []
+        where = "" if found.virtual_host == _HOST else f" of virtual host {found.virtual_host!r}"
+        levels = [(f"arguments of queue {found.name!r}{where}", found.level)] if found.level != RabbitLevel() else []
+        there = [each for each in self.policies if each.virtual_host == found.virtual_host]
         for operator in (False, True):
-            matching = [each for each in self.policies if each.operator == operator and each.applies(queue, found.kind)]
+            matching = [each for each in there if each.operator == operator and each.applies(found.name, found.kind)]
             if matching:
                 policy = max(matching, key=lambda each: each.priority)
-                levels.append((f"{'operator policy' if operator else 'policy'} {policy.name!r}", policy.level))
+                levels.append((f"{'operator policy' if operator else 'policy'} {policy.name!r}{where}", policy.level))
         return tuple(levels)
 
     def limit_for(self, queue: str) -> int | None:
@@ -133,8 +146,9 @@ class RabbitRules:
     def rules_for(self, destination: Destination) -> DestinationRules:
         """What counts for one destination."""
         name = destination.name
-        levels, kind = self.levels_for(name), self._queue(name).kind
-        target, reason = self._target(name, [level for _, level in levels])
+        levels, queue = self.levels_for(name), self._queue(name)
+        kind = queue.kind
+        target, reason = self._target(queue, [level for _, level in levels])
         maximum = self.limit_for(name)
         retry = next((level for _, level in levels if level.delayed_retry_min is not None), RabbitLevel())
 
@@ -176,18 +190,30 @@ class RabbitRules:
         """The queues of the file."""
         return tuple(dict.fromkeys(each.name for each in self.queues))
 
-    def _queue(self, name: str) -> RabbitQueue:
-        return next((each for each in self.queues if each.name == name), RabbitQueue(name))
+    def _hosts(self) -> tuple[str, ...]:
+        """The virtual hosts, in the order of the file."""
+        found: tuple[RabbitPolicy | RabbitQueue | RabbitBinding, ...] = (*self.policies, *self.queues, *self.bindings)
+        return tuple(dict.fromkeys(each.virtual_host for each in found))
 
-    def _target(self, queue: str, levels: list[RabbitLevel]) -> tuple[str | None, str]:
+    def _queue(self, name: str) -> RabbitQueue:
+        host, separator, short = name.rpartition("/")
+        named = bool(separator) and host in self._hosts()
+        if not named:
+            host, short = self.default_host, name
+        found = [each for each in self.queues if each.name == short and (not named or each.virtual_host == host)]
+        found.sort(key=lambda each: each.virtual_host != host)
+        return found[0] if found else RabbitQueue(short, virtual_host=host)
+
+    def _target(self, queue: RabbitQueue, levels: list[RabbitLevel]) -> tuple[str | None, str]:
         exchange = next((each.dead_letter_exchange for each in levels if each.dead_letter_exchange is not None), None)
         key = next((each.dead_letter_routing_key for each in levels if each.dead_letter_routing_key is not None), None)
         if exchange is None:
             return None, "no dead-letter-exchange is set"
+        key = key or queue.name
         if exchange == "":
-            return key or queue, ""
-        bound = [each for each in self.bindings if each.exchange == exchange]
-        exact = [each.queue for each in bound if each.routing_key == (key or queue)] or [each.queue for each in bound]
+            return key, ""
+        bound = [each for each in self.bindings if (each.virtual_host, each.exchange) == (queue.virtual_host, exchange)]
+        exact = [each.queue for each in bound if each.routing_key == key] or [each.queue for each in bound]
         return (exact[0] if len(set(exact)) == 1 else f"exchange {exchange!r}"), ""
 
     @staticmethod

@@ -147,6 +147,32 @@ def test_rabbitmq_takes_the_policy_of_the_highest_priority_and_arguments_before_
     assert (found.maximum, found.dead_letter) == (3, "OWN")  # the lower limit, and the nearer exchange
 
 
+def test_rabbitmq_s_policies_arguments_and_bindings_are_about_their_own_virtual_host() -> None:
+    own = {**POLICY["definition"], "delivery-limit": 1, "dead-letter-exchange": "dlx"}
+    other = {**POLICY, "vhost": "other", "priority": 9, "definition": own}
+    queues = [{**QUORUM, "vhost": "other"}, QUORUM, {**QUORUM, "vhost": "other", "name": "q.elsewhere"}]
+    bindings = [
+        {"source": "dlx", "vhost": host, "destination": name, "destination_type": "queue", "routing_key": "DLQ"}
+        for host, name in (("/", "WRONG"), ("other", "OTHER"))
+    ]
+    found = rabbit({"policies": [other, POLICY], "queues": queues, "bindings": bindings})
+    limits = {
+        "q.quorum": (6, "DLQ"),  # of several hosts that have it "/" counts
+        "//q.quorum": (6, "DLQ"),
+        "other/q.quorum": (2, "OTHER"),
+        "q.elsewhere": (2, "OTHER"),  # only the other one has it
+    }
+    assert {name: (found.explain(name).maximum, found.explain(name).dead_letter) for name in limits} == limits
+    assert found.redelivery_policies.policy_for("q.quorum").maximum_redeliveries == 5
+    assert found.explain("other/q.quorum").matched[0].title == "policy 'DLX' of virtual host 'other'"
+    assert found.explain("q.new").dead_letter == "DLQ"
+    assert found.explain("some/q.new").fate == "removed (no dead-letter-exchange is set)"  # a queue of that whole name
+
+
+def test_rabbitmq_s_only_virtual_host_is_that_of_a_queue_that_the_file_does_not_name() -> None:
+    assert rabbit({"policies": [{**POLICY, "vhost": "prod"}]}).explain("q.x").dead_letter == "DLQ"
+
+
 @pytest.mark.parametrize(
     ("version", "maximum"), [("3.13.7", None), ("4.0.1", 21), (None, 21)], ids=["3.13", "4.0", "not known"]
 )
