@@ -148,7 +148,7 @@ def test_rabbitmq_takes_the_policy_of_the_highest_priority_and_arguments_before_
 
 
 def test_rabbitmq_s_policies_arguments_and_bindings_are_about_their_own_virtual_host() -> None:
-    own = {**POLICY["definition"], "delivery-limit": 1, "dead-letter-exchange": "dlx"}
+    own = {"dead-letter-routing-key": "DLQ", "delivery-limit": 1, "dead-letter-exchange": "dlx"}
     other = {**POLICY, "vhost": "other", "priority": 9, "definition": own}
     queues = [{**QUORUM, "vhost": "other"}, QUORUM, {**QUORUM, "vhost": "other", "name": "q.elsewhere"}]
     bindings = [
