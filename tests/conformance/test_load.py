@@ -180,15 +180,15 @@ def test_a_consumer_that_is_far_behind(stage: Stage, record_property: Record) ->
     number = many(10_000, stage.pair)
     for start in range(0, number, 5000):
         stage.send(*map(str, range(start, start + 5000)))
-    session = stage.session(AckMode.AUTO, prefetch=100)
-    consumer = session.consumer(stage.queue)
-    growth, began = Growth(number), monotonic()
-    for expected in range(number):
-        assert receive(consumer).body == str(expected)
-        growth.after(expected + 1)
-    slope = growth.slope
-    record_property("load", growth.row("messages behind", number, monotonic() - began, slope=slope))
-    back_to(growth.used[0])
+    with redelivery.connect(stage.pair.url, prefetch=100) as connection:  # the stage's notes each message's events
+        consumer = connection.session(AckMode.AUTO).consumer(stage.queue)
+        growth, began = Growth(number), monotonic()
+        for expected in range(number):
+            assert receive(consumer).body == str(expected)
+            growth.after(expected + 1)
+        slope = growth.slope
+        record_property("load", growth.row("messages behind", number, monotonic() - began, slope=slope))
+        back_to(growth.used[0])
     assert slope <= MOST_PER_MESSAGE
 
 
