@@ -2,6 +2,5 @@
 
 `simulate` plays a message that always fails, `plot` draws that, `diff` says what two configurations treat differently
 (by `examples` of their patterns), and `as_json` makes values for programs of all this. `convert` writes a configuration
-in another format, by `to_brokers` and `to_python`; `losses` collects what that format cannot say. `doctor/` looks at a
-broker that runs.
+in another format, by `conversion/`. `doctor/` looks at a broker that runs, and `letters/` works on dead letters.
 """

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.model.errors import ConfigError
-from redelivery.operate import to_brokers, to_python
 from redelivery.operate.as_json import everything
-from redelivery.operate.losses import Losses
+from redelivery.operate.conversion import address_settings, to_brokers, to_python
+from redelivery.operate.conversion.losses import Losses
+from redelivery.operate.conversion.unsaid import say_unsaid
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.writers.formats import write_rules
@@ -22,8 +23,8 @@ from redelivery.policies.writers.formats import write_rules
 _RULES: Final[Mapping[str, Callable[[BrokerPolicies, Losses], Rules]]] = MappingProxyType(
     {
         "activemq": to_brokers.to_activemq,
-        "artemis": to_brokers.to_artemis,
-        "hornetq": to_brokers.to_hornetq,
+        "artemis": address_settings.to_artemis,
+        "hornetq": address_settings.to_hornetq,
         "qpid": to_brokers.to_qpid,
         "broker_j": to_brokers.to_broker_j,
         "rabbitmq": to_brokers.to_rabbitmq,
@@ -53,10 +54,9 @@ def convert(policies: BrokerPolicies, to: str) -> Conversion:
     losses = Losses()
     if to == "json":
         text = json.dumps(everything(policies), indent=2, ensure_ascii=False) + "\n"
-    elif to == "python":
-        text = to_python.program(policies, losses)
     elif to == policies.format:
         text = write_rules(policies.rules)
     else:
-        text = write_rules(_RULES[to](policies, losses))
+        text = to_python.program(policies, losses) if to == "python" else write_rules(_RULES[to](policies, losses))
+        say_unsaid(policies.rules, to, losses)
     return Conversion(text, losses.found)

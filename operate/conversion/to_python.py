@@ -6,31 +6,46 @@ from dataclasses import fields
 from typing import Any
 
 from redelivery.model.destinations import Destination
-from redelivery.operate.losses import Losses
+from redelivery.operate.conversion.losses import Losses
+from redelivery.operate.conversion.patterns import patterns, with_expired
+from redelivery.operate.conversion.to_brokers import no_times
+from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 _HIDDEN = ("destination", "pre_dispatch_check_set")
 
 
 def program(policies: BrokerPolicies, losses: Losses) -> str:
-    """Assignments of ``redelivery_policies`` and ``dead_letter_strategy``, for `redelivery.connect`."""
-    names = policies.redelivery_policies
-    strategies = policies.dead_letter_strategies
-    default = strategies.strategy_for("any.other.destination")
-    for entry in strategies.entries:
-        if entry.value != default:
-            losses.add(f"a client has one dead-letter strategy: that of {entry.pattern} is lost ({_call(entry.value)})")
+    """Assignments of ``redelivery_policies`` and ``dead_letter_strategy``, for `redelivery.connect`.
+
+    Of a client's URL also ``prefetch`` and ``non_blocking_redelivery``, where it has them.
+    """
+    names, found = policies.redelivery_policies, patterns(policies)
+    default = with_expired(found[-1])
+    for each in found:
+        strategy = with_expired(each)
+        if strategy != default:
+            losses.add(f"a client has one dead-letter strategy: that of {each.key} is lost ({_call(strategy)})")
+        if isinstance(each.lifetime.expired, str):
+            losses.add(f"{each.key}: expired messages are removed, and do not go to {each.lifetime.expired}")
+        no_times(each, losses)
     lines = [f"# {policies.path} ({policies.broker})", "import redelivery", ""]
     lines += ["redelivery_policies = redelivery.RedeliveryPolicyMap(", "    {"]
     lines += [f"        {entry.key!r}: {_call(entry.value)}," for entry in names.entries]
     lines += ["    },", f"    default={_call(names.default)},", ")"]
     lines.append(f"dead_letter_strategy = {_call(default)}")
+    if isinstance(policies.rules, ClientRules):
+        if policies.rules.prefetch is not None:
+            lines.append(f"prefetch = {_call(policies.rules.prefetch)}")
+        if policies.rules.non_blocking is not None:
+            lines.append(f"non_blocking_redelivery = {policies.rules.non_blocking}")
     return "\n".join(lines) + "\n"
 
 
-def _call(value: RedeliveryPolicy | DeadLetterStrategy | None) -> str:
+def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) -> str:
     """The call that makes a value: what differs from the defaults."""
     if value is None:
         return "None"
