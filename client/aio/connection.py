@@ -165,14 +165,14 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         for core in self._cores():
             self._in_background("redelivery-come-back", core.come_back())
 
-    def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
+    def on_error(self, error: JMSError, *, deadly: bool = False, logged: bool = False) -> None:
         """See ConnectionEvents: passed to the exception listener, and to the log where there is none.
 
-        ``deadly``: a listener is called no more because of it.
+        ``deadly``: a listener is called no more because of it. ``logged``: the log has a line about it already.
         """
-        if self._called_elsewhere(partial(self.on_error, error, deadly=deadly)):
+        if self._called_elsewhere(partial(self.on_error, error, deadly=deadly, logged=logged)):
             return
-        if not self._notify(error, deadly=deadly) and not deadly:
+        if not self._notify(error, deadly=deadly) and not (deadly or logged):
             self._say_error(error)
 
     def _called_elsewhere(self, call: Callable[[], None]) -> bool:

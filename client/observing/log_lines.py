@@ -15,7 +15,7 @@ from typing import Final
 
 from redelivery.client.ledger import Poison
 from redelivery.model.destinations import Destination, Topic
-from redelivery.model.errors import MessageFormatError
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.policies.activemq.causes import describe_cause
 from redelivery.policies.redelivery import NO_LIMIT
@@ -111,7 +111,7 @@ def say_redelivered(again: Sequence[tuple[Delivery, float]], lines: Lines) -> No
 
 
 def dead_lettered(order: Poison, where: object, lines: Lines) -> None:
-    """Log at WARNING that a message becomes a dead letter: after how many deliveries, why, and where it goes."""
+    """Log at WARNING that a message has become a dead letter: after how many deliveries, why, and where it is."""
     count, why = reason(order)
     log.log(
         lines.level(logging.WARNING, f"dead letters of {_place(order.delivery)}"),
@@ -124,7 +124,7 @@ def dead_lettered(order: Poison, where: object, lines: Lines) -> None:
 
 
 def dropped(order: Poison, level: int, why_dropped: str, lines: Lines) -> None:
-    """Log that a message is dropped instead of being dead-lettered."""
+    """Log that a message was dropped instead of being dead-lettered."""
     count, why = reason(order)
     log.log(
         lines.level(level, f"dropped messages of {_place(order.delivery)}"),
@@ -132,6 +132,26 @@ def dropped(order: Poison, level: int, why_dropped: str, lines: Lines) -> None:
         name_of(order.delivery),
         why,
         why_dropped,
+        extra=facts(order.delivery, count, why),
+    )
+
+
+def not_dead_lettered(order: Poison, what: str, where: str | None, news: str, lines: Lines, error: JMSError) -> None:
+    """Log that a message was not ``what`` it was to be, dead-lettered or dropped; ``news``: why, and what comes next.
+
+    At ERROR, as somebody must help; at WARNING where the connection was lost meanwhile.
+    """
+    count, why = reason(order)
+    lost = isinstance(error, ConnectionLostError)
+    log.log(
+        lines.level(logging.WARNING if lost else logging.ERROR, f"failed dead letters of {_place(order.delivery)}"),
+        "%s: %s %s %s%s: %s",
+        name_of(order.delivery),
+        "perhaps not" if lost or isinstance(error, InDoubtError) else "not",
+        what,
+        why,
+        "" if where is None else f" (to {where})",
+        news,
         extra=facts(order.delivery, count, why),
     )
 

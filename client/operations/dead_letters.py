@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from redelivery.client.ledger import Poison
-from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, shown_destination
+from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, not_dead_lettered, shown_destination
 from redelivery.model.capabilities import Capabilities
-from redelivery.model.errors import MessageFormatError
+from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
-from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, Native
+from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop
 from redelivery.transports.seam import Delivery
 
 log = logging.getLogger(__name__)
@@ -22,17 +22,32 @@ log = logging.getLogger(__name__)
 class Verdict:
     """What to do: drop it, send ``copy`` and acknowledge, or (neither) leave it to the broker."""
 
-    drop: bool = False
+    decision: Decision
     copy: Message | None = None
+
+    @property
+    def drop(self) -> bool:
+        """Whether it is acknowledged and nothing else."""
+        return isinstance(self.decision, Drop)
+
+    @property
+    def where(self) -> str:
+        """Where its dead letter is, for people."""
+        if isinstance(self.decision, CopyTo):
+            return shown_destination(self.decision.destination)
+        return "the broker's dead-letter queue"
 
 
 class DeadLetters:
-    """One connection's dead letters: asks the strategy, makes the copies, counts what a discarding strategy drops."""
+    """One connection's dead letters: asks the strategy, makes the copies, says what became of them.
+
+    Nothing is said or counted before it is done: the dead-letter queue may refuse.
+    """
 
     def __init__(self, strategy: DeadLetterStrategy, lines: Lines) -> None:
         self._strategy = strategy
         self._lines = lines
-        self.dropped = 0
+        self.dropped = 0  # by a discarding strategy
 
     def decide(self, order: Poison, capabilities: Capabilities, now: datetime) -> Verdict:
         """What becomes of one poisoned or expired delivery; ``now``: of the wall clock, aware.
@@ -41,30 +56,36 @@ class DeadLetters:
             MessageFormatError: its body cannot be read, so that no copy can be made.
         """
         delivery = order.delivery
-        origin = delivery.header("destination")
         decision = self._strategy.decide(
-            origin,
+            delivery.header("destination"),
             persistent=delivery.header("persistent"),
             expired=order.expired,
             native_available=capabilities.native_poison,
             native_possible=capabilities.poison_by_broker,
         )
-        match decision:
-            case Native():
-                dead_lettered(order, "the broker's dead-letter queue", self._lines)
-                return Verdict()
-            case Drop(reason, discarded, interval):
-                self._dropped(discarded, interval)
-                dropped(order, logging.INFO if discarded else logging.WARNING, reason, self._lines)
-                return Verdict(drop=True)
-            case CopyTo():
-                dead_lettered(order, shown_destination(decision.destination), self._lines)
-                return Verdict(copy=_copy(delivery, order.cause, decision, now))
+        copy = _copy(delivery, order.cause, decision, now) if isinstance(decision, CopyTo) else None
+        return Verdict(decision, copy)
 
-    def _dropped(self, discarded: bool, interval: int) -> None:
-        if discarded:
+    def done(self, order: Poison, verdict: Verdict) -> None:
+        """It was carried out."""
+        decision = verdict.decision
+        if isinstance(decision, Drop):
+            self._dropped(decision)
+            level = logging.INFO if decision.discarded else logging.WARNING
+            dropped(order, level, decision.reason, self._lines)
+        else:
+            dead_lettered(order, verdict.where, self._lines)
+
+    def failed(self, order: Poison, verdict: Verdict | None, error: JMSError, outlook: str) -> None:
+        """It was not, or perhaps not; ``verdict``: None where there was none. ``outlook``: what becomes of it now."""
+        what = "dropped" if verdict is not None and verdict.drop else "dead-lettered"
+        where = None if verdict is None or verdict.drop else verdict.where
+        not_dead_lettered(order, what, where, f"{error}; {outlook}", self._lines, error)
+
+    def _dropped(self, decision: Drop) -> None:
+        if decision.discarded:
             self.dropped += 1
-            if interval and self.dropped % interval == 0:
+            if decision.report_interval and self.dropped % decision.report_interval == 0:
                 log.warning("%d messages dropped so far by the discarding dead-letter strategy", self.dropped)
 
 

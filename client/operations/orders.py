@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
+from redelivery.client.operations.dead_letters import Verdict
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.transports.seam import NO_ANSWER, Flow
@@ -40,30 +41,37 @@ def _carry_out(s: SessionState, order: Order) -> Flow[None]:
 
 
 def _poison(s: SessionState, order: Poison) -> Flow[None]:
+    verdict: Verdict | None = None
     try:
-        yield from _dead_letter(s, order)
-    except ConnectionLostError:
+        verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall())
+        yield from _dead_letter(s, order, verdict)
+    except ConnectionLostError as error:
+        s.dead_letters.failed(order, verdict, error, "if not, the broker redelivers it")
         raise
     except JMSError as error:
-        if isinstance(error, InDoubtError) and not isinstance(error.__cause__, NO_ANSWER):
+        if verdict is not None and isinstance(error, InDoubtError) and not isinstance(error.__cause__, NO_ANSWER):
             # the copy is there, and the broker knows the delivery no more: another copy would end no better
+            s.dead_letters.done(order, verdict)
             s.report(error)
             return
-        s.ledger.poison_failed(order, s.now())
-        problem = JMSError(
-            f"a message of {order.delivery.link.destination} could not be dead-lettered; it stays unacknowledged "
-            f"and is tried again: {error}"
-        )
+        delivery, now = order.delivery, s.now()
+        s.ledger.poison_failed(order, now)
+        outlook = "it stays unacknowledged, and is the broker's again"
+        if delivery in s.ledger.condemned:  # else its consumer is closed
+            wait = delivery.link.consumer.not_before - now
+            outlook = f"it stays unacknowledged, and is tried again in {wait:.3g} s"
+        s.dead_letters.failed(order, verdict, error, outlook)
+        problem = JMSError(f"a message of {delivery.link.destination} could not be dead-lettered; {outlook}: {error}")
         problem.__cause__ = error
-        s.report(problem)
+        s.report(problem, logged=True)
 
 
-def _dead_letter(s: SessionState, order: Poison) -> Flow[None]:
-    verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall())
+def _dead_letter(s: SessionState, order: Poison, verdict: Verdict) -> Flow[None]:
     if verdict.drop:
         s.epoch.channel.accept((order.delivery,), batched=False)
     else:
         yield from s.epoch.channel.poison(order.delivery, order.cause, verdict.copy, expired=order.expired)
+    s.dead_letters.done(order, verdict)
     if s.observed is not None:
         where = None if verdict.copy is None else verdict.copy.destination
         s.observed.poisoned(s.number, order, where, dropped=verdict.drop)

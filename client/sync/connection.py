@@ -200,17 +200,17 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
                 with suppress(ConnectionLostError):  # seen above
                     self._transport.wait(waiter, remaining)
 
-    def on_error(self, error: JMSError, *, deadly: bool = False) -> None:
+    def on_error(self, error: JMSError, *, deadly: bool = False, logged: bool = False) -> None:
         """See ConnectionEvents: passed to the exception listener, and to the log where there is none.
 
-        ``deadly``: a listener is called no more because of it.
+        ``deadly``: a listener is called no more because of it. ``logged``: the log has a line about it already.
         """
         if isinstance(error, ListenerExit):
             self._exit = self._exit or error.__cause__
             log.critical("%s: %s", self.url, error)
             self._watchers.wake()
             self._notify(error, deadly=False)
-        elif not self._notify(error, deadly=deadly) and not deadly:
+        elif not self._notify(error, deadly=deadly) and not (deadly or logged):
             self._say_error(error)
 
     def _bring_back(self) -> None:

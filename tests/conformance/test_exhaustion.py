@@ -5,18 +5,21 @@ from __future__ import annotations
 from time import monotonic
 
 import pytest
-from tests.conformance.stage import Stage, bodies, in_time, nothing_comes, receive, receive_all
+from tests.conformance.lives import Lives
+from tests.conformance.stage import SOON, Stage, bodies, in_time, nothing_comes, receive, receive_all
 
 from redelivery import (
     AckMode,
     BrokerDeadLetterStrategy,
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
+    ReconnectPolicy,
     RedeliveryPolicy,
     RedeliveryPolicyMap,
     SharedDeadLetterStrategy,
     UnsupportedError,
 )
+from redelivery.events import DeadLettered
 
 FAILING = [AckMode.TRANSACTED, AckMode.CLIENT, AckMode.INDIVIDUAL]
 FEW = pytest.mark.everywhere_in_long_form
@@ -208,3 +211,34 @@ def test_a_wildcard_consumer_uses_the_policy_of_the_real_queue(stage: Stage) -> 
     session.rollback()
     assert nothing_comes(consumer)
     assert bodies(stage.dead_letters(at_least=1)) == ["bad"]
+
+
+@pytest.mark.needs("refusals")
+def test_a_dead_letter_queue_that_refuses_loses_nothing(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    stage.send("bad")
+    seen = Lives()
+    session, consumer = stage.consuming(
+        AckMode.TRANSACTED if stage.pair.can("transactions") else AckMode.CLIENT,
+        **{"username": "restricted", "password": "restricted"},
+        redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0),
+        dead_letter_strategy=SharedDeadLetterStrategy(f"denied.{stage.queue}"),
+        reconnect=ReconnectPolicy(maximum_delay=0.1),
+        exception_listener=lambda _: None,
+        observer=seen,
+    )
+
+    def said() -> list[str]:
+        return [each.getMessage() for each in caplog.records if "dead-lettered after" in each.getMessage()]
+
+    end = monotonic() + 2 * SOON
+    while len(said()) < 2 and monotonic() < end:
+        # it is tried again after a second; where the broker has closed the connection, that redelivers it
+        message = consumer.receive(timeout=0.5)
+        if message is not None:
+            assert message.body == "bad"
+            session.rollback() if session.transacted else session.recover()
+    session.close()
+    assert len(said()) >= 2
+    assert all("not dead-lettered after" in each and "denied." in each for each in said())
+    assert not any(isinstance(each, DeadLettered) for each in seen.seen)
+    assert stage.left_bodies(at_least=1) == ["bad"]
