@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ class EmbeddedBroker:
     ``amqp_port``: the same for AMQP 1.0 clients; needs the extra ``redelivery[amqp]``.
     ``config``: limits, users and dead-letter strategies; or the name of another broker's configuration file, whose
         redelivery and dead-letter rules count then (`redelivery.policies.read` says which files).
+    ``properties``: the values of placeholders (``${name}``) in such a file; nothing else is looked up.
     ``store``: a file that keeps persistent messages of queues, with their order, counts and delays, over the end of
         the process, a kill -9 among them; it is made where there is none. One broker at a time has it. What was
         answered is durable. Without it, messages end with the broker.
@@ -53,7 +54,7 @@ class EmbeddedBroker:
         by the thread in which it happened or another one that is doing so already.
 
     Raises:
-        ConfigError: a bad name, port, store or observer, or an AMQP port without the extra.
+        ConfigError: a bad name, port, store, file or observer, or an AMQP port without the extra.
     """
 
     @suggesting({"port": "stomp_port", "stomp": "stomp_port", "amqp": "amqp_port", "path": "store", "file": "store"})
@@ -66,13 +67,14 @@ class EmbeddedBroker:
         config: BrokerConfig | str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
         observer: Observer | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not name.isprintable() or set(name) & set("/?#: "):
             raise ConfigError(f"name={name!r} is not a broker's name: it must fit into a URL like vm://orders")
         self.name = name
         self.store = None if store is None else _path(store)
         observed = None if observer is None else ObservedBroker(observer)
-        self.core = Core(name, _config(config), observed)
+        self.core = Core(name, _config(config, properties), observed)
         self._listeners: dict[str, Callable[[], Listener]] = {}
         if stomp_port is not None:
             self._listeners["stomp"] = partial(
@@ -297,14 +299,14 @@ class EmbeddedBroker:
         return f"<EmbeddedBroker {self.name!r} {self._state}, {kept}>"
 
 
-def _config(config: BrokerConfig | str | os.PathLike[str] | None) -> BrokerConfig:
-    if config is None:
-        return BrokerConfig()
-    if isinstance(config, BrokerConfig):
-        return config
-    if not isinstance(config, (str, os.PathLike)):
+def _config(config: BrokerConfig | str | os.PathLike[str] | None, properties: Mapping[str, str] | None) -> BrokerConfig:
+    if config is not None and not isinstance(config, (BrokerConfig, str, os.PathLike)):
         raise ConfigError(f"config={config!r} is not a configuration: pass the name of a file, or a BrokerConfig")
-    return BrokerConfig(rules=read(config).rules)
+    if isinstance(config, (str, os.PathLike)):
+        return BrokerConfig(rules=read(config, properties=properties).rules)
+    if properties is not None:
+        raise ConfigError("properties are the values of placeholders in a file: pass its name as config= too")
+    return BrokerConfig() if config is None else config
 
 
 def _queue_name(name: Destination | str) -> str:

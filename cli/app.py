@@ -24,6 +24,7 @@ from redelivery.cli.doctor import doctor
 from redelivery.cli.messages import browse, receive, send, tail
 from redelivery.cli.policy import policy
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
+from redelivery.cli.target import Properties, values_of
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.version import version
 
@@ -131,14 +132,18 @@ def broker(
     stomp: Annotated[int | None, typer.Option(metavar="PORT", help="Listen for STOMP; 0 takes a free port.")] = None,
     amqp: Annotated[int | None, typer.Option(metavar="PORT", help="Listen for AMQP 1.0; 0 takes a free port.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print its URLs as one line of JSON.")] = False,
+    property: Properties = None,
 ) -> None:
     """Run an embedded broker on 127.0.0.1 until SIGTERM or Ctrl-C."""
     if stomp is None and amqp is None:
         print("redelivery broker: pass --stomp PORT, --amqp PORT or both (0 for a free port)", file=sys.stderr)
         raise typer.Exit(2)
+    values = values_of(property)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
-        made = EmbeddedBroker("broker", stomp_port=stomp, amqp_port=amqp, store=store, config=config)
+        made = EmbeddedBroker(
+            "broker", stomp_port=stomp, amqp_port=amqp, store=store, config=config, properties=values or None
+        )
         code = serve(made, as_json=json)
     except ConfigError as error:
         print(f"redelivery broker: {error}", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from redelivery import policies
+from redelivery.cli.target import Properties, values_of
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.operate.doctor.doctor import examine
 
@@ -20,11 +21,13 @@ def doctor(
     client: Annotated[str | None, typer.Option(help="The URL of a client that redelivers by itself.")] = None,
     watch: Annotated[float, typer.Option(min=0, help="Seconds between two looks at the queues; 0: one look.")] = 1.0,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    property: Properties = None,
 ) -> None:
     """Look at a broker and its configuration: what loses messages, or will. Exit code 1 if anything is an error."""
+    values = values_of(property)
     try:
-        rules = None if config is None else policies.read(config, strict=False)
-        of_client = None if client is None else policies.read(client)
+        rules = None if config is None else policies.read(config, properties=values, strict=False)
+        of_client = None if client is None else policies.read(client, properties=values)
     except ConfigError as error:
         _complain(error)
         raise typer.Exit(1) from None

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from redelivery import policies
+from redelivery.cli.target import Properties, values_of
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.operate import as_json, plot
 from redelivery.operate.convert import TARGETS
@@ -32,10 +33,6 @@ Destination = Annotated[str, typer.Argument(metavar="DESTINATION", help="Such as
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Client = Annotated[
     str | None, typer.Option(help="The URL of a client, with its jms.redeliveryPolicy options, or its file.")
-]
-Properties = Annotated[
-    list[str] | None,
-    typer.Option("--property", metavar="NAME=VALUE", help="The value of a placeholder ${NAME}; may be given again."),
 ]
 
 
@@ -124,11 +121,7 @@ def _simulation(file: str, destination: str, client: str | None, properties: lis
 
 
 def _read(file: str, properties: list[str] | None) -> BrokerPolicies:
-    given = [each.partition("=") for each in properties or ()]
-    for name, equals, value in given:
-        if not name or not equals:
-            raise typer.BadParameter(f"{name + value!r}: use NAME=VALUE", param_hint="--property")
-    return policies.read(file, properties={name: value for name, _, value in given})
+    return policies.read(file, properties=values_of(properties))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the commands that speak to a broker have in common: its URL, and what an error means for the exit code."""
+"""What commands have in common: the broker's URL, placeholders of its file, what an error means for the exit code."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ Url = Annotated[
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue, such as orders, or topic://news.")]
 Where = Annotated[str | None, typer.Option("--where", metavar="SELECTOR", help="Only messages of this JMS selector.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+Properties = Annotated[
+    list[str] | None,
+    typer.Option("--property", metavar="NAME=VALUE", help="The value of a placeholder ${NAME}; may be given again."),
+]
+
+
+def values_of(properties: list[str] | None) -> dict[str, str]:
+    """The values of placeholders by their names. Raises typer.BadParameter: one is not NAME=VALUE."""
+    given = [each.partition("=") for each in properties or ()]
+    for name, equals, value in given:
+        if not name or not equals:
+            raise typer.BadParameter(f"{name + value!r}: use NAME=VALUE", param_hint="--property")
+    return {name: value for name, _, value in given}
 
 
 def connect(url: str) -> Connection:

@@ -41,8 +41,12 @@ def read(
         ConfigError: it cannot be read, has a DTD, or (with ``strict``) says things about redelivery or dead letters
             that were not understood; the text has file, line and column of each.
     """
+    from redelivery.model.errors import ConfigError
     from redelivery.policies.readers.files import read_file  # defusedxml and the readers are loaded when needed
 
+    for name, value in (properties or {}).items():
+        if not isinstance(value, str):
+            raise ConfigError(f"properties: {name!r} is {value!r}: use a str")
     return read_file(path, format=format, properties=properties or {}, strict=strict)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.operate.examples import examples_by_title
 from redelivery.policies.brokers.artemis import ArtemisRules
 from redelivery.policies.brokers.broker_j import BrokerJLevel, BrokerJRules
 from redelivery.policies.brokers.classic import ClassicRules
@@ -15,12 +14,11 @@ from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.qpid import QpidRules
 from redelivery.policies.brokers.rabbitmq import RabbitPolicy, RabbitRules
-from redelivery.policies.brokers.rules import DestinationRules, strategy_to
+from redelivery.policies.brokers.rules import strategy_to
 from redelivery.policies.checks import expression
 from redelivery.policies.dead_letters import (
     DeadLetterStrategy,
     DiscardingDeadLetterStrategy,
-    Drop,
     IndividualDeadLetterStrategy,
 )
 from redelivery.policies.destinations.address_settings import AddressSettings
@@ -71,11 +69,10 @@ def patterns(policies: BrokerPolicies) -> list[Pattern]:
     redeliveries, strategies = policies.redelivery_policies, policies.dead_letter_strategies
     keys = dict.fromkeys([*(each.key for each in redeliveries.entries), *(each.key for each in strategies.entries)])
     keys.pop(REST, None)
-    examples = examples_by_title([*keys, REST])
     found = []
     for key in (*keys, REST):
         target = as_destination(key)
-        strategy = _as_explained(policies, key, strategies.strategy_for(target), examples[key])
+        strategy = _as_explained(policies, key, strategies.strategy_for(target))
         found.append(Pattern(key, redeliveries.policy_for(target), strategy, _lifetime(policies.rules, key, strategy)))
     return found
 
@@ -94,29 +91,22 @@ def example_of(key: str) -> Destination:
 def for_all(rules: RabbitRules, policy: RabbitPolicy) -> bool:
     """Whether a policy counts for every classic queue that the file does not list."""
     matches = all(expression(policy.pattern).search(each) is not None for each in _OTHERS)
-    title = f"{'operator policy' if policy.operator else 'policy'} {policy.name!r}"
-    return matches and any(each == title for each, _ in rules.levels_for(_OTHERS[0]))
+    counting = (level for _, level in rules.levels_for(_OTHERS[0]))
+    return matches and policy.virtual_host == rules.default_host and any(each is policy.level for each in counting)
 
 
-def _as_explained(
-    policies: BrokerPolicies, key: str, strategy: DeadLetterStrategy, examples: list[Destination]
-) -> DeadLetterStrategy:
-    """The strategy that leads to what the explanation says, where a client's strategies alone do not."""
+def _as_explained(policies: BrokerPolicies, key: str, strategy: DeadLetterStrategy) -> DeadLetterStrategy:
+    """The strategy of all others, where a client's strategies do not say what the explanation does."""
     rules = policies.rules
-    if isinstance(rules, RabbitRules) and key == REST and any(for_all(rules, each) for each in rules.policies):
-        return strategy_to(_queue(policies.explain(_OTHERS[0])))
-    if isinstance(rules, QpidRules) and key == REST and policies.explain(_OTHERS[0]).dead_letter is not None:
+    if key != REST or not isinstance(rules, RabbitRules | QpidRules):
+        return strategy
+    others = policies.explain(_OTHERS[0]).dead_letter
+    if isinstance(rules, RabbitRules) and any(for_all(rules, each) for each in rules.policies):
+        return strategy_to(None if others is None or others.startswith("exchange ") else others)
+    if isinstance(rules, QpidRules) and others is not None:
         suffix = rules.queue_suffix
         return IndividualDeadLetterStrategy(queue_prefix="", queue_suffix=suffix, process_non_persistent=True)
-    if isinstance(rules, ClassicRules) and examples and policies.explain(examples[0]).dead_letter is None:
-        decision = strategy.decide(examples[0], persistent=True, expired=False, native_available=True)
-        return strategy if isinstance(decision, Drop) else DiscardingDeadLetterStrategy()
     return strategy
-
-
-def _queue(explained: DestinationRules) -> str | None:
-    target = explained.dead_letter
-    return None if target is None or target.startswith("exchange ") else target
 
 
 def _lifetime(rules: object, key: str, strategy: DeadLetterStrategy) -> Lifetime:

@@ -125,7 +125,7 @@ def of_broker_j(rules: BrokerJRules, to: str, losses: Losses) -> None:
 def of_rabbitmq(rules: RabbitRules, losses: Losses) -> None:
     """RabbitMQ: virtual hosts, and policies by regular expressions, for queues that the file does not list."""
     named = [*(each.virtual_host for each in rules.queues), *(each.virtual_host for each in rules.policies)]
-    hosts = sorted(set(named))  # "/" is the first
+    hosts = sorted(set(named), key=lambda each: each != rules.default_host)
     _hosts(((host, [each.name for each in rules.queues if each.virtual_host == host]) for host in hosts), losses)
     for policy in rules.policies:
         kind = "operator policy" if policy.operator else "policy"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.policies.readers.documents import address_settings, written
 from typer.testing import CliRunner
 
 import redelivery
@@ -45,6 +46,16 @@ def test_it_keeps_messages_and_stops_cleanly(tmp_path: Path) -> None:
     assert not store.with_name("shop.db-wal").exists(), "it was closed, not killed"
 
 
+def test_placeholders_of_its_file_are_given_as_properties(tmp_path: Path) -> None:
+    file = str(written(tmp_path, "broker.xml", address_settings(orders={"max_delivery_attempts": "${tries}"})))
+    without = CliRunner().invoke(app, ["broker", "--stomp", "0", "--config", file])
+    assert (without.exit_code, "the placeholder ${tries} has no value" in without.stderr) == (2, True)
+    with run("--stomp", "0", "--config", file, "--property", "tries=2") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("redelivery broker: stomp://127.0.0.1:")
+        assert end(process, signal.SIGTERM) == 0
+
+
 def test_ctrl_c_ends_it_with_130() -> None:
     with run("--stomp", "0") as process:
         assert process.stdout is not None
@@ -60,6 +71,8 @@ def test_ctrl_c_ends_it_with_130() -> None:
         (("--stomp", "99999"), "not a port"),
         (("--stomp", "0", "--config", "nowhere.xml"), "nowhere.xml"),
         (("--stomp", "x"), "--stomp"),
+        (("--stomp", "0", "--property", "tries"), "use NAME=VALUE"),
+        (("--stomp", "0", "--property", "tries=2"), "pass its name as config= too"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_one_line(arguments: tuple[str, ...], says: str) -> None:

@@ -39,6 +39,16 @@ def test_a_file_that_is_not_understood_is_an_error_with_its_place(tmp_path: Path
     assert "redelivery-delay='soon'" in result.output
 
 
+def test_placeholders_of_the_file_are_given_as_properties(tmp_path: Path) -> None:
+    settings = {"max_delivery_attempts": "${tries}", "dead_letter_address": "DLQ"}
+    file = str(written(tmp_path, "broker.xml", address_settings(orders=settings)))
+    without = run("--url", "vm://placeholders", "--config", file)
+    assert (without.exit_code, "the placeholder ${tries} has no value" in without.output) == (1, True)
+    found = run("--url", "vm://placeholders", "--config", file, "--property", "tries=-1")
+    assert "the placeholder" not in found.output
+    assert "queue://orders: a message is redelivered without a limit" in found.output
+
+
 def test_json_and_the_url_of_the_environment(tmp_path: Path) -> None:
     file = str(written(tmp_path, "broker.xml", address_settings(orders={})))
     result = run("--config", file, "--json", REDELIVERY_URL="vm://losing")
@@ -51,6 +61,7 @@ def test_json_and_the_url_of_the_environment(tmp_path: Path) -> None:
     [
         ((), 2, "--url"),
         (("--url", "vm://x", "--queue", "a b"), 2, "has a space"),
+        (("--url", "vm://x", "--property", "tries"), 2, "use NAME=VALUE"),
         (("--url", "nonsense"), 2, "redelivery doctor: "),
         (("--url", "vm://x", "--config", "missing.xml"), 1, "cannot be read"),
     ],
