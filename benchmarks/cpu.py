@@ -2,6 +2,7 @@
 
 With ``--against COMMIT`` that commit runs twice, in turns with this tree: its two runs say how far the same code is
 apart on this machine now. A case fails that is more than 10 % slower, is measured again, and is so once more.
+``--against-last-week`` finds the commit; where there is none it fails.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks import in_amqp, quiet
+from benchmarks import baseline, in_amqp, quiet
 from benchmarks.in_thread import CASES, OBSERVED
 from benchmarks.results import BenchmarkError
 
@@ -89,7 +90,11 @@ def slower(trees: Mapping[str, Path], cases: Sequence[str], messages: int, round
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu", description=__doc__)
-    parser.add_argument("--against", metavar="COMMIT", help="compare with it, and fail where this tree is slower")
+    other_one = parser.add_mutually_exclusive_group()
+    other_one.add_argument("--against", metavar="COMMIT", help="compare with it, and fail where this tree is slower")
+    other_one.add_argument(
+        "--against-last-week", action="store_true", help="the same with the newest commit that is a week old"
+    )
     parser.add_argument(
         "--only", action="append", choices=[*CASES, *in_amqp.CASES, *OBSERVED], help="only this case; repeatable"
     )
@@ -99,24 +104,28 @@ def main() -> None:
     options = parser.parse_args()
     cases = options.only or [*CASES, *in_amqp.CASES]
     trees = {"now": HERE}
-    if options.against is None:
+    against = options.against
+    try:
+        if options.against_last_week:
+            against, which = baseline.of_last_week(HERE)
+            print(which, flush=True)
+        if against is not None and not options.busy:
+            quiet.check()
+    except BenchmarkError as error:
+        sys.exit(f"benchmarks: {error}")
+    if against is None:
         slower(trees, cases, options.messages, options.rounds)
         return
-    if not options.busy:
-        try:
-            quiet.check()
-        except BenchmarkError as error:
-            sys.exit(f"benchmarks: {error}")
     with tempfile.TemporaryDirectory() as place:
         other = Path(place) / "other"
         git = ["git", "-C", str(HERE), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", str(other), options.against], check=True)  # noqa: S603
+        subprocess.run([*git, "add", "--quiet", "--detach", str(other), against], check=True)  # noqa: S603
         try:
             found = slower({**trees, **dict.fromkeys(_BOTH, other)}, cases, options.messages, options.rounds)
         finally:
             subprocess.run([*git, "remove", "--force", str(other)], check=True)  # noqa: S603
     if found:
-        sys.exit(f"benchmarks: more than {LIMIT - 1:.0%} slower than {options.against}, twice: {', '.join(found)}")
+        sys.exit(f"benchmarks: more than {LIMIT - 1:.0%} slower than {against}, twice: {', '.join(found)}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -43,8 +42,3 @@ def test_a_python_that_is_not_there_is_said_and_fails_where_all_are_asked_for(
         monkeypatch.setattr(sys, "argv", ["matrix", "--python", "3.14", *arguments])
         assert matrix["main"]() == code
         assert "3.14: not found" in capsys.readouterr().out
-
-
-def test_the_script_of_the_night_is_a_program_that_bash_reads() -> None:
-    done = subprocess.run(["bash", "-n", str(ROOT / "scripts" / "nightly")], capture_output=True, timeout=150)  # noqa: S603, S607  # ours
-    assert done.returncode == 0, done.stderr

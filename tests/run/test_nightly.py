@@ -1,0 +1,50 @@
+"""scripts/nightly: what it runs. Here its programs only note that they were called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "nightly"
+
+
+def test_the_script_of_the_night_is_a_program_that_bash_reads() -> None:
+    done = subprocess.run(["bash", "-n", str(SCRIPT)], capture_output=True, timeout=150)  # noqa: S603, S607  # ours
+    assert done.returncode == 0, done.stderr
+
+
+def night(tmp_path: Path, **variables: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """A night of programs that do nothing, but for the comparison of processor time, which fails; their calls."""
+    calls = tmp_path / "calls"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("python", "make"):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{calls}"\ncase "$*" in *benchmarks.cpu*) exit 3;; esac\n')
+        program.chmod(0o755)
+    path = os.pathsep.join((str(programs), os.environ["PATH"]))
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("REDELIVERY_")}
+    environment = {**inherited, "PATH": path, "VENV": str(tmp_path), **variables}
+    done = subprocess.run([str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=150, check=False)  # noqa: S603  # ours
+    return done, calls.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("variables", "against"),
+    [
+        ({}, "--against-last-week"),
+        ({"REDELIVERY_CPU_AGAINST": ""}, "--against-last-week"),
+        ({"REDELIVERY_CPU_AGAINST": "abc"}, "--against=abc"),
+    ],
+)
+def test_each_night_compares_the_processor_time_of_a_message(
+    tmp_path: Path, variables: dict[str, str], against: str
+) -> None:
+    done, calls = night(tmp_path, **variables)
+    assert [each for each in calls if "benchmarks.cpu" in each] == [f"python -m benchmarks.cpu {against}"]
+    assert done.returncode == 1
+    assert "== FAILED: CPU per message (exit code 3)" in done.stdout
+    assert calls[-1].endswith("scripts/matrix"), "a failure does not end the night"
