@@ -14,7 +14,7 @@ import pytest
 from tests.conformance.blocking import AsyncioStage
 from tests.conformance.stage import Stage
 
-# All but those that open no connection by their stage, speak of the connecting itself, or send by `send_async` (volume).
+# All but those that open no connection by their stage, speak of connecting itself, or need `send_async` (volume).
 SUITE: Final = (
     *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "events"),
     "dead_letter_record",
