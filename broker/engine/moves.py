@@ -18,17 +18,24 @@ from redelivery.model.selectors.selector import Selector
 from redelivery.policies.activemq.causes import expired_cause
 
 
-def accept(state: EngineState, message: StoredMessage, now: int) -> None:
-    """Put a message on its queue, or those of its topic's subscriptions, or keep it until its delivery time."""
+def accept(state: EngineState, message: StoredMessage, now: int, *, is_letter: bool = False) -> None:
+    """Put a message on its queue, or those of its topic's subscriptions, or keep it until its delivery time.
+
+    What no subscription wants is a dead letter where the broker's rules say so, unless it is one already.
+    """
     if not state.exists(message.destination):
         return  # it was removed meanwhile, and with it every possible consumer
     message = state.rules.arriving(message, now)
     if message.delivery_time > now:
         paging.delay(state, message)
     elif isinstance(message.destination, Topic):
+        routed = False
         for queue in state.bound.values():
             if queue.binding is not None and queue.removed is None and queue.binding.wants(message):
                 _enqueue(state, queue, message)
+                routed = True
+        if not routed and not is_letter and state.rules.keeps_unrouted(message.destination):
+            dead_letter(state, Entry(message, state.next_number(), None), "no subscription wants it", now)
     else:
         _enqueue(state, state.queue(message.destination.name), message)
 
@@ -145,7 +152,7 @@ def dead_letter(state: EngineState, entry: Entry, cause: str | None, now: int, *
         else:
             state.observer.discarded(entry, cause or "")
     for letter in letters:
-        accept(state, letter, now)
+        accept(state, letter, now, is_letter=True)
 
 
 def drop(state: EngineState, entry: Entry, reason: str) -> None:

@@ -60,6 +60,10 @@ class ArtemisBroker:
                 expiration = min(expiration, now + round(settings.max_expiry_delay * 1000))
         return message if expiration == message.expiration else replace(message, expiration=expiration)
 
+    def keeps_unrouted(self, topic: Destination) -> bool:
+        """With ``send-to-dla-on-no-route``."""
+        return self._settings_for(topic).send_to_dla_on_no_route
+
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """A queue is found by its own name too, with whatever address: ``DLQ.orders`` is ``DLA::DLQ.orders``."""
         if name in queues or _QUALIFIED in name or self._rules.dialect == "hornetq":
@@ -112,7 +116,7 @@ class ArtemisBroker:
         message, prefix = failure.message, self._prefix
         found: dict[str, Value] = {
             f"{prefix}ORIG_ADDRESS": self._rules.address_of(message.destination),
-            f"{prefix}ORIG_QUEUE": self._queue_of(failure.entry.queue or message.destination.name),
+            f"{prefix}ORIG_QUEUE": None if failure.entry.queue is None else self._queue_of(failure.entry.queue),
             f"{prefix}ORIG_MESSAGE_ID": Long(failure.entry.order),  # there too the broker's own number
         }
         if self._rules.dialect == "artemis":

@@ -48,6 +48,10 @@ class ClassicBroker:
         """As it came."""
         return message
 
+    def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
+        """It is gone."""
+        return False
+
     def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
         """That of the name."""
         return name

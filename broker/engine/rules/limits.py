@@ -69,6 +69,10 @@ class CountingBroker:
             return message
         return replace(message, expiration=expiration, own_expiration=message.expiration)
 
+    def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
+        """It is gone."""
+        return False
+
     def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
         """That of the name."""
         return name

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.stored import StoredMessage
+from redelivery.model.destinations import Destination
 
 
 class Manner(Enum):
@@ -89,6 +90,9 @@ class Rules(Protocol):
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
         """A message as it is kept: its time to live may change."""
+
+    def keeps_unrouted(self, topic: Destination) -> bool:
+        """Whether what is sent to a topic where no subscription wants it is a dead letter at once."""
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """The queue that a consumer of that name consumes; ``queues``: the names of those that there are."""
