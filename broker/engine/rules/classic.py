@@ -26,6 +26,7 @@ from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, I
 log = logging.getLogger(__name__)
 AUDIT_DEPTH: Final = 2048 * 64  # ids remembered per strategy, ActiveMQ's maxAuditDepth for maxProducersToAudit
 REDELIVERY_DELAY: Final = "redeliveryDelay"  # what RedeliveryPlugin writes on what it sends again
+SCHEDULED_JOB: Final = "scheduledJobId"  # what its scheduler writes on it
 _THROWABLE: Final = "java.lang.Throwable: "  # before the cause that the broker itself gives
 _GIVES_UP: Final = (Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE)
 
@@ -119,7 +120,8 @@ class ClassicBroker:
         if entry.policy.exceeded(count):
             return None, not plugin.send_to_dlq_if_max_retries_exceeded
         delay = round(entry.policy.delay(count, self._rng) * 1000)
-        properties = MappingProxyType({**failure.message.properties, REDELIVERY_DELAY: Long(delay)})
+        written = {REDELIVERY_DELAY: Long(delay), SCHEDULED_JOB: failure.message.message_id}
+        properties = MappingProxyType({**failure.message.properties, **written})
         again = replace(
             failure.message, properties=properties, delivery_time=failure.now + max(delay, 1), resends=count
         )
