@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.differential.scenario import Manner, Scenario
 
+_EMPTY: Final = "Artemis writes the header _AMQ_ORIG_QUEUE without a value, as no queue had it; here it is left out"
 LONG: Final = 2.6  # seconds; longer than the longest delay
 
 
@@ -15,6 +16,11 @@ def _artemis(name: str, says: str, manner: Manner = "modified-failed", **more: o
     queue = f"a.{name}"
     fields: dict[str, object] = {"dead": (f"DLA.{queue}",), **more}
     return Scenario(f"artemis {name}", "artemis", queue, manner, says=says, **fields)  # type: ignore[arg-type]  # handed through
+
+
+def _no_route(name: str, says: str, where: str) -> Scenario:
+    fields = {"manner": "stomp-leave", "differs": _EMPTY} if name == "no-route-stomp" else {"manner": "leave"}
+    return replace(_artemis(name, says, dead=(where,)), queue=f"topic://a.{name}", **fields)  # type: ignore[arg-type]  # handed through
 
 
 CREATED: Final = {"auto-create-dead-letter-resources": "true"}
@@ -65,6 +71,9 @@ MATCHES: Final[Mapping[str, Mapping[str, object]]] = {
     "a.star.#": {"max-delivery-attempts": 4, "dead-letter-address": "DLA.a.star.x"},
     "a.star.*": {"max-delivery-attempts": 2},
     "DLC.again": {"max-delivery-attempts": 2, "dead-letter-address": "DLC.again", **CREATED},
+    "a.no-route": {"send-to-dla-on-no-route": "true", "dead-letter-address": "DLA.a.no-route"},
+    "a.no-route-stomp": {"send-to-dla-on-no-route": "true", "dead-letter-address": "DLA.a.no-route-stomp"},
+    "a.no-route-created": {"send-to-dla-on-no-route": "true", "dead-letter-address": "DLC", **CREATED},
     "DLC.self": {"max-delivery-attempts": 2, "dead-letter-address": "DLC.self"},
 }
 ARTEMIS: Final = (
@@ -123,10 +132,14 @@ ARTEMIS: Final = (
     _artemis("max-expiry", "max-expiry-delay for what has none", "leave", dead=("EXP.a.max-expiry",)),
     _artemis("merged.x", "two matches, merged field by field", delays=(600,), patience=LONG),
     _artemis("star.x", "* comes before #"),
+    _no_route("no-route", "send-to-dla-on-no-route, and nobody has subscribed", "DLA.a.no-route"),
+    _no_route("no-route-stomp", "the same over STOMP", "DLA.a.no-route-stomp"),
+    _no_route("no-route-created", "the same with auto-create-dead-letter-resources", "DLC::DLQ.a.no-route-created"),
     _artemis("expired-in-delay", "expires while it waits", ttl=500, most=1, dead=("EXP.a.expired-in-delay",)),
 )
 
 
+JMS_NO_ROUTE: Final = {"send-to-dla-on-no-route": "true", "dead-letter-address": "jms.queue.DLA.h.no-route"}
 JMS_ADDRESSES: Final[Mapping[str, Mapping[str, object]]] = {
     "three": {"dead-letter-address": "jms.queue.DLA.h.three", "max-delivery-attempts": 3},
     "delayed": {
@@ -156,5 +169,9 @@ HORNETQ: Final = (
         "stomp-leave",
         dead=("EXP.h.expiry-delay",),
         patience=1.5,
+    ),
+    replace(
+        _hornetq("no-route", "send-to-dla-on-no-route, and nobody has subscribed", "stomp-leave"),
+        queue="topic://h.no-route",
     ),
 )

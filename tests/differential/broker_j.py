@@ -26,7 +26,11 @@ QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
     "rejected": {"maximumDeliveryAttempts": 3, "dead": True},
     "link": {"maximumDeliveryAttempts": 3, "dead": True},
     "connection": {"maximumDeliveryAttempts": 3, "dead": True},
+    "drop": {"maximumDeliveryAttempts": 3, "dead": True},
+    "prefetched": {"maximumDeliveryAttempts": 3, "dead": True},
     "expired": {"expiryPolicy": "DELETE", "dead": True},
+    "expired-routed": {"expiryPolicy": "ROUTE_TO_ALTERNATE", "dead": True},
+    "max-ttl-routed": {"expiryPolicy": "ROUTE_TO_ALTERNATE", "maximumMessageTtl": 300, "dead": True},
 }
 BROKER_J: Final = (
     _broker_j("three", "3 deliveries, then the alternate binding"),
@@ -40,7 +44,23 @@ BROKER_J: Final = (
     _broker_j("rejected", "rejected is a counted redelivery", "rejected"),
     _broker_j("link", "a closed link counts", "close-link"),
     _broker_j("connection", "a closed connection counts", "close-connection"),
+    _broker_j("drop", "a dropped connection counts, other than Qpid's document says", "drop"),
+    _broker_j(
+        "prefetched",
+        "a dropped connection counts for prefetched messages too, which nobody looked at",
+        "drop",
+        sends=3,
+        prefetch=3,
+    ),
     _broker_j("expired", "an expired message is deleted", "leave", ttl=100, patience=1.0),
+    _broker_j(
+        "expired-routed",
+        "ROUTE_TO_ALTERNATE of what has a time to live: it is expired in the alternate queue too",
+        "leave",
+        ttl=100,
+        patience=1.0,
+    ),
+    _broker_j("max-ttl-routed", "ROUTE_TO_ALTERNATE by maximumMessageTtl", "leave", patience=1.5),
 )
 # ``dead`` is false: there is such a queue, which it does not name.
 BOUND: Final[Mapping[str, Mapping[str, object]]] = {

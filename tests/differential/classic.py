@@ -60,6 +60,7 @@ CLASSIC: Final = (
     _classic(
         "classic", "durable-volatile", "a durable subscription, non-persistent", "stomp-durable-nack", durable=False
     ),
+    _classic("classic", "pair", "two durable subscriptions refuse one message", "stomp-durable-pair-nack"),
     _classic("classic-discarding", "kept", "dropOnly does not match"),
     _classic("classic-discarding", "drop.123", "dropOnly matches as a whole"),
     _classic("classic-discarding", "drop.1234x", "dropOnly matches a part"),
@@ -87,6 +88,29 @@ CLASSIC: Final = (
         delays=(1000, 2000, 3000),
         tolerance=600,
         patience=4.5,
+    ),
+    replace(
+        _classic(
+            "classic-redelivery",
+            "order",
+            "redeliveryPlugin: the second message overtakes the first",
+            sends=2,
+            delays=(None,),
+            patience=2.5,
+        ),
+        queue="c.special",
+    ),
+    replace(
+        _classic(
+            "classic-redelivery",
+            "nack",
+            "redeliveryPlugin over STOMP: what it writes",
+            "stomp-nack",
+            delays=(1000,),
+            tolerance=600,
+            patience=2.5,
+        ),
+        queue="c.special",
     ),
     _classic(
         "classic-redelivery",

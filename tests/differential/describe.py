@@ -19,6 +19,7 @@ _FRAME: Final = frozenset(
     )
 )
 _NUMBERS: Final = ("ORIG-MESSAGE-ID", "ORIG_MESSAGE_ID")
+_IDS: Final = ("scheduledJobId",)
 _EXPIRATION: Final = re.compile(r"(Expiration:)\d+")  # of a cause
 _TIMES: Final = ("ACTUAL-EXPIRY", "ACTUAL_EXPIRY", "originalExpiration")
 
@@ -58,6 +59,8 @@ def _others(found: Mapping[str, Any]) -> Iterator[str]:
         value = found[name]
         if name.endswith(_NUMBERS) and str(value).isdigit():
             value = "a number"
+        elif name in _IDS and value:
+            value = "an id"
         elif name.endswith(_TIMES) and str(value).isdigit() and int(value):
             value = "a time"
         text = _EXPIRATION.sub(r"\1a time", str(value))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from string import Template
 from typing import Any, Final
 
-from tests.differential.artemis import ADDRESSES, JMS_ADDRESSES, MATCHES
+from tests.differential.artemis import ADDRESSES, JMS_ADDRESSES, JMS_NO_ROUTE, MATCHES
 from tests.differential.broker_j import BOUND, QUEUES
 
 from redelivery.testing.brokers.spec import BrokerSpec, Site
@@ -162,13 +162,19 @@ def spec_with(spec: BrokerSpec, file: str, text: Callable[[Site], str]) -> Broke
     return replace(spec, configure=configure, command=command)
 
 
+def _setting(match: str, values: Mapping[str, object]) -> str:
+    inside = "".join(f"<{key}>{value}</{key}>" for key, value in values.items() if value is not None)
+    return f'<address-setting match="{match}">{inside}</address-setting>'
+
+
 def _hornetq() -> str:
-    settings, queues = [], []
+    settings = [_setting("jms.topic.h.no-route", JMS_NO_ROUTE)]
+    queues = []
     for name, given in JMS_ADDRESSES.items():
-        inside = "".join(f"<{key}>{value}</{key}>" for key, value in given.items())
-        settings.append(f'<address-setting match="jms.queue.h.{name}">{inside}</address-setting>')
+        settings.append(_setting(f"jms.queue.h.{name}", given))
         for place in (f"jms.queue.h.{name}", f"jms.queue.DLA.h.{name}", f"jms.queue.EXP.h.{name}"):
             queues.append(f'<queue name="{place}"><address>{place}</address></queue>')
+    queues.append('<queue name="jms.queue.DLA.h.no-route"><address>jms.queue.DLA.h.no-route</address></queue>')
     return (
         '<configuration xmlns="urn:hornetq">\n<message-expiry-scan-period>100</message-expiry-scan-period>\n'
         f"<queues>\n{_LINE.join(queues)}\n</queues>\n<address-settings>\n{_LINE.join(settings)}\n</address-settings>\n"
@@ -180,23 +186,24 @@ def _artemis(host: str, ports: Mapping[str, int]) -> str:
     settings, addresses = [], []
     for name, given in ADDRESSES.items():
         queue = f"a.{name}"
-        values: dict[str, object] = {"dead-letter-address": f"DLA.{queue}", **given}
-        inside = "".join(f"<{key}>{value}</{key}>" for key, value in values.items() if value is not None)
-        settings.append(f'<address-setting match="{queue}">{inside}</address-setting>')
+        settings.append(_setting(queue, {"dead-letter-address": f"DLA.{queue}", **given}))
         for place in (queue, f"DLA.{queue}", f"EXP.{queue}"):
             addresses.append(f'<address name="{place}"><anycast><queue name="{place}"/></anycast></address>')
     for match, fields in MATCHES.items():
-        inside = "".join(f"<{key}>{value}</{key}>" for key, value in fields.items())
-        settings.append(f'<address-setting match="{match}">{inside}</address-setting>')
+        settings.append(_setting(match, fields))
     for place in ("a.merged.x", "a.star.x", "DLA.a.merged.x", "DLA.a.star.x", "DLC.self"):
         addresses.append(f'<address name="{place}"><anycast><queue name="{place}"/></anycast></address>')
     addresses.append('<address name="NOBODY"><anycast/></address>')
+    for topic in (each for each in MATCHES if each.startswith("a.no-route")):
+        addresses.append(f'<address name="{topic}"><multicast/></address>')
+        place = f"DLA.{topic}"
+        addresses.append(f'<address name="{place}"><anycast><queue name="{place}"/></anycast></address>')
     return _ARTEMIS.substitute(ports, host=host, settings="\n".join(settings), addresses="\n".join(addresses))
 
 
 def _broker_j(file: str, host: str, ports: Mapping[str, int]) -> str:
     queues: list[dict[str, Any]] = []
-    context = {"queue.maximumDeliveryAttempts": "5"}
+    context = {"queue.maximumDeliveryAttempts": "5", "virtualhost.housekeepingCheckPeriod": "200"}
     if file == "broker-j-bound":
         context["queue.defaultAlternateBinding"] = '{"destination": "${this:name}_DLQ", "attributes": {}}'
     for name, given in (BOUND if file == "broker-j-bound" else QUEUES).items():

@@ -21,7 +21,7 @@ _PRIORITY, _OWN = 6, {"colour": "red"}  # of each message that is sent
 
 
 class Place:
-    """Where a broker is reached, and how it names a queue over STOMP.
+    """Where a broker is reached, and how it names a queue or a topic over STOMP.
 
     ``says_persistent``: its MESSAGE frames say which messages are persistent.
     """
@@ -32,12 +32,14 @@ class Place:
         stomp: str | None,
         *,
         prefix: str = "/queue/",
+        topics: str = "/topic/",
         anycast: bool = False,
         says_persistent: bool = True,
     ) -> None:
         self.amqp = amqp
         self.stomp = stomp
         self.prefix = prefix
+        self.topics = topics
         self.says_persistent = says_persistent
         self.more = {"subscription-type": "ANYCAST"} if anycast else {}
 
@@ -48,7 +50,7 @@ def play(scenario: Scenario, place: Place) -> Played:
     left = scenario.manner.endswith("leave")
     with ExitStack() as stack:
         heard = [(topic, stack.enter_context(_subscribed(place, topic))) for topic in scenario.dead if _TOPIC in topic]
-        if scenario.manner == "stomp-durable-nack":
+        if scenario.manner.startswith("stomp-durable"):
             _play_durable(scenario, place, played)
         else:
             _send(scenario, place)
@@ -60,7 +62,7 @@ def play(scenario: Scenario, place: Place) -> Played:
     for where in scenario.dead:
         if _TOPIC not in where:
             played.dead += [(where, body, text) for body, text in _drained(scenario, place, where, 0.4)]
-    if played.deliveries[scenario.most - 1 :] or left:
+    if played.deliveries[scenario.most - 1 :] or (left and _TOPIC not in scenario.queue):
         played.left = len(
             list(_drained(scenario, place, (scenario.queue, *scenario.then)[-1], max(0.7, scenario.patience)))
         )
@@ -90,15 +92,17 @@ def _client(place: Place) -> Iterator[Peer]:
 
 
 def _send(scenario: Scenario, place: Place) -> None:
+    is_topic, name = scenario.queue.startswith(_TOPIC), scenario.queue.removeprefix(_TOPIC)
     if scenario.manner.startswith("stomp-"):
         assert place.stomp is not None
         with Raw(place.stomp) as stomp:
-            more = {"destination-type": "ANYCAST"} if place.more else {}
+            more = {"destination-type": "MULTICAST" if is_topic else "ANYCAST"} if place.more else {}
+            where = (place.topics if is_topic else place.prefix) + name
             for number in range(scenario.sends):
-                _send_stomp(stomp, scenario, place.prefix + scenario.queue, str(number + 1), **more)
+                _send_stomp(stomp, scenario, where, str(number + 1), **more)
         return
     with _client(place) as client:
-        link = client.sender(scenario.queue, "queue")
+        link = client.sender(name, "topic" if is_topic else "queue")
         ttl = {"ttl": scenario.ttl / 1000} if scenario.ttl else {}
         for number in range(scenario.sends):
             own = {"priority": _PRIORITY, "properties": _OWN, "id": f"own-{number + 1}"}
@@ -122,38 +126,44 @@ def _play_amqp(scenario: Scenario, place: Place, played: Played) -> None:
                 assert place.amqp is not None
                 client = Peer(place.amqp, container=str(uuid.uuid4()))
             if link is None:
-                link = client.receiver(scenario.queue, *(() if "::" in scenario.queue else ("queue",)), credit=1)
-            if not _await(client, scenario.patience):
+                capabilities = () if "::" in scenario.queue else ("queue",)
+                link = client.receiver(scenario.queue, *capabilities, credit=scenario.prefetch)
+            if not _await(client, scenario.patience, scenario.prefetch):
                 return
             _, delivery, data = client.received.pop(0)
             message: Any = decoded(data)
             _note(played, str(message.body), message.delivery_count, returned)
             returned = monotonic()
-            match scenario.manner:
-                case "close-link":
-                    client.end(link)
-                    link = None
-                case "close-connection":
-                    client.connection.close()
-                    client.flush()
-                    _await_end(client)
-                    client.drop()
-                    client, link = None, None
-                case "undeliverable":
-                    _settle(client, delivery, scenario)
-                    link.flow(1)
-                    if not _await(client, scenario.patience):  # so the waits show that it does not come there again
-                        client.end(link)
-                        link = None
-                case _:
-                    _settle(client, delivery, scenario)
-                    link.flow(1)
-                    client.flush()
+            client, link = _returned(client, link, delivery, scenario)
     finally:
         if client is not None:
             client.connection.close()
             client.flush()
             client.drop()
+
+
+def _returned(client: Peer, link: Any, delivery: Any, scenario: Scenario) -> tuple[Peer | None, Any]:
+    """The client and the link after that, None for what has ended."""
+    match scenario.manner:
+        case "close-link":
+            client.end(link)
+            return client, None
+        case "close-connection" | "drop":
+            if scenario.manner == "close-connection":
+                _close(client)
+            client.drop()
+            return None, None
+        case "undeliverable":
+            _settle(client, delivery, scenario)
+            link.flow(1)
+            if not _await(client, scenario.patience):  # so the waits show that it does not come there again
+                client.end(link)
+                return client, None
+        case _:
+            _settle(client, delivery, scenario)
+            link.flow(1)
+            client.flush()
+    return client, link
 
 
 def _settle(client: Peer, delivery: Any, scenario: Scenario) -> None:
@@ -166,8 +176,9 @@ def _play_stomp(scenario: Scenario, place: Place, played: Played) -> None:
     assert place.stomp is not None
     returned: float | None = None
     while len(played.deliveries) < scenario.most:
-        with Raw(place.stomp, timeout=scenario.patience) as client:
+        with Raw(place.stomp) as client:
             client.subscribe(place.prefix + scenario.queue, **place.more)
+            client.socket.settimeout(scenario.patience)
             try:
                 frame = client.next()
             except TimeoutError:
@@ -198,19 +209,22 @@ def _note(played: Played, body: str, count: int, returned: float | None) -> None
 
 
 def _play_durable(scenario: Scenario, place: Place, played: Played) -> None:
-    """A durable subscription of Classic gets a message and refuses it."""
+    """A durable subscription of Classic gets a message and refuses it, or each of two."""
     assert place.stomp is not None
-    topic = f"/topic/{scenario.queue}"
-    with Raw(place.stomp, client_id=_CLIENT) as client:
-        name = {"activemq.subscriptionName": _SUBSCRIPTION}
-        client.subscribe(topic, **name)
-        _send_stomp(client, scenario, topic, "1")
-        frame = client.next()
-        _note(played, frame.body.decode(), int(frame.headers.get("redelivered") == "true"), None)
-        client.ok("NACK", id=frame.headers["ack"])
-        client.ok("UNSUBSCRIBE", id="s")
-        client.ok("UNSUBSCRIBE", id="s", **name)
-        client.ok("DISCONNECT")
+    topic, name = f"/topic/{scenario.queue}", {"activemq.subscriptionName": _SUBSCRIPTION}
+    ids = (_CLIENT, "other") if scenario.manner == "stomp-durable-pair-nack" else (_CLIENT,)
+    with ExitStack() as stack:
+        clients = [stack.enter_context(Raw(place.stomp, client_id=each)) for each in ids]
+        for client in clients:
+            client.subscribe(topic, **name)
+        _send_stomp(clients[0], scenario, topic, "1")
+        for client in clients:
+            frame = client.next()
+            _note(played, frame.body.decode(), int(frame.headers.get("redelivered") == "true"), None)
+            client.ok("NACK", id=frame.headers["ack"])
+            client.ok("UNSUBSCRIBE", id="s")
+            client.ok("UNSUBSCRIBE", id="s", **name)
+            client.ok("DISCONNECT")
 
 
 def _drained(scenario: Scenario, place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
@@ -243,8 +257,9 @@ def _taken(client: Peer, patience: float) -> Iterator[tuple[str, str]]:
 
 def _drain_stomp(place: Place, queue: str, patience: float) -> Iterator[tuple[str, str]]:
     assert place.stomp is not None
-    with Raw(place.stomp, timeout=patience) as client:
+    with Raw(place.stomp) as client:
         client.subscribe(place.prefix + queue, ack="auto", **place.more)
+        client.socket.settimeout(patience)
         while True:
             try:
                 frame = client.next()
@@ -253,9 +268,9 @@ def _drain_stomp(place: Place, queue: str, patience: float) -> Iterator[tuple[st
             yield frame.body.decode(), describe_stomp(frame.headers, says_persistent=place.says_persistent)
 
 
-def _await(client: Peer, seconds: float) -> bool:
+def _await(client: Peer, seconds: float, number: int = 1) -> bool:
     end = monotonic() + seconds
-    while not client.received:
+    while len(client.received) < number:
         left = end - monotonic()
         if left <= 0 or client.eof:
             return False
@@ -263,7 +278,9 @@ def _await(client: Peer, seconds: float) -> bool:
     return True
 
 
-def _await_end(client: Peer) -> None:
+def _close(client: Peer) -> None:
+    client.connection.close()
+    client.flush()
     end = monotonic() + 5
     while not client.connection.state & proton.Endpoint.REMOTE_CLOSED and not client.eof and monotonic() < end:
         client.step(0.1)

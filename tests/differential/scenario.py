@@ -13,12 +13,14 @@ Manner: TypeAlias = Literal[
     "rejected",
     "close-link",
     "close-connection",
+    "drop",  # the connection, without a close
     "stomp-drop",
     "stomp-disconnect",
     "stomp-unsubscribe",
     "stomp-nack",
     "stomp-ack-abort",
     "stomp-durable-nack",  # of a durable subscription; Classic's
+    "stomp-durable-pair-nack",  # of two
     "leave",  # nobody takes it
     "stomp-leave",
 ]
@@ -30,7 +32,8 @@ class Scenario:
 
     ``then``: queues from which its dead letter is taken afterwards, and treated likewise. ``delays``: milliseconds that
     the file promises before each delivery but the first; the last one counts for all after it, None is not compared.
-    ``ttl``: milliseconds. ``dead``: where its dead letters are read. ``sends``: how many messages. ``tolerance``:
+    ``ttl``: milliseconds. ``dead``: where its dead letters are read. ``sends``: how many messages; over AMQP
+    ``prefetch`` of them are with the client before it does anything, of which it looks at the first. ``tolerance``:
     milliseconds that the real broker may deliver later than its rules say, the step of its timers. ``patience``:
     seconds without a message until there is none. ``differs``: why the embedded broker does otherwise.
     """
@@ -46,6 +49,7 @@ class Scenario:
     durable: bool = True
     dead: tuple[str, ...] = ()
     sends: int = 1
+    prefetch: int = 1
     tolerance: int = 150
     patience: float = 0.6
     says: str = ""

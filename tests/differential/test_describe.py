@@ -15,6 +15,7 @@ HEADERS = {
     "_AMQ_ORIG_MESSAGE_ID": "17",
     "originalExpiration": "0",
     "dlqDeliveryFailureCause": "Message Expired. Expiration:1700000000000",
+    "scheduledJobId": "ID:1",
 }
 
 
@@ -31,6 +32,7 @@ HEADERS = {
         ("originalExpiration", "1700000000000"),
         ("dlqDeliveryFailureCause", "java.lang.Throwable: Message Expired. Expiration:1700000000000"),
         ("_AMQ_ORIG_ADDRESS", "q"),
+        ("scheduledJobId", ""),
     ],
 )
 def test_over_stomp_each_property_is_described(name: str, value: str) -> None:
@@ -42,6 +44,7 @@ def test_over_stomp_each_property_is_described(name: str, value: str) -> None:
     [
         ("message-id", "ID:2"),
         ("_AMQ_ORIG_MESSAGE_ID", "18"),
+        ("scheduledJobId", "ID:2"),
         ("dlqDeliveryFailureCause", "Message Expired. Expiration:1700000000001"),
     ],
 )

@@ -81,6 +81,10 @@ def real(request: pytest.FixtureRequest) -> Iterator[tuple[str, NativeBroker]]:
 @promise("classic-exceeded")
 @promise("seen-classic-topic")
 @promise("seen-classic-loop")
+@promise("seen-classic-plugin-endless")
+@promise("seen-classic-plugin-exponential")
+@promise("seen-classic-plugin-expired")
+@promise("classic-order")
 @promise("seen-hornetq-expiry")
 @promise("seen-broker-j-this-name")
 @promise("qpid-maximum")
@@ -93,10 +97,11 @@ def test_both_do_the_same_with_the_same_file(real: tuple[str, NativeBroker], tmp
 
     file, broker = real
     ports = {name: f"{name}://{broker.host}:{port}" for name, port in broker.ports.items()}
-    prefix = {"artemis": "", "hornetq": "jms.queue."}.get(file, "/queue/")
+    prefix, topics = {"artemis": ("", ""), "hornetq": ("jms.queue.", "jms.topic.")}.get(file, ("/queue/", "/topic/"))
     amqp = None if file == "hornetq" else ports["amqp"]  # its AMQP cannot acknowledge
     says = file != "hornetq"
-    there = Place(amqp, ports.get("stomp"), prefix=prefix, anycast=file == "artemis", says_persistent=says)
+    names = {"prefix": prefix, "topics": topics}
+    there = Place(amqp, ports.get("stomp"), **names, anycast=file == "artemis", says_persistent=says)
     config = tmp_path / NAMES[file][1]
     config.write_text(text_of(file, broker.host, _PORTS), encoding="utf-8")
 

@@ -182,6 +182,11 @@ def test_without_strict_the_rest_is_read_and_the_problems_are_kept() -> None:
     assert len(found.problems) == 1
 
 
+def test_a_negative_multiplier_is_refused_with_which_artemis_starts() -> None:
+    with pytest.raises(ConfigFileError, match=r"redelivery-delay-multiplier='-2\.0': use a finite number"):
+        read(address_settings(x={"redelivery_delay_multiplier": -2.0}))
+
+
 @pytest.mark.parametrize(
     ("match", "says"),
     [

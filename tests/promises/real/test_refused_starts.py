@@ -1,10 +1,10 @@
-"""Files with which the real brokers do not start, as the embedded one."""
+"""Files with which the real brokers do not start, as the embedded one; and one with which Artemis does."""
 
 from __future__ import annotations
 
 import pytest
 from tests.differential.files import text_of
-from tests.promises.real.started import ARTEMIS, artemis_with, refusal, setting
+from tests.promises.real.started import ARTEMIS, artemis_with, refusal, running, setting
 
 from redelivery.testing.brokers.specs import activemq
 
@@ -17,6 +17,11 @@ pytestmark = [pytest.mark.long_form, pytest.mark.timeout(150)]
 def test_artemis_with_a_factor_out_of_its_range() -> None:
     said = refusal(ARTEMIS, artemis_with(setting("x", redelivery_collision_avoidance_factor=1.5)))
     assert "AMQ229228: redelivery-collision-avoidance-factor must be less than or equal to 1" in said
+
+
+def test_artemis_starts_with_a_multiplier_that_is_refused_here() -> None:
+    with running(ARTEMIS, artemis_with(setting("x", redelivery_delay_multiplier="-2.0"))) as broker:
+        assert "AMQ221007: Server is now active" in broker.output()
 
 
 @promise("classic-scheduler")
