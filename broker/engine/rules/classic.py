@@ -120,7 +120,7 @@ class ClassicBroker:
         if entry.policy.exceeded(count):
             return None, not plugin.send_to_dlq_if_max_retries_exceeded
         delay = round(entry.policy.delay(count, self._rng) * 1000)
-        written = {REDELIVERY_DELAY: Long(delay), SCHEDULED_JOB: failure.message.message_id}
+        written: dict[str, Value] = {REDELIVERY_DELAY: Long(delay), SCHEDULED_JOB: failure.message.message_id}
         properties = MappingProxyType({**failure.message.properties, **written})
         again = replace(
             failure.message, properties=properties, delivery_time=failure.now + max(delay, 1), resends=count
