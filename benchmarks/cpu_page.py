@@ -23,6 +23,7 @@ from benchmarks.cpu import HERE
 from benchmarks.cpu_record import DATE, Record
 from benchmarks.results import BenchmarkError
 from benchmarks.runner import machine
+from benchmarks.why import OF_PROCESSOR
 
 PAGE: Final = HERE / "docs" / "cpu.md"
 RECORD: Final = PAGE.with_suffix(".json")
@@ -94,34 +95,6 @@ _WHERE: Final = """
     are: the shares say where to look. Before them stands, in a sentence for each, what the time is spent on and which
     promise it pays for.
 """
-# by the case
-_WHY: Final[Mapping[str, str]] = {
-    "auto": """the bare loop writes an ACK for each message too; the rest is the way there, each step noted before the
-        next: AUTO acknowledges as `receive` returns, and Ctrl-C neither loses a message nor acknowledges one twice""",
-    "auto-many": "as DUPS_OK; the ACKs of a list leave together, before the list is handed over",
-    "individual": """a message is two calls, `receive` and `acknowledge`, each of which lets one thread in and notes its
-        steps, and an entry of the ledger made and removed: a second acknowledge, or one by an object from before a
-        redelivery, does nothing""",
-    "dups-ok": """ACKs leave together and cost little, so it is Python that cuts the frame, finds subscription, expiry,
-        ids and text in its bytes, and asks the ledger: what is not STOMP, has expired or is over its limit is not
-        shown, and an interrupted `receive` puts its message back""",
-    "commit-100": """as DUPS_OK, and the ledger holds each message until the commit: a rollback redelivers all of them,
-        in order; their ACKs join the transaction in parts, or a broker whose window is full would stop""",
-    "commit-10": "as with a commit every 100, and the broker's answer to the commit is waited for ten times as often",
-    "commit-1": "a write, a wait and a read for each message: `commit` returns when the broker has confirmed it",
-    "send-100": """each send is checked, stamped, encoded as a frame of its own, and has a future of its own, which its
-        RECEIPT or error completes""",
-    "send-100-properties": "each name and value is checked by JMS's rules, and escaped as STOMP asks",
-    "send": "a write, a wait and a read for each message: `send` returns when the broker has confirmed it",
-    "amqp-auto": """the largest part is one row of proton's calls (`rows.py:run`), which settles and writes, and which
-        Ctrl-C cannot tear: one write for each message is what AUTO promises""",
-    "amqp-individual": """as AUTO, but for the write, since dispositions leave together; and the ledger's entry as over
-        STOMP""",
-    "amqp-send-100": """the largest part is one row of proton's calls for each message (`rows.py:run`), which makes a
-        transfer of it; the disposition that answers completes a future of its own""",
-    "amqp-send": """a write, a wait and a read for each message, all through proton: `send` returns when the broker has
-        accepted it""",
-}
 _WHY_LOOP: Final = """each call is a coroutine, made and run though it need not wait: cancelled at any of its awaits,
     it puts the message back"""
 _WHY_TURN: Final = """an answer that is waited for takes a turn of asyncio's loop (a look at all sockets, the callback
@@ -266,7 +239,7 @@ def page(
 
 def why(title: str, case: str, found: Mapping[str, float], *, loop: bool) -> str:
     """The sentence of one that takes too long, as an item of a list."""
-    because = (_WHY_TURN if case in _ANSWERED else _WHY_LOOP) if loop else _WHY[case.removesuffix("-in-thread")]
+    because = (_WHY_TURN if case in _ANSWERED else _WHY_LOOP) if loop else OF_PROCESSOR[case.removesuffix("-in-thread")]
     if "bare" in found and not loop:
         because += f" (the bare loop takes {found['bare'] / found['main']:.0%} of the time)"
     return textwrap.fill(f"- {title}: {' '.join(because.split())}.", 120, subsequent_indent="  ")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from benchmarks import why
 from benchmarks.results import Comparison, Measure, Profile, Results, Stored, Timing
 
 HEADS: Final = (
@@ -180,6 +182,9 @@ def markdown(results: Results, plot: str | None, curves: str | None = None) -> s
         lines += [f"## {title}", "", *([GROUPS[title]] if title in GROUPS else []), *_rows(heads, rows), ""]
         if curves and title == SPARK_SOURCE:
             lines += [f"![rows per second by the rows of a batch]({curves})", ""]
+    whys = list(why.lines(results))
+    if whys:
+        lines += [f"## {why.TITLE}", "", *textwrap.wrap(" ".join(why.INTRODUCTION.split()), 120), "", *whys, ""]
     if results.profiles:
         _, heads, rows = reasons(results)
         lines += [BEHIND, *_rows(heads, rows), ""]
