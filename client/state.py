@@ -275,10 +275,18 @@ class SessionState:
 
     def watch(self, pending: Pending) -> None:
         """The session's close waits for it."""
+        self._forget_answered()
+        self.unanswered.append(pending)
+
+    def awaits_more_than(self, count: int) -> bool:
+        """Whether so many answers are still to come; one that has come counts until those before it have."""
+        self._forget_answered()
+        return len(self.unanswered) > count
+
+    def _forget_answered(self) -> None:
         unanswered = self.unanswered
         while unanswered and unanswered[0].done:
             unanswered.popleft()
-        unanswered.append(pending)
 
     def unwatch(self, pending: Pending) -> None:
         """An interrupt came before its caller had the future: no close waits for an answer that may never come."""

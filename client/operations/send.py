@@ -11,6 +11,7 @@ from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
 
+_MOST_WAITING: Final = 1000  # asynchronous sends of a session that wait for a connection, before a sender waits too
 _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a silent broker may take one and two
 
 
@@ -165,9 +166,11 @@ def not_sent(why: str, cause: JMSError | None) -> ConnectionLostError:
 
 
 def _deferred(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> bool:
-    """Whether it leaves with the next connection, and its caller does not wait for that."""
+    """Whether it leaves with the next connection, and its caller does not wait for that: not where many do already."""
     if s.epoch.lost is None or transacted or not s.comes_back:
         return False
+    if s.awaits_more_than(_MOST_WAITING):  # `pending` is one of them
+        return False  # the caller waits, and those before it leave first: see `reattach`
     policy = s.options.reconnect
     match pending:
         case Repeatable() if policy is not None and policy.timeout is None:

@@ -69,7 +69,8 @@ class Producer(BaseProducer, Closing):
         """`send` without waiting: the future is done when the broker has confirmed or refused.
 
         Where the connection is away and comes back, the message leaves with the next one, before what is sent later;
-        the future fails with ConnectionLostError when the `timeout` of the ReconnectPolicy is over.
+        the future fails with ConnectionLostError when the `timeout` of the ReconnectPolicy is over. While 1,000 of a
+        session wait for that, this call waits as well, for as long.
 
         Bad arguments raise here; whatever the broker says is in the future.
         """
