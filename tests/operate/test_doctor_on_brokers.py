@@ -7,14 +7,14 @@ from uuid import uuid4
 import pytest
 from tests.differential.files import text_of
 from tests.policies.readers.documents import address_settings, read
-from tests.promises.real.started import running
+from tests.promises.real.started import artemis_with, running
 
 import redelivery
 from redelivery.operate.doctor import inspect
 from redelivery.operate.doctor.doctor import _own_rules, examine
 from redelivery.operate.doctor.findings import Report
 from redelivery.testing.brokers.real import RealBroker
-from redelivery.testing.brokers.specs import activemq
+from redelivery.testing.brokers.specs import activemq, artemis
 from redelivery.transports.wire import clock
 
 pytest.importorskip("proton")
@@ -58,6 +58,28 @@ def test_artemis_tells_the_settings_of_the_addresses_that_it_lists(redelivery_ar
     assert queue in rules.rules.names() or "more addresses" in str(unchecked)  # of other tests: 200 at most are asked
     assert "DLQ" not in rules.rules.names()  # where dead letters go
     assert len(rules.rules.names()) <= 201
+
+
+@pytest.mark.long_form
+@pytest.mark.timeout(150)
+def test_artemis_without_a_dead_letter_address_says_so_itself() -> None:
+    """Without a file: by its management, of the queues that it has and of all others."""
+    limit = "<max-delivery-attempts>4</max-delivery-attempts>"
+    settings = f'<address-setting match="doctor.kept"><dead-letter-address>DLQ</dead-letter-address>{limit}'
+    settings += f'</address-setting><address-setting match="doctor.lost">{limit}</address-setting>'
+    with running(artemis.SPEC, artemis_with(settings, "DLQ", "doctor.kept", "doctor.lost")) as broker:
+        report = examine(f"amqp://{broker.host}:{broker.ports['amqp']}", watch=0)
+    removed = said(report, "removed")
+    assert [each for each in removed if "doctor." in each] == [
+        "queue://doctor.lost: a message is removed after 4 deliveries (no dead-letter-address is set)"
+    ]
+    assert any(
+        each.endswith("more: a message is removed after 10 deliveries (no dead-letter-address is set)")
+        for each in removed
+    )
+    assert {each.level for each in report.findings if each.check == "removed"} == {"error"}
+    assert report.failed
+    assert not [each for each in report.unchecked if "rules" in each]
 
 
 def test_classic_without_its_statistics_says_what_it_needs(redelivery_activemq: RealBroker) -> None:
