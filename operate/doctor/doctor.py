@@ -15,6 +15,7 @@ from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.doctor.addresses import check_url
+from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_rules
 from redelivery.operate.doctor.chosen import MOST, choose
 from redelivery.operate.doctor.configured import OTHERS, check_problems, check_rules, check_version
 from redelivery.operate.doctor.embedded import embedded_rules, is_embedded_here
@@ -122,20 +123,43 @@ def _own_rules(connection: Connection, queues: tuple[Destination, ...], unchecke
     """What the broker itself reports of its rules."""
     if is_embedded_here(connection):
         return embedded_rules(connection)
-    if managed_as(connection) != "artemis":
-        unchecked.append(f"the broker's rules, which it does not report here: pass {_file_of(connection)}")
-        return None
+    asked = [each.name for each in queues]
     with _noting("the broker's rules", unchecked):
-        asked = [each.name for each in queues]
-        listed = [each for each in artemis_addresses(connection) if each not in asked]
-        if len(listed) > MOST:
-            unchecked.append(f"the settings of {len(listed) - MOST} more addresses: name those that matter by --queue")
-        found = artemis_rules(connection, [*asked, *listed[:MOST], OTHERS.name])
-        targets = {each.settings.dead_letter_address for each in found.entries}
-        targets |= {each.settings.expiry_address for each in found.entries}
-        entries = tuple(each for each in found.entries if each.match in asked or each.match not in targets)
-        return BrokerPolicies("the broker itself", "artemis", replace(found, entries=entries))
+        match managed_as(connection):
+            case "artemis":
+                return _of_artemis(connection, asked, unchecked)
+            case "qpid":
+                return _of_broker_j(connection, asked, unchecked)
+        unchecked.append(f"the broker's rules, which it does not report here: pass {_file_of(connection)}")
     return None
+
+
+def _of_artemis(connection: Connection, asked: list[str], unchecked: list[str]) -> BrokerPolicies:
+    """The settings of these addresses, and of those that have a queue, but where dead letters go."""
+    listed = _first(artemis_addresses(connection), asked, "the settings of {} more addresses", unchecked)
+    found = artemis_rules(connection, [*asked, *listed, OTHERS.name])
+    targets = {each.settings.dead_letter_address for each in found.entries}
+    targets |= {each.settings.expiry_address for each in found.entries}
+    entries = tuple(each for each in found.entries if each.match in asked or each.match not in targets)
+    return BrokerPolicies("the broker itself", "artemis", replace(found, entries=entries))
+
+
+def _of_broker_j(connection: Connection, asked: list[str], unchecked: list[str]) -> BrokerPolicies:
+    """The same of queues."""
+    listed = _first(broker_j_names(connection), asked, "the rules of {} more queues", unchecked)
+    found = broker_j_rules(connection, [*asked, *listed])
+    (host,) = found.hosts
+    targets = {found.alternate_for(each.name) for each in host.queues} | {found.alternate_for(OTHERS.name)}
+    queues = tuple(each for each in host.queues if each.name in asked or each.name not in targets)
+    return BrokerPolicies("the broker itself", "broker_j", replace(found, hosts=(replace(host, queues=queues),)))
+
+
+def _first(listed: tuple[str, ...], asked: list[str], what: str, unchecked: list[str]) -> list[str]:
+    """As many as are looked at of what the broker lists and nobody asked for."""
+    others = [each for each in listed if each not in asked]
+    if len(others) > MOST:
+        unchecked.append(f"{what.format(len(others) - MOST)}: name those that matter by --queue")
+    return others[:MOST]
 
 
 def _file_of(connection: Connection) -> str:

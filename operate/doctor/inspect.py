@@ -9,14 +9,10 @@ from typing import Final
 
 from redelivery.client.sync.connection import Connection
 from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
+from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, broker_j_time
+from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
-from redelivery.operate.doctor.management import (
-    artemis_queues,
-    artemis_time,
-    broker_j_queues,
-    broker_j_time,
-    managed_as,
-)
+from redelivery.operate.doctor.management import artemis_queues, artemis_time, managed_as
 from redelivery.operate.doctor.observed import QueueState
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.transports.wire.clock import epoch_ms
@@ -63,7 +59,7 @@ class Inspector:
             case "artemis":
                 return Seen(artemis_queues(connection))
             case "qpid":
-                return Seen(broker_j_queues(connection, names))
+                return self._by_name(names)
         if self._statistics:
             return Seen(classic_queues(connection, names))
         if not connection.metadata.capabilities.browse:
@@ -73,11 +69,25 @@ class Inspector:
     @property
     def lists_all(self) -> bool:
         """Whether the broker itself says which queues it has."""
-        return is_embedded_here(self._connection) or managed_as(self._connection) == "artemis"
+        return is_embedded_here(self._connection) or managed_as(self._connection) is not None
 
     @cached_property
     def _statistics(self) -> bool:
         return has_statistics(self._connection)
+
+    def _by_name(self, names: Iterable[str]) -> Seen:
+        """Broker-J's queues, of which each is asked by itself: these, and of the others as many as make 200."""
+        unchecked = []
+        try:
+            names = [*names, *broker_j_names(self._connection)]
+        except ConnectionLostError:
+            raise
+        except JMSError as error:
+            unchecked.append(f"queues that nobody named: {error}")
+        names = list(dict.fromkeys(names))
+        if len(names) > MOST:
+            unchecked.append(f"{len(names) - MOST} more queues: name those that matter by --queue")
+        return Seen(broker_j_queues(self._connection, names[:MOST]), tuple(unchecked))
 
     def _browsed(self, names: Iterable[str]) -> Seen:
         found, refused = {}, []

@@ -1,4 +1,4 @@
-"""Asks a broker about itself over AMQP: Artemis by ``activemq.management``, Broker-J by ``$management``."""
+"""Asks Artemis about itself over AMQP, by ``activemq.management``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from redelivery.client.sync.connection import Connection
-from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import QueueState
 from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
@@ -94,24 +94,6 @@ def artemis_rules(connection: Connection, addresses: Iterable[str]) -> ArtemisRu
     return ArtemisRules(entries=tuple(entries))
 
 
-def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
-    """Those of these queues that exist.
-
-    Raises:
-        JMSError: the broker does not answer, or refuses.
-    """
-    found = {}
-    for name in names:
-        properties = {"type": "org.apache.qpid.Queue", "operation": "getStatistics"}
-        properties |= {"index": "object-path", "key": name}
-        # A broker without a store refuses what is persistent.
-        answer = connection.request("$management", Message({}, properties=properties), _SECONDS, persistent=False)
-        if answer.properties.get("statusCode") == 200 and isinstance(answer.body, dict):
-            depth, consumers = answer.body.get("queueDepthMessages", 0), answer.body.get("consumerCount")
-            found[name] = QueueState(name, int(depth), None if consumers is None else int(consumers))
-    return found
-
-
 def artemis_time(connection: Connection) -> float:
     """The broker's time, in milliseconds since 1970: at which it made the newest consumer, which is one of ours.
 
@@ -121,19 +103,6 @@ def artemis_time(connection: Connection) -> float:
     with connection.session() as session, session.consumer(session.temporary_queue()):
         answer = json.loads(_artemis(connection, "listAllConsumersAsJSON", []))
     return float(max(int(each["creationTime"]) for each in answer))
-
-
-def broker_j_time(connection: Connection) -> float:
-    """Likewise: at which it answered.
-
-    Raises:
-        UnsupportedError: its answers have no time.
-        JMSError: the broker does not answer, or refuses.
-    """
-    answer = connection.request("$management", Message({}), _SECONDS, persistent=False)
-    if answer.timestamp is None:
-        raise UnsupportedError("the answers of this broker's management have no time")
-    return answer.timestamp.timestamp() * 1000
 
 
 def _artemis(connection: Connection, operation: str, arguments: list[object]) -> str:

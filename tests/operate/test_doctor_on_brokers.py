@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from uuid import uuid4
 
 import pytest
@@ -10,11 +11,13 @@ from tests.policies.readers.documents import address_settings, read
 from tests.promises.real.started import artemis_with, running
 
 import redelivery
-from redelivery.operate.doctor import inspect
+from redelivery.model.destinations import Queue
+from redelivery.operate.doctor import broker_j, inspect
 from redelivery.operate.doctor.doctor import _own_rules, examine
 from redelivery.operate.doctor.findings import Report
 from redelivery.testing.brokers.real import RealBroker
-from redelivery.testing.brokers.specs import activemq, artemis
+from redelivery.testing.brokers.spec import Site
+from redelivery.testing.brokers.specs import activemq, artemis, qpid
 from redelivery.transports.wire import clock
 
 pytest.importorskip("proton")
@@ -135,6 +138,93 @@ def test_broker_j_tells_the_depth_of_a_queue_that_is_named(redelivery_qpid: Real
         with session.consumer(queue) as consumer:
             assert consumer.receive(timeout=10) is not None
     assert said(report, "backlog") == [f"1 message is in {queue}, which has no consumer"]
+
+
+def test_broker_j_tells_the_queues_that_nobody_names_and_their_rules(redelivery_qpid: RealBroker) -> None:
+    url, queue = redelivery_qpid.amqp_url, f"doctor.{uuid4().hex}"
+    unchecked: list[str] = []
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer(queue).send("waiting", persistent=False)
+        rules = _own_rules(connection, (), unchecked)
+        states = inspect.Inspector(connection).states([])
+        with session.consumer(queue) as consumer:
+            assert consumer.receive(timeout=10) is not None
+    assert rules is not None
+    many = "more" in str((unchecked, states.unchecked))  # of other tests: 200 at most are asked
+    assert queue in rules.rules.names() or many
+    assert many or (states.queues[queue].messages, states.queues[queue].consumers) == (1, 0)
+    assert not [each for each in rules.rules.names() if each.startswith("TempQueue")]
+
+
+@pytest.mark.parametrize(("number", "listed"), [(1, 1), (100_000, 0)])
+def test_broker_j_lists_no_queue_to_whoever_asks_for_more_than_there_are(
+    redelivery_qpid: RealBroker, number: int, listed: int
+) -> None:
+    with redelivery.connect(redelivery_qpid.amqp_url) as connection, connection.session() as session:
+        session.producer(f"doctor.{uuid4().hex}").send("x", persistent=False)
+        question = {"operation": "QUERY", "entityType": "org.apache.qpid.Queue", "count": number}
+        answer = broker_j._asked(connection, {**broker_j._SELF, **question})
+        assert len(broker_j._nested(answer, "QUERY")["results"]) == listed
+
+
+def test_broker_j_may_refuse_to_list_its_queues(redelivery_qpid: RealBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, queue = redelivery_qpid.amqp_url, f"doctor.{uuid4().hex}"
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer(queue).send("waiting", persistent=False)
+    monkeypatch.setattr(broker_j, "_SELF", {"type": "nonsense", "identity": "self"})  # as if it had no such thing
+    report = examine(url, queues=[queue], watch=0)
+    refused = "the broker does not do QUERY: Unknown type nonsense"
+    assert report.unchecked == (f"the broker's rules: {refused}", f"queues that nobody named: {refused}")
+    assert said(report, "backlog") == [f"1 message is in {queue}, which has no consumer"]
+
+
+@pytest.mark.long_form
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("default", [None, "j.rest_DLQ"])
+def test_broker_j_tells_its_rules_at_all_levels(default: str | None) -> None:
+    """Of the queue, the virtual host and the broker: maximum, alternate binding, and what counts for all others."""
+
+    def text(site: Site) -> str:
+        document = json.loads(text_of("broker-j", site.host, site.ports))
+        if default is not None:
+            document["context"] = {"queue.defaultAlternateBinding": json.dumps({"destination": default})}
+        node = document["virtualhostnodes"][0]
+        host = json.loads(node["virtualHostInitialConfiguration"])
+        host["queues"].insert(0, {"name": "j.rest_DLQ", "type": "standard", "maximumDeliveryAttempts": 0})
+        host["queues"].append({"name": r"a/b\c", "type": "standard", "maximumDeliveryAttempts": 4})  # as in a path
+        created = {"createdOnPublish": "true", "createdOnConsume": "true", "nodeType": "queue"}
+        host["nodeAutoCreationPolicies"] = [
+            {"pattern": "web.*", **created, "attributes": {"maximumDeliveryAttempts": 2}},
+        ]
+        node["virtualHostInitialConfiguration"] = json.dumps(host)
+        return json.dumps(document)
+
+    with running(qpid.SPEC, text) as broker:
+        url = f"amqp://{broker.host}:{broker.ports['amqp']}"
+        report = examine(url, watch=0)
+        with redelivery.connect(url) as connection:
+            rules = _own_rules(connection, (Queue("j.three_DLQ"), Queue("j.rest_DLQ")), [])
+    assert rules is not None
+
+    def fate(queue: str) -> tuple[int | None, str | None]:
+        explained = rules.explain(queue)
+        return explained.maximum, explained.dead_letter
+
+    assert fate("j.three") == (3, "j.three_DLQ")
+    assert fate("j.discarded") == (3, default)
+    assert fate("j.of-host") == (5, "j.of-host_DLQ")  # the virtual host's maximum
+    assert fate("j.off") == (None, "j.off_DLQ")  # 0 wins over it
+    assert fate(r"a/b\c") == (4, default)
+    assert fate("website") == (2, default)
+    assert fate("any.other") == (5, default)
+    names = rules.rules.names()
+    assert "j.three_DLQ" in names, "it was asked for"
+    assert "j.off_DLQ" not in names, "dead letters go there"
+    removed = [each for each in said(report, "removed") if "j.discarded" in each]
+    assert bool(removed) is (default is None)
+    assert report.failed is (default is None)
+    assert any("j.off" in each for each in said(report, "no-limit"))
+    assert not [each for each in report.unchecked if "rules" in each or "queues" in each]
 
 
 def test_artemis_and_broker_j_report_their_time_over_amqp(

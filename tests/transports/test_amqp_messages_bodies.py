@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from tests.transports.amqp_samples import KINDS, delivery, encoded, kind, listed, section
 
+from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import Byte, Float, Long, Short
 
 proton = pytest.importorskip("proton")
@@ -129,6 +130,18 @@ def test_sections_of_any_form(sections: list[bytes], expected: Any) -> None:
     assert one.wire_count() == 1
     assert one.expires_at() == 0
     assert one.header("message_id") is None
+
+
+def test_lists_and_maps_within_are_for_a_broker_s_own_answers() -> None:
+    answer = {"attributeNames": ["name", "alternateBinding"], "results": [["orders", {"destination": "DLQ"}]]}
+    one = delivery(encoded(answer))
+    assert one.nested_body() == answer
+    with pytest.raises(MessageFormatError, match="JMS has no list within a body"):
+        one.body()
+    assert delivery(encoded("text")).nested_body() == "text"
+    for sections in ([], [section(0x75, "a0 01 61"), section(0x75, "a0 01 62")]):
+        with pytest.raises(MessageFormatError, match="is not one value"):
+            delivery(b"".join(sections)).nested_body()
 
 
 def test_large_bodies() -> None:

@@ -30,6 +30,7 @@ from redelivery.transports.amqp.codec.sections import (
     Found,
     Header,
     Known,
+    body_sections,
     field_place,
     field_places,
     find,
@@ -106,6 +107,18 @@ class AmqpFields:
             return usual
         content_type = self._field(CONTENT_TYPE) if kind is None or kind == 5 else None
         return read_body(raw, at, kind, content_type if isinstance(content_type, str) else None)
+
+    def nested_body(self) -> Any:
+        """The one value of the body, also with lists and maps in it, which JMS has not: a broker's own answers do.
+
+        Raises:
+            MessageFormatError: it cannot be read, or is not one value.
+        """
+        at = (self._found or self._find())[4]
+        sections = body_sections(self.raw, at) if at >= 0 else []
+        if len(sections) != 1:
+            raise MessageFormatError(f"the body of the message is not one value: it has {len(sections)} sections")
+        return read(self.raw, sections[0][1])[0]
 
     def properties(self) -> Mapping[str, Value]:
         """The application properties, and JMSXUserID; the broker's annotations are none, as with Qpid JMS.
