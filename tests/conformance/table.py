@@ -96,6 +96,17 @@ def with_asyncio(written: str, lines: Sequence[Line]) -> str:
     return restated(_TITLE + "\n".join([*_PAIR_HEADS, *rows]) + f"\n\n{rest}")
 
 
+def with_feature(written: str, lines: Sequence[Line], feature: str) -> str:
+    """The page ``written`` with the row of that feature, on the pairs of that record, and all else as it was."""
+    start = f"| {_escaped(feature)} | "
+    (row,) = (line for line in written.splitlines() if line.startswith(start))
+    cells = row.removeprefix(start).removesuffix(" |").split(" | ")
+    run = {line.pair for line in lines}
+    kinds = zip(TABLED.values(), cells, strict=True)
+    new = [_feature_cell(feature, kind, lines) if kind.name in run else cell for kind, cell in kinds]
+    return written.replace(row, f"{start}{' | '.join(new)} |")
+
+
 def restated(written: str) -> str:
     """The page ``written`` with a row for each feature of `pairs.py`, and its notes; a new row was not run."""
     texts = {_escaped(text): number for text, number in _numbers().items()}

@@ -153,6 +153,29 @@ def test_what_passed_with_asyncio_is_counted_apart() -> None:
     assert ends(with_stored_rows(changed, [Line("amqp-stored", "a.py::a", PASSED, "")]))["amqp-stored"] == ("1", "1")
 
 
+def test_the_row_of_one_feature_can_be_written_alone(tmp_path: Path) -> None:
+    output, record, name = tmp_path / "page.md", tmp_path / "record.jsonl", "lists beyond the window"
+    test = "test_ack_modes.py::test_receive_many_makes_a_list_that_is_larger_than_the_window"
+    reason = KINDS["stomp-artemis"].cannot[name]
+    before = page([line for line in passing() if line.module != "test_ack_modes.py"])
+    output.write_text(before, encoding="utf-8")
+    outcomes = {"vm": (PASSED, ""), "amqp-qpid": (PASSED, ""), "stomp-artemis": (SKIPPED, reason)}
+    lines = [
+        {"pair": pair, "test": f"{test}[{pair}]", "outcome": it[0], "reason": it[1]} for pair, it in outcomes.items()
+    ]
+    record.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    command = [sys.executable, str(SCRIPT), str(record), "--feature", name, "--output", str(output)]
+    assert subprocess.run(command, capture_output=True, timeout=150).returncode == 0  # noqa: S603  # ours
+    after = output.read_text(encoding="utf-8")
+    (row,) = (line for line in after.splitlines() if line.startswith(f"| {name} |"))
+    cells = dict(zip(TABLED, row.removesuffix(" |").split(" | ")[1:], strict=True))
+    assert (cells["vm"], cells["amqp-qpid"], cells["amqp-embedded"]) == (PASS, PASS, NOT_RUN)
+    assert cells["stomp-artemis"] == stated(name, KINDS["stomp-artemis"])
+    assert [line for line in after.splitlines() if line != row] == [
+        line for line in before.splitlines() if not line.startswith(f"| {name} |")
+    ], "all else is as it was"
+
+
 def test_a_page_that_is_written_in_part_gets_the_rows_and_notes_of_the_table_of_pairs() -> None:
     whole = page(passing())
     assert restated(whole) == whole
