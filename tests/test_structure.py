@@ -1,4 +1,7 @@
-"""The shape of the house: folders that tell one story, short files, and no circle of imports between files."""
+"""The shape of the house: folders that tell one story, short files, and no circle of imports between files.
+
+It is the shape of the rooms: tests/ and benchmarks/ are flat, a file for each subject, however many there are.
+"""
 
 from __future__ import annotations
 
