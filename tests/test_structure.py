@@ -21,8 +21,14 @@ LONGEST = 350  # lines of a file
 MIDDLE = 120  # lines: half of the files have no more
 SHORTEST_STORY = 3  # lines of a folder's docstring
 
-# What a broker is called, and how its own properties and queues begin. Such a fact stands in the broker's dialect.
-BROKERS = re.compile(r"activemq|artemis|hornetq|rabbitmq|qpid|broker-j|_AMQ_|\bclassic\b|\bx-(delivery|acquired)", re.I)
+# What a broker is called, how its own properties and queues begin, and what its words for a refusal look like (Java's
+# classes, what it prints of a message, a place that was not filled in). Such a fact stands in the broker's dialect.
+BROKERS = re.compile(
+    r"activemq|artemis|hornetq|rabbitmq|qpid|broker-j|\bclassic\b|AMQ_|HQ_|\bx-(delivery|acquired|death|first-death)"
+    r"|VirtualTopic|org\.apache|\.\w+Exception\b|(invalid|illegal|resource|security)\w*exception"
+    r"|PERFORM_ACTION|(Core|Server)\)?Message|\{0\}",
+    re.I,
+)
 WITHOUT_BROKERS = ("cli", "spark", "client", "transports", "broker", "otel")
 # operate/ reports on brokers and their files, policies/ reads those, model/ their dead letters, testing/ starts them.
 # Within the others: the dialects, and what the embedded broker does as the brokers whose files it obeys.
@@ -128,8 +134,8 @@ def broker_facts(path: Path, *, imports: bool) -> Iterator[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
-            said = node.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in documents:
+            said = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
         elif isinstance(node, ast.ImportFrom):
             said = " ".join([node.module or "", *(each.name for each in node.names)])
             if not imports and BELOW.search(said):

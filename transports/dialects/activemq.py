@@ -21,6 +21,7 @@ _OWNED: Final = (
     | JMS_HEADERS
     | {"AMQ_SCHEDULED_DELAY", "browser", "scheduledJobId", "transformation", "transformation-error"}
 )
+REPEATS: Final = ("AMQ_SCHEDULED_CRON", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_REPEAT")  # of SEND: deliver it often
 
 _NO_SHARED: Final = (
     "consumers share what is sent to a virtual topic: send to topic://VirtualTopic.<topic>, and consume "
@@ -56,6 +57,7 @@ STOMP: Final = StompDialect(
     ),
     sessions_per_wire=1,  # a COMMIT forgets what the other transactions of the socket have acknowledged
     owned_headers=_OWNED,
+    requests=frozenset(("AMQ_SCHEDULED_DELAY",)),
     prefetch_header="activemq.prefetchSize",
     no_local_header="activemq.noLocal",
     exclusive_header="activemq.exclusive",

@@ -55,6 +55,7 @@ STOMP: Final = StompDialect(
     | JMS_HEADERS
     | {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXUserID", "NATIVE_MESSAGE_ID"}
     | {"destination-type", "ingress-timestamp", "subscription-type"},
+    requests=frozenset(("AMQ_SCHEDULED_DELAY",)),
     owned_prefixes=("_AMQ_", "__AMQ_", "JMS_AMQP_"),
     origin_prefix="_AMQ_ORIG_",
     message_id_header="NATIVE_MESSAGE_ID",  # of a message that came over AMQP

@@ -75,6 +75,7 @@ class StompDialect:
 
         owned_headers: headers of MESSAGE that are the broker's or JMS's own, and so no properties.
         owned_prefixes: the same, for all names that begin so: neither shown nor sent again.
+        requests: of these, properties that an application may send all the same: they ask the broker for something.
         origin_prefix: names that begin so are shown, on what the broker dead-lettered, but not sent again.
         binary_headers: headers of MESSAGE whose names begin so hold another protocol's bytes, and are not read.
         length_is_bytes: MESSAGE has content-length exactly where the body is bytes.
@@ -163,6 +164,7 @@ class StompDialect:
     no_temporaries: str = "none are known of this broker"
     owned_headers: frozenset[str] = STOMP_HEADERS
     owned_prefixes: tuple[str, ...] = ()
+    requests: frozenset[str] = frozenset()
     origin_prefix: str | None = None
     binary_headers: bytes = b""
     length_is_bytes: bool = False

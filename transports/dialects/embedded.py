@@ -56,6 +56,8 @@ HEADERS: Final = (
     _STOMP.exclusive_header or "",
     _STOMP.subscription_header or "",
 )
+DELAY: Final = _STOMP.delay_header or ""  # of a SEND
+REPEATS: Final = activemq.REPEATS  # which it refuses
 PROTOCOL_EXCEPTION: Final = "org.apache.activemq.transport.stomp.ProtocolException"
 MEANING: Final = activemq.DIALECT.name  # of what it does where it obeys no other broker's file
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from redelivery.model.errors import (
@@ -46,6 +47,10 @@ STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("destination must start with", InvalidDestinationError),
     ("unknown destination", InvalidDestinationError),
 )
+# Of an ERROR: the whole message, with its properties (Artemis, HornetQ). They are the application's own, and decide
+# nothing. Group 1 is its destination.
+STOMP_DUMP: Final = re.compile(r"\b(?:Core|Server)Message\[(?:.*?\baddress=([^,\]]*))?.*", re.DOTALL)
+STOMP_UNFILLED: Final = ": {0}"  # of an ERROR: HornetQ forgets to say which; the caller knows
 # Of an AMQP condition. Some brokers have none of their own for it, only words.
 AMQP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("already connected from", InvalidClientIDError),
@@ -68,6 +73,8 @@ AMQP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("internal-error: temp-queue://", InvalidDestinationError),  # Classic: its connection is gone
     ("internal-error: temp-topic://", InvalidDestinationError),
 )
+# Of a login. Broker-J that has just been started may say so to a user that it lets in a moment later.
+AMQP_DENIED_AT_FIRST: Final = "PERFORM_ACTION(connect) is denied"
 # What to do where the broker's own words do not say it.
 AMQP_HINTS: Final[tuple[tuple[str, str], ...]] = (
     ("non-durable message store cannot accept durable message", " Use send(…, persistent=False): it keeps nothing."),

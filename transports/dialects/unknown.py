@@ -22,6 +22,7 @@ STOMP: Final = StompDialect(
     capabilities=Capabilities(transactions=True, native_poison=False, no_subscription=_NO_SUBSCRIPTION),
     owned_headers=_OWNED,
     owned_prefixes=artemis.STOMP.owned_prefixes + hornetq.STOMP.owned_prefixes,
+    requests=activemq.STOMP.requests | artemis.STOMP.requests,
     tells_persistent=False,
 )
 

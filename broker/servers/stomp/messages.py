@@ -11,23 +11,22 @@ from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.views import TRANSFORMATION_ERROR
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.values import Body, Value
+from redelivery.transports.dialects.embedded import DELAY, REPEATS
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
 from redelivery.transports.stomp.codec.maps import START, read_map, write_map
 from redelivery.transports.stomp.codec.messages import KIND
 
 MAP_JSON: Final = "jms-map-json"
 TRANSFORMATION: Final = "transformation"
-_DELAY: Final = "AMQ_SCHEDULED_DELAY"
 # Headers of a SEND that do not become properties: read here, part of the frame, or set by the broker.
 _READ: Final = frozenset(
     (
         *("destination", "persistent", "priority", "expires", "timestamp", "correlation-id", "reply-to", "type"),
         *("content-length", "receipt", "transaction", "message-id", "subscription", "redelivered", "ack"),
-        *("original-destination", "JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount", _DELAY),
+        *("original-destination", "JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount", DELAY),
         *(TRANSFORMATION, TRANSFORMATION_ERROR, KIND),
     )
 )
-_SCHEDULES: Final = ("AMQ_SCHEDULED_CRON", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_REPEAT")
 
 
 def read_send(frame: Frame, message_id: str, addresses: Addresses, *, now: int, origin: str) -> StoredMessage:
@@ -42,14 +41,14 @@ def read_send(frame: Frame, message_id: str, addresses: Addresses, *, now: int, 
     destination = addresses.read(headers["destination"])
     if destination.is_pattern:
         raise InvalidDestinationError(f"a message cannot be sent to {destination}: it is a pattern")
-    for name in _SCHEDULES:
+    for name in REPEATS:
         if name in headers:
-            raise UnsupportedError(f"{name}: the embedded broker delays a message once ({_DELAY}), it repeats nothing")
+            raise UnsupportedError(f"{name}: the embedded broker delays a message once ({DELAY}), it repeats nothing")
     properties: dict[str, Value] = {name: value for name, value in headers.items() if name not in _READ}
     body = _read_body(frame)
     if headers.get(TRANSFORMATION) == MAP_JSON and not isinstance(body, dict):
         properties[TRANSFORMATION_ERROR] = f"the body is not {MAP_JSON}"
-    delay = _number(headers, _DELAY)
+    delay = _number(headers, DELAY)
     reply_to, original = headers.get("reply-to"), headers.get("original-destination")
     return StoredMessage(
         message_id=message_id,

@@ -24,6 +24,7 @@ from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
 from redelivery.transports.amqp.engine import Engine
 from redelivery.transports.dialects.rabbitmq import OLD_PROTOCOL
+from redelivery.transports.dialects.refusals import AMQP_DENIED_AT_FIRST
 from redelivery.transports.seam import Flow, Pause, TransportOptions
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
@@ -41,8 +42,6 @@ _TAKEN: Final = "amqp:invalid-field"
 _MOST: Final = 2**32 - 1
 _OLD: Final = (b"\x00\x00\x09\x01", b"\x01\x01\x00\x09", b"\x01\x01\x00\x0a")  # AMQP 0-9-1, 0-9, 0-10
 _DEFAULT_FRAME: Final = 1 << 20  # Qpid JMS's
-# Broker-J that has just been started may say so to a user that it lets in a moment later
-_DENIED: Final = "PERFORM_ACTION(connect) is denied"
 _PAUSES: Final = (0.25, 0.5, 1.0)  # seconds, before it is asked again
 
 
@@ -61,7 +60,7 @@ def log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, Engine]]:
         try:
             return (yield from _try_to_log_in(options, port))
         except SecurityError as error:
-            if _DENIED not in str(error) or monotonic() + pause >= deadline:
+            if AMQP_DENIED_AT_FIRST not in str(error) or monotonic() + pause >= deadline:
                 raise
         yield Pause(pause)
         options = replace(options, connect_timeout=deadline - monotonic())

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from redelivery.model.errors import JMSError, ProtocolError
-from redelivery.transports.dialects.refusals import STOMP_WORDS
+from redelivery.transports.dialects.refusals import STOMP_DUMP, STOMP_UNFILLED, STOMP_WORDS
 from redelivery.transports.stomp.codec.frames import Frame
 
-# The whole message, with its properties: they are the application's own, and decide nothing.
-_dump = re.compile(r"\b(?:Core|Server)Message\[(?:.*?\baddress=([^,\]]*))?.*", re.DOTALL)
 _LONGEST: Final = 500  # of the broker's text; what follows is a stack trace
 
 
 def broker_error(frame: Frame) -> JMSError:
     """The error that an ERROR frame means, with the broker's own words."""
     try:
-        message = _dump.sub(r"a message to \1", frame.headers.get("message", ""))
+        message = STOMP_DUMP.sub(r"a message to \1", frame.headers.get("message", ""))
     except ProtocolError:
         message = ""  # the frame means an error all the same
     first_line = frame.body[:4096].decode("utf-8", "replace").strip().partition("\n")[0].strip()
     shown = message if message and (message in first_line or not first_line) else f"{message} {first_line}".strip()
-    shown = shown.replace(": {0}", "")  # HornetQ forgets to say which; the caller knows
+    shown = shown.replace(STOMP_UNFILLED, "")
     text = f"{message} {first_line}".lower()
     kind = next((error for words, error in STOMP_WORDS if words in text), JMSError)
     return kind(f"the broker says: {shown[:_LONGEST] or 'ERROR, without a reason'}")

@@ -21,8 +21,6 @@ from redelivery.transports.stomp.codec.messages import KIND, MODE, OURS, SENDER
 from redelivery.transports.stomp.codec.names import is_origin, is_owned, reply_to_wire, to_wire
 from redelivery.transports.wire.clock import epoch_ms
 
-# Properties that ask the broker for something; they do not arrive.
-_REQUESTS: Final = frozenset(("AMQ_SCHEDULED_DELAY",))
 _KIND_TEXT: Final = f"{KIND}:text\n".encode()
 _KIND_BYTES: Final = f"{KIND}:bytes\n".encode()
 _KIND_NONE: Final = f"{KIND}:none\n".encode()
@@ -236,7 +234,7 @@ class SendEncoder:
         return start
 
     def _name(self, name: str) -> str:
-        asks = name in _REQUESTS or name == self._dialect.capabilities.duplicate_id_property
+        asks = name in self._dialect.requests or name == self._dialect.capabilities.duplicate_id_property
         if (is_owned(name, self._dialect) and not asks) or name in OURS:
             raise MessageFormatError(f"property {name!r}: the name is STOMP's or the broker's own; choose another")
         return name
