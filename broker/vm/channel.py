@@ -181,7 +181,14 @@ class VmChannel(Channel):
 
         self._transport.run("NACK", replace)
 
-    def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
+    def send(
+        self,
+        message: Message,
+        *,
+        transacted: bool,
+        pending: Pending | None,
+        batched: bool = False,  # noqa: ARG002  # nothing is written
+    ) -> None:
         """Send at once, or at the commit, and stamp the message; a refusal goes to ``pending``."""
         self._transport.whole(lambda: self._send(message, transacted=transacted, pending=pending))
 

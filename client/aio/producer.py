@@ -59,7 +59,7 @@ class Producer(BaseProducer, Closing):
         core = self._core
         if self._transacted or not message.fields["persistent"]:
             if self._comes_back:
-                await core.do(send_when_connected(core, message, None, transacted=self._transacted))
+                await core.do(send_when_connected(core, message, None, transacted=self._transacted, batched=False))
             else:
                 send(core, message, None, transacted=self._transacted)
             if core.epoch.channel.congested:

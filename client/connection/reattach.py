@@ -119,7 +119,7 @@ def _send_again(s: SessionState) -> Flow[None]:
     unanswered = [each for each in s.unanswered if isinstance(each, Repeatable) and not each.done]
     for message, pending in [*((each, None) for each in s.sent), *((each.message, each) for each in unanswered)]:
         if message is not None:
-            s.epoch.channel.send(message, transacted=pending is None, pending=pending)
+            s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
             if s.epoch.channel.congested:
                 yield from s.epoch.channel.room()
 
@@ -132,7 +132,7 @@ def _send_deferred(s: SessionState) -> Flow[None]:
             continue
         try:
             s.temporaries.check(message)
-            s.epoch.channel.send(message, transacted=False, pending=pending)
+            s.epoch.channel.send(message, transacted=False, pending=pending, batched=True)
         except ConnectionLostError:
             pending.defer(message)  # not all of it has left
             raise

@@ -17,7 +17,7 @@ _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
     """Hand it to the transport, and to the open transaction; its answer is not waited for here."""
-    s.epoch.channel.send(message, transacted=transacted, pending=pending)
+    s.epoch.channel.send(message, transacted=transacted, pending=pending, batched=pending is not None)
     if transacted:
         s.sent.append(message)
     if s.observed is not None:
@@ -35,7 +35,7 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
     if s.options.reconnect is None:  # no loss that is known before it would be any better
         s.epoch.channel.send(message, transacted=False, pending=pending)
     else:
-        yield from send_when_connected(s, message, pending, transacted=False)
+        yield from send_when_connected(s, message, pending, transacted=False, batched=False)
     try:
         if s.epoch.channel.congested:
             yield from s.epoch.channel.room()
@@ -68,7 +68,7 @@ def _sent_again(s: SessionState, message: Message, error: JMSError) -> Flow[Pend
         pending = Pending(s.waiter)
         try:
             yield from await_loss(s)
-            yield from send_when_connected(s, message, pending, transacted=False)
+            yield from send_when_connected(s, message, pending, transacted=False, batched=False)
             yield from patiently(s, _answer(pending))
         except NO_ANSWER as none:
             pending.error = pending.error or none
@@ -119,7 +119,9 @@ def make_room(s: SessionState) -> Flow[None]:
         yield from await_loss(s)
 
 
-def send_when_connected(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> Flow[None]:
+def send_when_connected(
+    s: SessionState, message: Message, pending: Pending | None, *, transacted: bool, batched: bool
+) -> Flow[None]:
     """`send`, where the connection comes back: what has not left is sent when it is there.
 
     In a transaction that the loss has ended there is nothing to send any more: its commit says so.
@@ -140,7 +142,8 @@ def send_when_connected(s: SessionState, message: Message, pending: Pending | No
             raise s.life.problem("send") if s.closing else not_sent(away(timeout, s.epoch.lost), s.epoch.lost)
         s.temporaries.check(message)
         try:
-            s.epoch.channel.send(message, transacted=transacted, pending=pending)  # not all has left where it raises
+            # not all has left where it raises
+            s.epoch.channel.send(message, transacted=transacted, pending=pending, batched=batched)
             if transacted:
                 s.sent.append(message)
         except ConnectionLostError:

@@ -116,7 +116,8 @@ class Producer(BaseProducer, Closing):
     def _send(self, message: Message, pending: Pending | None) -> None:
         core = self._core
         if self._comes_back:
-            core.do(send_when_connected(core, message, pending, transacted=self._transacted))
+            batched = pending is not None
+            core.do(send_when_connected(core, message, pending, transacted=self._transacted, batched=batched))
         else:
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:

@@ -33,7 +33,7 @@ class Session(scripted.Session):
     def post(self, message: Message, *, transacted: bool = False) -> Pending:
         """Send without waiting."""
         pending = Pending(self.waiter if not transacted else None)
-        self.channel.send(message, transacted=transacted, pending=pending)
+        self.channel.send(message, transacted=transacted, pending=pending, batched=transacted)
         return pending
 
     def until(self, ready: Callable[[], object]) -> None:

@@ -143,14 +143,15 @@ def test_a_send_without_credit_leaves_when_there_is_some() -> None:
         assert not any(each.error for each in rest)
 
 
-def test_sends_that_are_not_waited_for_leave_together(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("waiting", [False, True], ids=["nobody waits", "somebody waits"])
+def test_batched_sends_leave_together(waiting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     number = 30  # of 1 KiB, twice: more than leave together, once less
 
     def script(end: PeerEnd) -> None:
         end.log_in()
         end.attached()
         end.settle(end.take("transfer"))
-        for each in [end.take("transfer") for _ in range(2 * number)]:  # an answer would have the rest leave
+        for each in [end.take("transfer") for _ in range(2 * number + 1)]:  # an answer would have the rest leave
             end.settle(each)
         end.goodbye()
 
@@ -168,15 +169,18 @@ def test_sends_that_are_not_waited_for_leave_together(monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(Rows, "run", counted)
         monkeypatch.setattr(protocol._owner, "flush_soon", lambda: None)  # after milliseconds
-        sends = [Pending() for _ in range(2 * number)]
+        sends = [Pending(session.waiter if waiting else None) for _ in range(2 * number)]
         for pending in sends[:number]:
-            session.channel.send(text("x" * 1024), transacted=False, pending=pending)
+            session.channel.send(text("x" * 1024), transacted=False, pending=pending, batched=True)
         assert not writes
         protocol.flush_now()
         assert len(writes) == 1
         for pending in sends[number:]:
-            session.channel.send(text("x" * 1024), transacted=False, pending=pending)
+            session.channel.send(text("x" * 1024), transacted=False, pending=pending, batched=True)
         assert len(writes) == 1
+        sends.append(Pending(session.waiter if waiting else None))
+        session.channel.send(text("at once"), transacted=False, pending=sends[-1])
+        assert len(writes) == 2
         session.until(lambda: all(each.done for each in sends))
         assert not any(each.error for each in sends)
 
@@ -206,7 +210,7 @@ def test_what_the_system_does_not_take_at_once_arrives_whole_and_in_order(monkey
         monkeypatch.setattr(protocol, "drain", waits)
         sends = [Pending() for _ in range(number)]
         for each, pending in enumerate(sends):
-            session.channel.send(text(f"{each:06}{body}"), transacted=False, pending=pending)
+            session.channel.send(text(f"{each:06}{body}"), transacted=False, pending=pending, batched=True)
         session.until(lambda: all(each.done for each in sends))
         assert not any(each.error for each in sends)
 

@@ -242,7 +242,7 @@ def test_credit_lets_the_application_go_on() -> None:
         session = client.session()
         answers: SimpleQueue[Pending] = SimpleQueue()
         for _ in range(number):
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
             if session.channel.congested:
                 session.do(session.channel.room())
         assert all(answers.get(timeout=TIMEOUT).error is None for _ in range(number))

@@ -43,7 +43,7 @@ def test_an_answer_comes_though_nobody_reads() -> None:
         session = client.session()
         for _ in range(20):
             answers: SimpleQueue[Pending] = SimpleQueue()
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
             assert answers.get(timeout=TIMEOUT).error is None
 
 
@@ -62,7 +62,7 @@ def test_an_answer_comes_though_the_one_who_read_has_left(pool: ThreadPoolExecut
         reading = pool.submit(client.session().receive, 0.3)
         session = client.session()
         answers: SimpleQueue[Pending] = SimpleQueue()
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
         assert reading.result(TIMEOUT) is None
         answer.set()
         assert answers.get(timeout=TIMEOUT).error is None
@@ -81,9 +81,9 @@ def test_a_callback_runs_without_a_lock_and_may_send_again() -> None:
             if len(sent) == 50:
                 done.set()
             else:
-                session.channel.send(text(), transacted=False, pending=Pending(on_done=again))
+                session.channel.send(text(), transacted=False, pending=Pending(on_done=again), batched=True)
 
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=again))
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=again), batched=True)
         assert done.wait(TIMEOUT)
 
 
@@ -97,8 +97,8 @@ def test_a_callback_that_raises_or_waits_harms_nobody() -> None:
         def wait(_: Pending) -> None:
             client.transport.wait(client.transport.new_waiter(), 1)
 
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=fail))
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=wait))
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=fail), batched=True)
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=wait), batched=True)
         assert session.send(text()) is None
         assert client.lost == []
 

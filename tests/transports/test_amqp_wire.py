@@ -185,7 +185,9 @@ def test_a_loss_is_reported_after_every_answer_has_failed() -> None:
         client = Watched(peer.port)
         session = client.session()
         for _ in range(2):
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")))
+            session.channel.send(
+                text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")), batched=True
+            )
         assert client.lost_event.wait(TIMEOUT)
         with pytest.raises(ConnectionLostError):
             session.send(text())

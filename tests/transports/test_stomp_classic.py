@@ -300,7 +300,7 @@ def test_confirmations_come_to_callbacks_though_nobody_reads(connect: Connect, q
             done.set()
 
     for _ in range(200):
-        session.channel.send(text("x", queue), transacted=False, pending=Pending(on_done=answered))
+        session.channel.send(text("x", queue), transacted=False, pending=Pending(on_done=answered), batched=True)
     assert done.wait(TIMEOUT)
     assert set(answers) == {None}
 

@@ -80,7 +80,9 @@ def test_a_loss_is_reported_once_and_after_every_answer_has_failed() -> None:
         client = Watched(broker.port)
         session = client.session()
         for _ in range(2):
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")))
+            session.channel.send(
+                text(), transacted=False, pending=Pending(on_done=lambda _: reported.append("failed")), batched=True
+            )
         assert client.lost_event.wait(TIMEOUT)
         with pytest.raises(ConnectionLostError):
             session.send(text())
@@ -186,7 +188,7 @@ def test_a_confirmation_comes_though_nobody_reads() -> None:
         session = client.session()
         for _ in range(20):
             answers: SimpleQueue[Pending] = SimpleQueue()
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
             assert answers.get(timeout=TIMEOUT).error is None
 
 
@@ -204,10 +206,41 @@ def test_a_confirmation_comes_though_the_one_who_read_has_left(pool: ThreadPoolE
         reading = pool.submit(client.session().receive, 0.3)
         session = client.session()
         answers: SimpleQueue[Pending] = SimpleQueue()
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put))
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
         assert reading.result(TIMEOUT) is None
         answer.set()
         assert answers.get(timeout=TIMEOUT).error is None
+
+
+@pytest.mark.parametrize("waiting", [False, True], ids=["nobody waits", "somebody waits"])
+def test_batched_sends_leave_together(waiting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(end: BrokerEnd) -> None:
+        end.log_in()
+        for each in [end.take("SEND") for _ in range(3)]:
+            end.answer(each)
+        end.goodbye()
+
+    with ScriptedBroker(script) as broker, Client(broker.port) as client:
+        session = client.session()
+        outbox = session.channel._outbox  # type: ignore[attr-defined]  # nothing public tells
+        later, kept = outbox.later, list[bytes]()
+
+        def keep(data: bytes, done: list[None]) -> None:
+            kept.append(data)
+            later(data, done)
+
+        monkeypatch.setattr(outbox, "later", keep)
+        sends = [Pending(session.waiter if waiting else None) for _ in range(3)]
+        for pending in sends[:2]:
+            session.channel.send(text(), transacted=False, pending=pending, batched=True)
+        assert len(kept) == 2
+        session.channel.send(text("at once"), transacted=False, pending=sends[2])
+        assert len(kept) == 2
+        deadline = time.monotonic() + TIMEOUT
+        while not all(each.done for each in sends):
+            assert time.monotonic() < deadline, "no answer came"
+            client.transport.wait(session.waiter, 0.05)
+        assert not any(each.error for each in sends)
 
 
 def test_a_callback_that_raises_harms_nobody() -> None:
@@ -222,7 +255,7 @@ def test_a_callback_that_raises_harms_nobody() -> None:
 
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=fail))
+        session.channel.send(text(), transacted=False, pending=Pending(on_done=fail), batched=True)
         assert session.send(text()) is None
         assert client.lost == []
 

@@ -190,7 +190,7 @@ class AmqpChannel(Channel):
         yield from self._context.answer(asked)
         self.accept((ours,), batched=False)
 
-    def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
+    def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
         """A transfer, which leaves as soon as the broker gives credit."""
         parts = self._sending.encode(message)
         destination = cast(Destination, message.destination)
@@ -198,25 +198,27 @@ class AmqpChannel(Channel):
         rows = protocol.rows
         sender = None if transacted or not rows.usable else self._sending.links.get(destination)
         if sender is None or sender.queued:
-            protocol.whole(lambda: self._sending.send(destination, parts, transacted=transacted, pending=pending))
+            protocol.whole(
+                lambda: self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
+            )
             return
-        awaited = pending is not None and pending.waiter is not None
         answer = Pending(None, self._sending.report_refusal) if pending is None else pending
         # as many as are known here: it is no matter where another thread counts at the same time
         protocol.waiting += sum(map(len, parts))
-        # one that is neither awaited nor reported is written when send() returns
-        at_once = awaited or pending is None or protocol.waiting > TOGETHER
+        at_once = not batched or protocol.waiting > TOGETHER
         done: list[None] = []
         try:
             left = rows.run((*sender.steps(parts, answer), (done.append, None)), write=at_once)
             if not done:
-                protocol.whole(lambda: self._sending.send(destination, parts, transacted=False, pending=answer))
+                protocol.whole(
+                    lambda: self._sending.send(destination, parts, pending, transacted=False, batched=batched)
+                )
                 return
             if at_once:
                 protocol.waiting = 0
                 if left != 0:
                     protocol.whole(lambda: self._write_rest(done, refused=False))
-            if not awaited:
+            if batched or pending is None:
                 protocol.read_on_behalf()
                 if not at_once:
                     protocol.flush_soon()

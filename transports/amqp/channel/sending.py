@@ -64,10 +64,15 @@ class Sending:
         self._full: Sender | None = None  # has more than that waiting
 
     def send(
-        self, destination: Destination, parts: tuple[bytes, ...], *, transacted: bool, pending: Pending | None
+        self,
+        destination: Destination,
+        parts: tuple[bytes, ...],
+        pending: Pending | None,
+        *,
+        transacted: bool,
+        batched: bool,
     ) -> None:
         """`Channel.send`, in a transaction too. Where an interrupt may come, sheltered."""
-        awaited = pending is not None and pending.waiter is not None
         if transacted:  # the commit waits for it
             answer = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
         else:
@@ -81,8 +86,7 @@ class Sending:
             else:
                 sender.send(parts, None, answer)
             protocol.waiting += sum(map(len, parts))
-            # one that is neither awaited nor reported is written when send() returns
-            at_once = awaited or (pending is None and not transacted) or protocol.waiting > TOGETHER
+            at_once = not (batched or transacted) or protocol.waiting > TOGETHER
             if at_once:
                 protocol.write()
             if len(sender.queued) > _MOST_BLOCKED:
@@ -91,7 +95,7 @@ class Sending:
             self.congested = True
         if protocol.table.notifications:
             protocol.notify()
-        if not awaited:
+        if batched or pending is None:
             protocol.read_on_behalf()
             if not at_once:
                 protocol.flush_soon()

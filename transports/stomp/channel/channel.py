@@ -155,10 +155,9 @@ class StompChannel(Channel):
             raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
         settle(self._windows, self._shown, (ours,))
 
-    def send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
+    def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
         """SEND. One in a transaction is answered too, so that a refused one is known before the COMMIT."""
         head, body = self._encode(message)
-        alone = pending is not None and pending.waiter is None
         work, receipt = self._work, b""
         sends: tuple[Pending, ...] = ()
         if transacted:
@@ -175,7 +174,7 @@ class StompChannel(Channel):
                 parts = [head, b"receipt:", receipt, b"\n\n", body, b"\0"]
             if len(body) > _LARGE:
                 self._outbox.write(*parts, done=done)
-            elif transacted or alone:
+            elif transacted or batched:
                 self._outbox.later(b"".join(parts), done)
             else:
                 self._outbox.write(b"".join(parts), done=done)
@@ -186,7 +185,7 @@ class StompChannel(Channel):
             elif transacted:
                 work.begun = True
                 work.sends += sends
-        if alone:
+        if batched:
             self._read_on_behalf()
 
     @property
