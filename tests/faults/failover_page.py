@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from tests.conformance.pairs import KINDS
+from tests.faults.cases import impossible, ways
 from tests.faults.promises import PROMISES
 
 BEGIN, END = "<!-- failover: written by scripts/fault-report -->\n", "<!-- failover: end -->\n"
@@ -18,11 +21,17 @@ delivered it to nobody until the connection was closed, or it was started again.
 nowhere. In doubt: the program was told so by `InDoubtError`; where nobody confirms an acknowledgement, it is in doubt
 as well. Twice: further outputs; the tests hold every one of them to be one that was in doubt. With
 `deduplicate_sends` the messages that are sent (before the +) are neither. Refused: the broker answers, and says no; a
-program whose send is refused sends it again, and one whose consumer is refused makes another one. -: it cannot be
-(no transactions, no such frame), or it was not run.
+program whose send is refused sends it again, and one whose consumer is refused makes another one.
+
+-: it cannot be (no transactions, no SASL, no process of its own to kill). Not run: there is a test of it, of which this
+page has no run. Empty: there is no test of it; with asyncio a real broker is sent the same bytes, so that few faults
+are done to it once more, and to a broker with a store there is only the kill.
 
 """
-_NONE: Final = "-"  # of what cannot be, or has not run
+_RUN: Final = re.compile(r"\d+ of the latest run: [\d,]+ messages, [\d,]+ reconnections")
+_NEVER: Final = "-"  # what cannot be
+_NOT_RUN: Final = "not run"
+_UNTESTED: Final = ""
 
 
 def part(lines: Iterable[str], kept: str = "") -> str:
@@ -35,12 +44,14 @@ def part(lines: Iterable[str], kept: str = "") -> str:
     faults = sorted(dict.fromkeys(fault for fault, _ in cells), key=lambda fault: not fault.startswith("cut"))
     pairs = sorted({pair for _, pair in cells}, key=_by_name)
     rows = [("done to it", *pairs), ("---",) * (len(pairs) + 1)]
-    rows += [(fault, *(cells.get((fault, pair), _NONE) for pair in pairs)) for fault in faults]
+    rows += [(fault, *(cells.get((fault, pair)) or _none(fault, pair) for pair in pairs)) for fault in faults]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     messages = sum(record["sent"] + record["moved"] for record in records.values())
     losses = sum(record["reconnected"] for record in records.values())
     lost = sum(_numbers(cell)[0] for cell in cells.values())
     run = f"{len(records)} of the latest run: {messages:,} messages, {losses:,} reconnections"
+    if not records and (old := _RUN.search(kept)):
+        run = old[0]
     sums = f"{len(cells)} cells, {run}. In all of them: {lost} lost."
     reasons = "".join(_reason(pair, [cell for (_, its), cell in cells.items() if its == pair]) for pair in pairs)
     return f"{_HEAD}{table}\n{sums}\n\nTwice, and why:\n\n{reasons or 'None.'}"
@@ -67,12 +78,24 @@ def _reason(pair: str, cells: Iterable[str]) -> str:
     return f"- {pair}: {twice} outputs of messages in doubt; {why.replace('killed', 'the connection was lost')}.\n"
 
 
+def _none(fault: str, column: str) -> str:
+    """The cell of what there is no record of."""
+    pair, _, way = column.partition(", ")
+    kind = KINDS[pair]
+    if impossible(kind, fault):
+        return _NEVER
+    return _NOT_RUN if way in ways(kind, fault) else _UNTESTED
+
+
 def _read(section: str) -> dict[tuple[str, str], str]:
     """The cells of its table."""
     rows = [[each.strip() for each in line.strip("|").split(" | ")] for line in section.splitlines() if line[:1] == "|"]
     pairs = rows[0][1:] if rows else []
     return {
-        (row[0], pair): cell for row in rows[2:] for pair, cell in zip(pairs, row[1:], strict=True) if cell != _NONE
+        (row[0], pair): cell
+        for row in rows[2:]
+        for pair, cell in zip(pairs, row[1:], strict=True)
+        if cell not in (_NEVER, _NOT_RUN, _UNTESTED)
     }
 
 

@@ -19,9 +19,10 @@ import pytest
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.faults import harm
 from tests.faults.campaign import kill_and_restart
+from tests.faults.cases import ASYNCIO, DEDUPLICATED, KILLED, SHORT, SHORT_EMBEDDED, ways
 from tests.faults.harm import HARMS, HOST, RESTLESS, Bench, Harm
 from tests.faults.promises import PROMISES
-from tests.faults.refusals import CHECKS, REFUSING
+from tests.faults.refusals import REFUSING
 from tests.faults.stored import NAME, broker_of, started
 from tests.faults.work import Work
 
@@ -30,12 +31,9 @@ from redelivery.testing.brokers.real import RealBroker, UnavailableError, requir
 
 RECORD: Final = "REDELIVERY_FAULT_RECORD"  # a file, to which each test adds a line of JSON
 REMOTE: Final = [kind for kind in PAIRS.values() if kind.remote and not kind.stored]
+_ENDS: Final = {"": "", DEDUPLICATED: "-deduplicated", ASYNCIO: "-asyncio"}  # of the ids of tests
 MORTAL: Final = [kind for kind in PAIRS.values() if kind.remote and (kind.real or kind.stored)]
-DEDUPLICATED, ASYNCIO = "deduplicate_sends", "asyncio"  # other ways in which the program works
-SHORT: Final = ("refused for 0.4 s",)  # on real brokers, in the short form
 LONG: Final = ("amqp-activemq", "stomp-artemis", "stomp-rabbitmq")  # the broker has another pair in the short form
-SHORT_EMBEDDED: Final = ("cut before the answer to a commit", *SHORT)
-AIO: Final = ("half open", *SHORT_EMBEDDED)  # with asyncio on real brokers, which see the same bytes; elsewhere all
 
 
 def cases(*harms: str) -> pytest.MarkDecorator:
@@ -43,19 +41,10 @@ def cases(*harms: str) -> pytest.MarkDecorator:
     found = []
     for kind in REMOTE:
         for name in harms or HARMS:
-            if "transactions" in kind.cannot and any(word in name for word in ("commit", "transaction", "rollback")):
-                continue
-            if name == CHECKS and kind.protocol != "amqp":
-                continue
-            short = name in (SHORT if kind.real else SHORT_EMBEDDED) and kind.name not in LONG
-            marks = [] if short else [pytest.mark.long_form]
-            found.append(pytest.param(kind, name, "", id=f"{kind.name}-{name}", marks=marks))
-            if "duplicate ids" not in kind.cannot:
-                marks = [pytest.mark.long_form]
-                found.append(pytest.param(kind, name, DEDUPLICATED, id=f"{kind.name}-{name}-deduplicated", marks=marks))
-            if name in AIO or (name in HARMS and not kind.real):
-                marks = [pytest.mark.long_form]
-                found.append(pytest.param(kind, name, ASYNCIO, id=f"{kind.name}-{name}-asyncio", marks=marks))
+            for way in ways(kind, name):
+                short = name in (SHORT if kind.real else SHORT_EMBEDDED) and kind.name not in LONG and not way
+                marks = [] if short else [pytest.mark.long_form]
+                found.append(pytest.param(kind, name, way, id=f"{kind.name}-{name}{_ENDS[way]}", marks=marks))
     return pytest.mark.parametrize(("kind", "name", "way"), found)
 
 
@@ -140,7 +129,7 @@ def test_nor_where_the_broker_is_killed_and_started_again(
         work.goes_on()
 
     url = f"failover:({pair.url})?maxReconnectDelay=200"
-    run(Bench(pair, opened, mortal), kill, "the broker is killed and started again", way, opened, url=url)
+    run(Bench(pair, opened, mortal), kill, KILLED, way, opened, url=url)
 
 
 def run(bench: Bench, do: Harm, name: str, way: str, opened: ExitStack, **options: Any) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.conformance.pairs import KINDS
+from tests.faults.cases import KILLED, impossible, ways
 from tests.faults.failover_page import part
+from tests.faults.harm import HARMS
 from tests.faults.report import with_stored
 
 OLD = """\
@@ -78,11 +81,32 @@ def test_the_cells_of_connections_that_come_back_can_be_written_some_at_a_time()
     both = part([record("half open", "stomp-artemis"), record("half open", "amqp-qpid", hidden=4)], old)
     assert [line for line in both.splitlines() if line.startswith("| ")][1:] == [
         "| --- | --- | --- |",
-        "| cut before a send | 0 / 0+2 / 0 | - |",
+        "| cut before a send | 0 / 0+2 / 0 | not run |",
         "| half open | 0, 4 hidden / 0 / 0 | 0 / 0 / 0 |",
     ]
     assert "3 cells, 2 of the latest run: 30 messages, 2 reconnections. In all of them: 0 lost." in both
     assert "In all of them: 3 lost." in old
+    assert part([], both) == both, "with no new record nothing changes"
+
+
+def test_a_cell_without_a_record_says_why() -> None:
+    """No transactions; no test of it; a test that was not run. They are read again as what they are."""
+    pairs = ("amqp-rabbitmq", "amqp-rabbitmq, asyncio", "amqp-artemis, deduplicate_sends", "stomp-stored")
+    kept = part([record("half open", pair) for pair in pairs[:2]])
+    lines = [record("cut before a commit", pairs[2]), record("the broker is killed and started again", pairs[3])]
+    (_, _, *rows) = [line for line in part(lines, kept).splitlines() if line.startswith("| ")]
+    assert rows == [
+        "| cut before a commit | 0 / 0 / 0 | - | - |  |",
+        "| half open | not run | 0 / 0 / 0 | 0 / 0 / 0 |  |",
+        "| the broker is killed and started again | not run | not run |  | 0 / 0 / 0 |",
+    ]
+    assert "4 cells, 2 of the latest run" in part(lines, kept)
+
+
+def test_what_is_impossible_is_not_tested() -> None:
+    faults = (*HARMS, KILLED)
+    assert [(kind.name, fault) for kind in KINDS.values() for fault in faults if impossible(kind, fault)]
+    assert not any(ways(kind, fault) for kind in KINDS.values() for fault in faults if impossible(kind, fault))
 
 
 def record(fault: str, pair: str, **numbers: int) -> str:
