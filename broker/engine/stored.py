@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -27,6 +28,30 @@ class LateBody(Protocol):
 
     def __len__(self) -> int:
         """About how many bytes it takes."""
+
+
+class EncodedBody(ABC):
+    """A large `LateBody` whose bytes are in parts, so that it can be written without a copy of the whole.
+
+    ``protocol``: how they are read: text or bytes; of one in a store, whatever that has (see `Encoded` there).
+    """
+
+    __slots__ = ("__weakref__", "protocol")
+
+    def __init__(self, protocol: str) -> None:
+        self.protocol = protocol
+
+    @abstractmethod
+    def parts(self) -> Sequence[bytes | bytearray]:
+        """Its bytes. Raises MessageFormatError where they cannot be read any more."""
+
+    @abstractmethod
+    def read(self) -> Body:
+        """See `LateBody`."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """See `LateBody`."""
 
 
 StoredBody: TypeAlias = Body | LateBody

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from io import BytesIO
+from typing import Final, TypeAlias
 from weakref import WeakValueDictionary, finalize
 
-from redelivery.broker.engine.stored import StoredMessage
+from redelivery.broker.engine.stored import EncodedBody, StoredMessage
 from redelivery.broker.store.encoding import body_of, encode_body, encoded_parts, late_wire
 from redelivery.broker.store.journal import UnreadableStoreError
 from redelivery.model.values import Body
@@ -19,21 +20,31 @@ from redelivery.model.values import Body
 LARGE: Final = 1 << 20  # bytes; what is not larger is written and read as one piece, with its message
 PIECE: Final = 256 << 10  # bytes
 
+Load: TypeAlias = Callable[[int, Callable[[bytes], object]], None]  # reads one by its number, and passes each piece on
 
-class KeptBody:
-    """A body in the file; a `redelivery.broker.engine.stored.LateBody`."""
 
-    __slots__ = ("__weakref__", "_load", "_size", "number", "protocol")
+class KeptBody(EncodedBody):
+    """A body in the file."""
 
-    def __init__(self, number: int, protocol: str, size: int, load: Callable[[int], bytes]) -> None:
+    __slots__ = ("_load", "_size", "number")
+
+    def __init__(self, number: int, protocol: str, size: int, load: Load) -> None:
+        super().__init__(protocol)
         self.number = number
-        self.protocol = protocol
         self._size = size
         self._load = load
 
     def data(self) -> bytes:
         """Its bytes. Raises MessageFormatError where the file is closed, UnreadableStoreError where it is damaged."""
-        return self._load(self.number)
+        data = BytesIO()
+        self._load(self.number, data.write)
+        return data.getvalue()
+
+    def parts(self) -> list[bytes]:
+        """Its pieces. Raises as `data`."""
+        found: list[bytes] = []
+        self._load(self.number, found.append)
+        return found
 
     def read(self) -> Body:
         """See `redelivery.broker.engine.stored.LateBody`. Raises as `data`."""
@@ -50,7 +61,7 @@ class KeptBody:
 class LargeBodies:
     """Which of them the file has, by number, and how many of its messages have each. Used under the broker's lock."""
 
-    def __init__(self, load: Callable[[int], bytes]) -> None:
+    def __init__(self, load: Load) -> None:
         self._load = load
         self._last = 0
         self._messages: dict[int, int] = {}
@@ -136,12 +147,15 @@ def pieces(message: StoredMessage) -> Iterator[bytes | memoryview]:
         yield from (body[at : at + PIECE].encode("utf-8", "surrogatepass") for at in range(0, len(body), PIECE))
     elif message.wire is None and isinstance(body, (dict, list)):
         yield from _grouped(encoded_parts(body))
+    elif message.wire is None and isinstance(body, EncodedBody):
+        views = (memoryview(part) for part in body.parts())
+        yield from _grouped(view[at : at + PIECE] for view in views for at in range(0, len(view), PIECE))
     else:
         data = memoryview(encode_body(message).data if message.wire is None else message.wire.raw)
         yield from (data[at : at + PIECE] for at in range(0, len(data), PIECE))
 
 
-def _grouped(parts: Iterator[bytes]) -> Iterator[bytes]:
+def _grouped(parts: Iterator[bytes | memoryview]) -> Iterator[bytes]:
     """Pieces of that size, but for the last."""
     piece = bytearray()
     for part in parts:

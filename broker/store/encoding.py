@@ -123,7 +123,7 @@ def protocol_of(message: StoredMessage) -> str:
     if message.wire is not None:
         return "amqp"
     if isinstance(protocol := getattr(message.body, "protocol", None), str):
-        return protocol  # of one that is in the file already
+        return protocol  # of a `redelivery.broker.engine.stored.EncodedBody`
     return next(name for name, kind in _PROTOCOLS.items() if isinstance(message.body, kind))
 
 

@@ -6,7 +6,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -302,9 +301,8 @@ class SqliteStore:
     def _damaged(self, how: object) -> str:
         return f"store={str(self.path)!r} is damaged: {how}; restore it from a copy"
 
-    def _load(self, number: int) -> bytes:
+    def _load(self, number: int, take: Callable[[bytes], object]) -> None:
         """A large body, a piece at a time."""
-        data = BytesIO()
         expected, behind, complete = number << PIECE_BITS, (number + 1) << PIECE_BITS, False
         try:
             with self._reading:
@@ -313,7 +311,7 @@ class SqliteStore:
                     if key != expected:
                         break
                     check(crc, piece)
-                    data.write(piece)
+                    take(piece)
                     expected += 1
         except sqlite3.ProgrammingError as error:  # it is closed
             raise MessageFormatError(f"the body cannot be read from the store {str(self.path)!r}: {error}") from error
@@ -321,7 +319,6 @@ class SqliteStore:
             raise UnreadableStoreError(self._damaged(error)) from error
         if not complete:
             raise UnreadableStoreError(self._damaged("a body, or a piece of one, is missing"))
-        return data.getvalue()
 
 
 def _page(entries: Iterator[Entry]) -> list[Entry]:

@@ -76,6 +76,7 @@ class AmqpSocket(ClientSocket):
             self._session.settle_gathered()
         except BrokerClosedError:
             self.close()
+        self._command = None  # its message may be large
         if self._tick_at is None and self._session.connected:
             self._tick_at = monotonic()
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
-from redelivery.broker.engine.stored import StoredBody, StoredMessage, detached, size_of
+from redelivery.broker.engine.stored import EncodedBody, StoredBody, StoredMessage, detached, size_of
 from redelivery.broker.servers.stomp.addresses import Addresses
+from redelivery.broker.servers.stomp.bodies import LARGE, TEXT, LargeFrame, not_text, parts_of, read_large
 from redelivery.broker.views import TRANSFORMATION_ERROR
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
-from redelivery.model.values import Body, Value
+from redelivery.model.values import Value
 from redelivery.transports.dialects.embedded import DELAY, REPEATS
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
 from redelivery.transports.stomp.codec.maps import START, read_map, write_map
 from redelivery.transports.stomp.codec.messages import KIND
+
+Written: TypeAlias = Sequence[bytes | bytearray]  # parts: a large body is not copied for its frame
 
 MAP_JSON: Final = "jms-map-json"
 TRANSFORMATION: Final = "transformation"
@@ -78,8 +81,8 @@ def write_message(
     *,
     version: str,
     transformation: str | None,
-) -> bytes:
-    """The MESSAGE frame; ``frame_headers`` are those of this delivery (subscription, ack, redelivered).
+) -> Written:
+    """The MESSAGE frame, in parts; ``frame_headers`` are those of this delivery (subscription, ack, redelivered).
 
     What this version or the transformation cannot carry is left out; the header ``transformation-error`` says so.
     """
@@ -93,7 +96,9 @@ def write_message(
         fitting = {name: value for name, value in headers.items() if _fits(name, value, version)}
         fitting[TRANSFORMATION_ERROR] = f"headers that STOMP {version} cannot carry were left out"
         head = encode_head("MESSAGE", fitting, version)
-    return b"%b\n%b\0" % (head, body)
+    if isinstance(body, bytes) and len(body) <= LARGE:
+        return (b"%b\n%b\0" % (head, body),)
+    return (b"%b\n" % head, *((body,) if isinstance(body, bytes) else body), b"\0")
 
 
 def _headers(stored: StoredMessage, addresses: Addresses) -> Iterator[tuple[str, str]]:
@@ -118,38 +123,39 @@ def _headers(stored: StoredMessage, addresses: Addresses) -> Iterator[tuple[str,
         yield "type", stored.type
 
 
-def _read_body(frame: Frame) -> Body:
+def _read_body(frame: Frame) -> StoredBody:
     headers = frame.headers
-    if headers.get(KIND) == "none" and not frame.body:
+    large = frame if isinstance(frame, LargeFrame) else None
+    if headers.get(KIND) == "none" and not frame.body and large is None:
         return None
     if headers.get(TRANSFORMATION) == MAP_JSON:
-        found = read_map(frame.body)
+        found = read_map(frame.body if large is None else large.join())
         if found is not None:
             return found
+    if large is not None:
+        return read_large(large, text="content-length" not in headers)
     if "content-length" in headers:
         return frame.body
     try:
         return frame.body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise MessageFormatError(
-            f"the text body is not UTF-8 ({error.reason} at byte {error.start}): send bytes with a content-length"
-        ) from error
+        raise not_text(error) from error
 
 
-def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes, dict[str, str]]:
+def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes | Written, dict[str, str]]:
     """The bytes of a body, and the headers that name its kind."""
     try:
+        if isinstance(stored, EncodedBody) and (parts := parts_of(stored)) is not None:
+            return parts, _kind(parts, text=stored.protocol == TEXT)
         body = detached(stored)
     except MessageFormatError as error:
         return b"", {TRANSFORMATION_ERROR: str(error)}
     match body:
         case str():
             data = body.encode("utf-8", "replace")
-            if b"\0" in data:
-                return data, _length(data)  # it arrives as bytes: without a length it would end at the NUL
-            return data, {KIND: "text"} if data.startswith(START) else {}
+            return data, _kind((data,), text=True)
         case bytes():
-            return body, _length(body)
+            return body, _kind((body,), text=False)
         case None:
             return b"", {KIND: "none"}
         case dict() if transformation == MAP_JSON:
@@ -163,8 +169,11 @@ def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes, 
             return b"", {TRANSFORMATION_ERROR: "a stream body cannot travel over STOMP"}
 
 
-def _length(data: bytes) -> dict[str, str]:
-    return {"content-length": str(len(data))}
+def _kind(parts: Written, *, text: bool) -> dict[str, str]:
+    if not text or any(b"\0" in part for part in parts):  # text with a NUL arrives as bytes, or it would end there
+        return {"content-length": str(sum(map(len, parts)))}
+    start = b"".join(part[: len(START)] for part in parts[: len(START)])
+    return {KIND: "text"} if start.startswith(START) else {}
 
 
 def _fits(name: str, value: str, version: str) -> bool:

@@ -12,12 +12,13 @@ from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.servers.listener import Client
+from redelivery.broker.servers.stomp.bodies import LARGE, LargeFrame, PartsReader
 from redelivery.broker.servers.stomp.refusals import HangUpError
 from redelivery.broker.servers.stomp.session import ServerSession
 from redelivery.broker.servers.stomp.subscriptions import AUTO, StompSubscription
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.stomp.codec.frames import Frame
-from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
+from redelivery.transports.stomp.codec.reader import AnyFrame, Parts
 from redelivery.transports.wire.clock import monotonic
 
 _Output: TypeAlias = bytes | tuple[StompSubscription, Dispatch]
@@ -36,13 +37,14 @@ class StompSocket(ClientSocket):
         super().__init__(sock, core)
         self.session = ServerSession(core, name, self)
         self._wake = wake
-        self._reader = FrameReader()
-        self._frames: deque[RawFrame] = deque()
-        self._raw: RawFrame | None = None  # what is being executed, or delayed by a fault
+        self._reader = PartsReader()
+        self._frames: deque[AnyFrame[Parts]] = deque()
+        self._raw: AnyFrame[Parts] | None = None  # what is being executed, or delayed by a fault
         self._frame: Frame | None = None  # the same
         self._output: deque[_Output] = deque()
         self._answers = 0  # of them, the frames that answer the client
         self._unwritten = memoryview(b"")
+        self._parts: deque[bytes | bytearray] = deque()  # to be written behind it
         self._automatic: list[Dispatch] = []  # acknowledged as soon as they are written
         self._heard = self._wrote = monotonic()
 
@@ -56,7 +58,7 @@ class StompSocket(ClientSocket):
     @property
     def writes(self) -> bool:
         """Whether something waits to be written."""
-        return not self._core.faults.silent and bool(self._unwritten or self._output)
+        return not self._core.faults.silent and bool(self._unwritten or self._parts or self._output)
 
     def _take_in(self, data: bytes) -> None:
         self._heard = monotonic()
@@ -71,6 +73,7 @@ class StompSocket(ClientSocket):
     def work(self) -> None:
         """Do the frames that have come, unless one is delayed."""
         self._do_steps()
+        self._raw = self._frame = None  # its body may be large
 
     def write(self) -> None:
         """Write what the client takes at once."""
@@ -80,7 +83,7 @@ class StompSocket(ClientSocket):
             self._wrote = monotonic()
         if self.closed:
             return
-        if self._closing_at is not None and not self._unwritten and not self._output:
+        if self._closing_at is not None and not self._unwritten and not self._parts and not self._output:
             self._say_all_is_written()
         elif self._frames and not self._delayed_until:
             self.work()
@@ -110,6 +113,7 @@ class StompSocket(ClientSocket):
         with suppress(BrokerClosedError):  # then there is nothing to release to
             self.session.end()
         self._output.clear()
+        self._parts.clear()
         self._frames.clear()
 
     # One frame and its fault (`redelivery.broker.faults.Step`)
@@ -175,17 +179,22 @@ class StompSocket(ClientSocket):
 
     def _take_step(self) -> str:
         self._raw = raw = self._frames.popleft()
-        self._frame = frame = Frame(*raw, self.session.version)
+        head, body = raw
+        version = self.session.version
+        frame = Frame(head, body, version) if isinstance(body, bytes) else LargeFrame(head, body, version)
+        self._frame = frame
         return "CONNECT" if frame.command == "STOMP" else frame.command
 
     def _next_bytes(self) -> memoryview:
-        if not self._unwritten:
+        if not self._unwritten and not self._parts:
             self._encode()
+        while not self._unwritten and self._parts:
+            self._unwritten = memoryview(self._parts.popleft())
         return self._unwritten
 
     def _mark_written(self, size: int) -> None:
         self._unwritten = self._unwritten[size:]
-        if not self._unwritten:
+        if not self._unwritten and not self._parts:
             self._acknowledge_written()
 
     def _close_slowly(self) -> None:
@@ -194,7 +203,7 @@ class StompSocket(ClientSocket):
 
     def _encode(self) -> None:
         """Make the next bytes to write, if there are any."""
-        parts: list[bytes] = []
+        parts: list[bytes | bytearray] = []
         answers = False  # whether it begins with some
         size = 0
         while self._output and size < _WRITE:
@@ -202,7 +211,8 @@ class StompSocket(ClientSocket):
             if isinstance(item, bytes):
                 self._answers -= 1
                 answers = not parts or answers
-                part = item
+                parts.append(item)
+                size += len(item)
             elif answers:  # they leave first: their client waits for them, and not for the messages behind
                 self._output.appendleft(item)
                 break
@@ -210,12 +220,14 @@ class StompSocket(ClientSocket):
                 subscription, dispatch = item
                 if subscription.subscription.closed:
                     continue  # it went back meanwhile
-                part = subscription.frame(dispatch, self.session.version)
+                frame = subscription.frame(dispatch, self.session.version)
+                parts += frame
+                size += sum(map(len, frame))
                 if subscription.ack == AUTO:
                     self._automatic.append(dispatch)
-            parts.append(part)
-            size += len(part)
-        self._unwritten = memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
+        if size <= LARGE:
+            parts = [b"".join(parts)]
+        self._parts += parts
 
     def _acknowledge_written(self) -> None:
         automatic = [each for each in self._automatic if not each.subscription.closed]

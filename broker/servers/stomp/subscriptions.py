@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from redelivery.broker.engine.stored import END_OF_QUEUE
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.broker.servers.stomp.addresses import Addresses
-from redelivery.broker.servers.stomp.messages import TRANSFORMATION, write_message
+from redelivery.broker.servers.stomp.messages import TRANSFORMATION, Written, write_message
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
 from redelivery.model.selectors.selector import Selector
@@ -94,12 +94,15 @@ class StompSubscription:
         """Have it written."""
         self._output.wake()
 
-    def frame(self, dispatch: Dispatch, version: str) -> bytes:
-        """The MESSAGE of a dispatch; from now on it counts as seen. The end of a browsed queue is written as one."""
+    def frame(self, dispatch: Dispatch, version: str) -> Written:
+        """The MESSAGE of a dispatch, in parts; from now on it counts as seen.
+
+        The end of a browsed queue is written as one.
+        """
         dispatch.seen = True
         message = dispatch.message
         if message is END_OF_QUEUE:
-            return encode("MESSAGE", self._end(), version=version)
+            return (encode("MESSAGE", self._end(), version=version),)
         headers = {"subscription": self.identifier}
         if version == "1.2" and self.ack != AUTO:
             headers["ack"] = f"{self._prefix}{dispatch.number}"

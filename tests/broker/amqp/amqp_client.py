@@ -78,6 +78,7 @@ class Peer:
         self.transport.bind(self.connection)
         self.received: list[tuple[Any, Any, bytes]] = []  # link, delivery and message, in order
         self.detached: set[str] = set()  # links by name
+        self.aborted = 0  # deliveries
         self.eof = False
         self._part: dict[str, bytearray] = {}
         self._tags = count(1)
@@ -153,6 +154,11 @@ class Peer:
             self.collector.pop()
 
     def _take(self, link: Any, delivery: Any) -> None:
+        if delivery.aborted:
+            self.aborted += 1
+            self._part.pop(link.name, None)
+            delivery.settle()
+            return
         if not delivery.readable:
             return
         part = self._part.setdefault(link.name, bytearray())

@@ -7,12 +7,16 @@ the frame under way are kept, and they are bounded: a peer's claim (``content-le
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from abc import ABC, abstractmethod
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from redelivery.model.errors import ProtocolError
 from redelivery.transports.wire.signatures import protocol_of
 
-RawFrame: TypeAlias = tuple[bytes, bytes]  # head (see frames.py) and body
+Parts: TypeAlias = list[bytes | bytearray]  # of a body, as they came
+Whole = TypeVar("Whole")  # what a reader makes of them
+AnyFrame: TypeAlias = tuple[bytes, bytes | Whole]  # head (see frames.py) and body
+RawFrame: TypeAlias = AnyFrame[bytes]
 
 MAX_HEAD: Final = 256 << 10
 MAX_BODY: Final = 100 << 20  # ActiveMQ's own limit (maxDataLength)
@@ -36,8 +40,8 @@ _receipt = re.compile(rb"(RECEIPT\nreceipt-id:[^\n]+\n)\n()\0")
 _lone_receipt = re.compile(rb"RECEIPT\nreceipt-id:([^\r\n\0]{1,64})\n\n\0\n*")
 
 
-class FrameReader:
-    """Bytes in, frames out.
+class FrameCutter(ABC, Generic[Whole]):
+    """Bytes in, frames out; what becomes of a body that came in parts is its subclass's choice.
 
     ``version`` is the one spoken: only 1.2 lets a line end with CR LF; before the handshake ended it is 1.2.
     """
@@ -55,7 +59,7 @@ class FrameReader:
         self._tail = bytearray()  # of a head under way
         self._scanned = 0  # of the tail, what surely holds no end of a head
         self._head: bytes | None = None  # of a body under way
-        self._body: list[bytes | bytearray] = []  # joined once: a buffer that grows is copied and touched anew
+        self._body: Parts = []  # a list: a buffer that grows is copied and touched anew
         self._size = 0  # of that
         self._left = -1  # bytes of the body that are missing; -1: it ends at NUL
         self._crlf = False  # this peer ends its lines with CR LF
@@ -67,7 +71,7 @@ class FrameReader:
         found = _lone_receipt.fullmatch(data)
         return None if found is None else found[1]
 
-    def cut(self, data: bytes) -> tuple[list[RawFrame], bytes] | None:
+    def cut(self, data: bytes) -> tuple[list[AnyFrame[Whole]], bytes] | None:
         """What `feed` returns, and the new `rest`, which the caller sets; nothing is changed here.
 
         None where `feed` must do it: a frame is under way for longer.
@@ -80,20 +84,20 @@ class FrameReader:
         rest = self.rest
         if rest:
             data = rest + data
-        frames: list[RawFrame] = []
+        frames: list[AnyFrame[Whole]] = []
         at = self._cut(data, 0, frames)
         left = len(data) - at
         if left > _SMALL_REST or (rest and not frames):  # it would be looked at again and again
             return None
         return frames, data[at:]
 
-    def feed(self, data: bytes) -> list[RawFrame]:
+    def feed(self, data: bytes) -> list[AnyFrame[Whole]]:
         """The frames that these bytes complete; heart-beats are swallowed.
 
         Raises:
             ProtocolError: the bytes are no STOMP, or exceed a limit. The reader must not be used any more.
         """
-        frames: list[RawFrame] = []
+        frames: list[AnyFrame[Whole]] = []
         at = 0
         if self.rest:
             data, self.rest = self.rest + data, b""
@@ -111,7 +115,7 @@ class FrameReader:
             self._keep(data, at)
         return frames
 
-    def _cut(self, data: bytes, at: int, frames: list[RawFrame]) -> int:
+    def _cut(self, data: bytes, at: int, frames: list[AnyFrame[Whole]]) -> int:
         """Where the frame begins that is not whole; changes nothing but what is known of the peer's line ends."""
         size, find, search, most = len(data), data.find, _end_of_head.search, self._max_head + 2
         while at < size:
@@ -139,7 +143,7 @@ class FrameReader:
                 break
         return at
 
-    def _cut_one(self, data: bytes, at: int, frames: list[RawFrame]) -> int:
+    def _cut_one(self, data: bytes, at: int, frames: list[AnyFrame[Whole]]) -> int:
         """One frame of any form, or RECEIPTs in a row: where the next one begins, or ``at`` where it is not whole."""
         if data[at] == _R and (run := _receipts.match(data, at)) is not None:
             frames += _receipt.findall(data, at, run.end())
@@ -225,7 +229,7 @@ class FrameReader:
         if len(rest) > self._max_head:
             raise ProtocolError(f"the head of a frame is longer than {self._max_head} bytes")
 
-    def _continue_body(self, data: bytes, frames: list[RawFrame]) -> int:
+    def _continue_body(self, data: bytes, frames: list[AnyFrame[Whole]]) -> int:
         """Where the rest of the data begins when it ends the body, else -1."""
         assert self._head is not None, "only called with a body under way"
         if self._left < 0:
@@ -242,7 +246,7 @@ class FrameReader:
             if data[end]:
                 raise ProtocolError("a body is longer than its content-length says")
         self._keep_body(data[:end])
-        frames.append((self._head, b"".join(self._body)))
+        frames.append((self._head, self._whole(self._body)))
         self._head = None
         self._body = []
         self._size = 0
@@ -260,8 +264,21 @@ class FrameReader:
         else:
             body.append(bytearray(data))
 
+    @abstractmethod
+    def _whole(self, parts: Parts) -> bytes | Whole:
+        """A body that came in parts, which are the caller's to keep."""
+
     def _too_large(self) -> ProtocolError:
         return ProtocolError(f"the body of a frame is larger than {self._max_body} bytes")
+
+
+class FrameReader(FrameCutter[bytes]):
+    """Its bodies are bytes."""
+
+    __slots__ = ()
+
+    def _whole(self, parts: Parts) -> bytes:
+        return b"".join(parts)
 
 
 def _not_stomp(start: bytes) -> ProtocolError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from typing import Any, Final
 
 import proton
@@ -15,6 +16,7 @@ from redelivery.broker.servers.amqp.links.link import BrokerLink, LinkSession
 from redelivery.transports.wire.clock import epoch_ms
 
 _AHEAD: Final = 256 << 10  # bytes of messages that may wait in proton for the peer's session window
+_LARGE: Final = 1 << 20  # bytes of a message that is passed on piece by piece
 
 
 class OutgoingLink(BrokerLink):
@@ -23,6 +25,8 @@ class OutgoingLink(BrokerLink):
     def __init__(self, session: LinkSession, number: int, handle: Any) -> None:
         super().__init__(session, number, handle)
         self.presettled = False
+        self._rest: deque[memoryview] = deque()  # of a message that is passed to proton a piece at a time
+        self._sending: Any = None  # the C library's delivery of that
 
     def attach(self) -> None:
         """See `BrokerLink.attach`."""
@@ -76,9 +80,12 @@ class OutgoingLink(BrokerLink):
     def flush(self) -> bool:
         """See `BrokerLink.flush`."""
         now = epoch_ms()
-        while not self.ended and self.waits:
+        while not self.ended and (self._rest or self.waits):
             if lib.pn_session_outgoing_bytes(self.raw_session) > _AHEAD:
                 return True
+            if self._rest:
+                self._send_piece()
+                continue
             if lib.pn_link_credit(self.raw) <= 0:
                 return False
             self.send_next(now)
@@ -87,18 +94,46 @@ class OutgoingLink(BrokerLink):
             lib.pn_link_drained(self.raw)
         return False
 
+    def mark_ended(self) -> None:
+        """See `BrokerLink.mark_ended`; the peer does not take the beginning of a message for all of it."""
+        if self._rest and lib.pn_link_current(self.raw) == self._sending:
+            lib.pn_delivery_abort(self._sending)
+        self._rest.clear()
+        super().mark_ended()
+
     def transfer(self, number: int, parts: Parts) -> Any:
-        """Pass a message to proton; the delivery."""
+        """Pass a message to proton, of a large one only the beginning, for proton copies it; the delivery."""
         tag = b"%x" % number
         handle = lib.pn_delivery(self.raw, (len(tag), ffi.from_buffer(tag)))
-        for part in parts:
-            lib.pn_link_send(self.raw, ffi.from_buffer(part), len(part))
+        if sum(map(len, parts)) > _LARGE:
+            self._sending = handle
+            self._rest.extend(map(memoryview, parts))
+            self._send_piece()
+        else:
+            for part in parts:
+                lib.pn_link_send(self.raw, ffi.from_buffer(part), len(part))
+            self._finish(handle)
+        return handle
+
+    def _send_piece(self) -> None:
+        if lib.pn_link_current(self.raw) != self._sending:
+            self._rest.clear()  # the peer has settled it without having all of it
+            return
+        part = self._rest.popleft()
+        piece = part[:_AHEAD]
+        lib.pn_link_send(self.raw, ffi.from_buffer(piece), len(piece))
+        if len(part) > _AHEAD:
+            self._rest.appendleft(part[_AHEAD:])
+        elif not self._rest:
+            self._finish(self._sending)
+
+    def _finish(self, handle: Any) -> None:
         lib.pn_link_advance(self.raw)
         if self.presettled:
             lib.pn_delivery_settle(handle)
-        return handle
 
     def _use_credit(self) -> None:
         if not self.ended:
-            self.grant(lib.pn_link_credit(self.raw), bool(lib.pn_link_get_drain(self.raw)))
+            credit = lib.pn_link_credit(self.raw) - bool(self._rest)  # until it is whole, proton does not count it
+            self.grant(credit, bool(lib.pn_link_get_drain(self.raw)))
             self.session.mark_ready(self)
