@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from benchmarks import ours, raw_proton
+from benchmarks import bare_amqp, ours, raw_proton
+from benchmarks.bare import beside
 from benchmarks.cases import OURS, Case, Contender, JavaRun, Run
 from redelivery import AckMode
 
@@ -17,13 +18,14 @@ NO_TRANSACTIONS: Final = {"rabbitmq": "its AMQP 1.0 has no transactions"}
 def cases() -> tuple[Case, ...]:
     """In the order of the table."""
     return (
-        _consuming("auto", "AUTO", AckMode.AUTO, {PEER: 4, ARTEMIS: 3}),
+        _consuming("auto", "AUTO", AckMode.AUTO, {PEER: 4, ARTEMIS: 3}, each=True),
         Case(
             "unread",
             "AUTO, nothing of the message is read",
             (
                 Contender(OURS, partial(ours.consume, mode=AckMode.AUTO, read=False)),
                 Contender(CONTAINER, partial(raw_proton.consume, read=False), {PEER: 6}),
+                beside(partial(bare_amqp.consume, each=True, read=False)),
             ),
             None,
             brokers=frozenset(("fake",)),
@@ -38,6 +40,7 @@ def cases() -> tuple[Case, ...]:
             (
                 Contender(OURS, partial(ours.send, window=1)),
                 Contender("raw proton, BlockingConnection", raw_proton.send_blocking, {PEER: 1.4}),
+                beside(partial(bare_amqp.send, window=1)),
             ),
             JavaRun(window=1),
             sends=True,
@@ -48,6 +51,7 @@ def cases() -> tuple[Case, ...]:
             (
                 Contender(OURS, partial(ours.send, window=500)),
                 Contender(CONTAINER, partial(raw_proton.send, window=500), {PEER: 4}),
+                beside(partial(bare_amqp.send, window=500)),
             ),
             JavaRun(window=500),
             sends=True,
@@ -55,9 +59,10 @@ def cases() -> tuple[Case, ...]:
     )
 
 
-def _consuming(key: str, title: str, mode: AckMode, targets: dict[str, float]) -> Case:
+def _consuming(key: str, title: str, mode: AckMode, targets: dict[str, float], *, each: bool = False) -> Case:
     mine = Contender(OURS, partial(ours.consume, mode=mode))
-    return Case(key, title, (mine, Contender(CONTAINER, raw_proton.consume, targets)), JavaRun(mode=int(mode)))
+    raw = Contender(CONTAINER, raw_proton.consume, targets)
+    return Case(key, title, (mine, raw, beside(partial(bare_amqp.consume, each=each))), JavaRun(mode=int(mode)))
 
 
 def _transacted(key: str, title: str, batch: int, target: float) -> Case:
@@ -65,4 +70,5 @@ def _transacted(key: str, title: str, batch: int, target: float) -> Case:
     run: Run = partial(raw_proton.consume_transacted, batch=batch)
     raw = Contender("raw proton, Transaction", run, {CLASSIC: target, ARTEMIS: target}, first=50)
     java = JavaRun(mode=int(AckMode.TRANSACTED), batch=batch)
-    return Case(key, title, (mine, raw), java, batch=batch, cannot=NO_TRANSACTIONS)
+    limit = beside(partial(bare_amqp.commit, batch=batch))
+    return Case(key, title, (mine, raw, limit), java, batch=batch, cannot=NO_TRANSACTIONS)

@@ -107,9 +107,11 @@ def compare(place: Place, case: Case, rivals: Iterable[Contender], effort: Effor
 def judged(compared: Comparison, contenders: Iterable[Contender]) -> Comparison:
     """The same by the targets that these contenders have there."""
     here = compared.place
-    names = {each.name: each for each in contenders}
+    names = {each.name: each for each in contenders if here.endswith(f"/{FAKE}") or not each.fake_only}
+    measured = {each.name for each in (compared.mine, *compared.others)}
     return replace(
         compared,
+        unmeasured=tuple(name for name in names if name not in measured),
         targets={name: each.targets.get(here) for name, each in names.items()},
         cpu_targets={name: each.cpu_targets[here] for name, each in names.items() if here in each.cpu_targets},
     )

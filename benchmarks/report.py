@@ -103,6 +103,8 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, ..
                 reached(each.reached(other)),
                 "peer-bound" if each.peer_bound and other is each.limit else other.remark,
             )
+        for name in each.unmeasured:
+            yield each.title, cpu(each.mine), f"{each.mine.median:,.0f}", name, *[""] * 7, "not measured yet"
 
 
 def stored_rows(stored: Sequence[Stored]) -> Iterator[tuple[str, ...]]:

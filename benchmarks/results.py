@@ -36,6 +36,7 @@ class Comparison:
     """One case at one place.
 
     ``targets``: by contender, the ratio to reach, None for "measured only"; ``cpu_targets``: that of processor time.
+    ``unmeasured``: contenders that the case has got since it was run.
     """
 
     place: str
@@ -46,6 +47,7 @@ class Comparison:
     others: tuple[Timing, ...]
     targets: Mapping[str, float | None]
     cpu_targets: Mapping[str, float] = field(default_factory=dict)
+    unmeasured: tuple[str, ...] = ()
 
     def ratio(self, other: Timing) -> float:
         """How many times as fast as the other we are: the quotient of the medians."""

@@ -8,7 +8,6 @@ from typing import Final
 
 from benchmarks import bare, ours, raw_stomp
 from benchmarks.cases import OURS, Case, Contender, JavaRun, Run
-from benchmarks.results import BARE
 from redelivery import AckMode
 
 RAW: Final = "raw stomp.py"
@@ -27,21 +26,21 @@ def cases() -> tuple[Case, ...]:
             AckMode.AUTO,
             Contender(f"{RAW}, ACK each", each, {PEER: 3.3, CLASSIC: 1.3}, cpu_targets={PEER: 4}),
             Contender(f"{RAW}, ack:auto", at_once, acks=False, remark="acknowledges nothing: a crash loses messages"),
-            _bare(partial(bare.consume, each=True)),
+            bare.beside(partial(bare.consume, each=True)),
         ),
         _consuming(
             "individual",
             "INDIVIDUAL, acknowledge() each",
             AckMode.INDIVIDUAL,
             Contender(f"{RAW}, ACK each", each, {PEER: 5}, cpu_targets={PEER: 5.5}),
-            _bare(bare.consume),
+            bare.beside(bare.consume),
         ),
         _consuming(
             "dups-ok",
             "DUPS_OK",
             AckMode.DUPS_OK,
             Contender(f"{RAW}, ack:auto", at_once, {PEER: 4}, acks=False, cpu_targets={PEER: 4.5}),
-            _bare(partial(bare.consume, acks=False), acks=False),
+            bare.beside(partial(bare.consume, acks=False), acks=False),
         ),
         _transacted("commit-1", "TRANSACTED, commit each", 1, {PEER: 3}, {CLASSIC: 15}),
         _transacted("commit-10", "TRANSACTED, commit every 10", 10, {PEER: 6}, {}),
@@ -66,6 +65,7 @@ def _transacted(
     rivals = (
         Contender(NODELAY, nodelay, by_hand, first=20),
         Contender(RAW, slow, documented, first=20, remark="waits for Nagle's algorithm"),
+        bare.beside(partial(bare.commit, batch=batch)),
     )
     return _consuming(key, title, AckMode.TRANSACTED, *rivals, batch=batch)
 
@@ -73,8 +73,6 @@ def _transacted(
 def _sending(key: str, title: str, window: int, targets: Mapping[str, float], cpu_targets: Mapping[str, float]) -> Case:
     mine = Contender(OURS, partial(ours.send, window=window))
     raw = Contender(RAW, partial(raw_stomp.send, window=window), targets, cpu_targets=cpu_targets)
-    return Case(key, title, (mine, raw, _bare(partial(bare.send, window=window))), JavaRun(window=window), sends=True)
-
-
-def _bare(run: Run, *, acks: bool = True) -> Contender:
-    return Contender(BARE, run, acks=acks, remark="no client", fake_only=True)
+    return Case(
+        key, title, (mine, raw, bare.beside(partial(bare.send, window=window))), JavaRun(window=window), sends=True
+    )

@@ -106,7 +106,8 @@ def _name(comparison: Comparison) -> str:
 def _comparison(data: Mapping[str, Any]) -> Comparison:
     fields = {name: value for name, value in data.items() if name != "ratios"}
     others = tuple(Timing(**each) for each in data["others"])
-    return Comparison(**{**fields, "mine": Timing(**data["mine"]), "others": others})
+    unmeasured = tuple(data.get("unmeasured", ()))
+    return Comparison(**{**fields, "mine": Timing(**data["mine"]), "others": others, "unmeasured": unmeasured})
 
 
 def _profile(data: Mapping[str, Any]) -> Profile:

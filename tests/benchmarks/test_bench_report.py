@@ -126,6 +126,14 @@ def test_a_bare_socket_that_is_hardly_faster_says_that_the_peer_sets_the_pace(ra
     )
 
 
+def test_a_contender_that_came_later_has_a_row_without_numbers() -> None:
+    compared = Comparison("amqp/fake", "AMQP, fake peer", "auto", "AUTO", OURS, (RAW,), {}, unmeasured=(BARE,))
+    page = report.markdown(replace(results(3), comparisons=(compared,)), None)
+    row = "| AUTO | 20.5 | 30,000 | bare socket |  |  |  |  |  |  |  | not measured yet |"
+    assert row in page
+    assert row.count("|") == page.splitlines()[page.splitlines().index(row) - 1].count("|")
+
+
 def test_the_picture_answers_three_questions() -> None:
     nagle = Timing("raw, Nagle", 20, 20, 20, 500.0, "waits for Nagle's algorithm")
     bare = Timing(BARE, 60_000, 60_000, 60_000, 8.0, "no client")
