@@ -11,7 +11,7 @@ from benchmarks.naming import AMQP
 from benchmarks.peers.amqp_feed import Feed
 from benchmarks.peers.values import described, number
 from benchmarks.places import FAKE, FakePlace
-from benchmarks.plain_amqp import DISPOSITION, WINDOW, talking
+from benchmarks.plain_amqp import DISPOSITION, WINDOW, session_at
 from benchmarks.results import Measure
 
 READ: Final = 1 << 18
@@ -56,7 +56,7 @@ def amqp_delivers(place: FakePlace, count: int) -> float:
     """Transfers, counted by their bytes; accepted as often as credit is given."""
     queue = place.prepare(count)
     length = len(Feed(0, 0, 1, 1024, "text", WINDOW).block)
-    with talking(place.url) as session:
+    with session_at(place.url) as session:
         session.attach(AMQP[FAKE], queue, receives=True)
         start = time.perf_counter()
         for taken in range(0, count, STEP):
@@ -74,7 +74,7 @@ def amqp_confirms(place: FakePlace, count: int) -> float:
     """Transfers, each accepted."""
     feed = Feed(0, 0, count, 1024, "text", WINDOW)
     feed.limit = count
-    with talking(place.url) as session:
+    with session_at(place.url) as session:
         session.attach(AMQP[FAKE], "sends", receives=False)
         start = time.perf_counter()
         sent = owed = 0

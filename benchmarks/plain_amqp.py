@@ -116,7 +116,7 @@ class PlainAmqp:
     def fill(self, queue: str, messages: int, size: int) -> None:
         """So many non-durable texts."""
         head, body = message(size, "text", durable=False, to=self._names.prefix + queue)
-        with talking(self._url) as session:
+        with session_at(self._url) as session:
             count = session.attach(self._names, queue, receives=False)
             sent = confirmed = limit = window = 0
             while confirmed < messages:
@@ -137,7 +137,7 @@ class PlainAmqp:
 
     def empty(self, queue: str, messages: int) -> None:
         """Take so many messages away."""
-        with talking(self._url) as session:
+        with session_at(self._url) as session:
             count = session.attach(self._names, queue, receives=True)
             frames = taken = granted = 0
             while taken < messages:
@@ -154,7 +154,7 @@ class PlainAmqp:
 
     def is_empty(self, queue: str, patience: float) -> bool:
         """Whether nothing comes within that many seconds; what was left stays."""
-        with talking(self._url) as session:
+        with session_at(self._url) as session:
             count = session.attach(self._names, queue, receives=True)
             session.grant(0, count, 1)
             session.socket.settimeout(patience)
@@ -168,7 +168,7 @@ class PlainAmqp:
 
 
 @contextmanager
-def talking(url: str) -> Iterator[Session]:
+def session_at(url: str) -> Iterator[Session]:
     """Connected and logged in; closed on leaving."""
     parts = urlsplit(url)
     host = parts.hostname or ""

@@ -14,7 +14,7 @@ _STAT: Final = Path("/proc/stat")
 
 
 def check(seconds: float = _LOOK) -> None:
-    """Raise BenchmarkError where other programs are at work; where the system does not tell, nothing happens."""
+    """Raise BenchmarkError where other programs are at work; where the system does not say, nothing happens."""
     if not _STAT.exists():
         return
     idle, whole = ticks(_STAT.read_text())

@@ -67,7 +67,7 @@ class Step(Protocol):
         """Write what was answered before; whether the connection still exists."""
 
     def cut(self, *, executed: bool) -> None:
-        """Cut the connection; ``executed`` tells whether the step was executed."""
+        """Cut the connection; ``executed``: whether the step was executed."""
 
 
 class Fault:

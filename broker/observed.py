@@ -1,4 +1,4 @@
-"""What the engine tells, as events for the observer that the application has given: `redelivery.model.events`."""
+"""Of what the engine notifies, as events for the observer that the application has given: `redelivery.model.events`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an embedded broker tells of its subscriptions that have a name."""
+"""What an embedded broker shows of its subscriptions that have a name."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Capabilities:
     ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
     ``composite_destinations``: a message that is sent to ``a,topic://b`` goes to each of them.
     ``exclusive_consumers``: a queue's consumer may be the only one that gets messages while it is there.
-    ``message_ids``: the broker tells the id of a sent message.
+    ``message_ids``: the broker says the id of a sent message.
     ``duplicate_id_property``: the property by which the broker drops a second message of the same value that is sent to
         the same destination; None: it drops none.
     ``body_kinds``: the kinds of body that arrive as they were sent.

@@ -8,8 +8,8 @@ A message's life: Delivered, then Acknowledged, RolledBack (it is delivered agai
 been delivered), or DeadLettered or Discarded, an expired one after Expired. Names and fields are stable; others may be
 added.
 
-``EmbeddedBroker(observer=f)`` tells what the broker does, one life for each copy that it holds: Enqueued, Dispatched,
-then Acknowledged or Released (it waits again), and DeadLettered, Discarded, Expired and Committed as above.
+``EmbeddedBroker(observer=f)`` is notified of what the broker does, one life for each copy that it holds: Enqueued,
+Dispatched, then Acknowledged or Released (it waits again), and DeadLettered, Discarded, Expired and Committed as above.
 """
 
 from __future__ import annotations

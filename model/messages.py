@@ -56,7 +56,7 @@ class MessageSource(Protocol):
         """The value of one of `HEADERS`, None where it is not set."""
 
     def wire_count(self) -> int:
-        """Which delivery this is as far as the wire tells, 1 for the first."""
+        """Which delivery this is as far as the wire says, 1 for the first."""
 
 
 class Receipt(Protocol):
@@ -157,7 +157,7 @@ class Message:
 
     @property
     def message_id(self) -> str | None:
-        """JMSMessageID, set by the broker or the library; None where the broker does not tell it."""
+        """JMSMessageID, set by the broker or the library; None where the broker does not say it."""
         value = self.fields.get("message_id", _UNREAD)  # as `_read`, without a call: it is read of most messages
         if value is _UNREAD:
             value = self.fields["message_id"] = None if self.source is None else self.source.header("message_id")

@@ -64,7 +64,7 @@ class Instruments:
         }
 
     def count(self, event: Event, session: Attributes) -> None:
-        """One more of what it tells of; ``session``: what is known of its session's broker."""
+        """One more of what it counts; ``session``: what is known of its session's broker."""
         counter = self._counters.get(type(event))
         if counter is None:
             return

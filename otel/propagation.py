@@ -50,7 +50,7 @@ def extract(source: Message | MessageSource, propagator: TextMapPropagator) -> C
 
 
 def context_of(message: Message) -> Context:
-    """The context in which a message was sent, as its properties tell; an empty one where they do not.
+    """The context in which a message was sent, as its properties say; an empty one where they do not.
 
     For one's own span of a message that was received by `receive`:
     ``with tracer.start_as_current_span("bill", context=redelivery.otel.context_of(message)): …``

@@ -75,7 +75,7 @@ __all__ = [
 
 
 class SessionEvents(Protocol):
-    """What a channel tells its session."""
+    """Of what a channel notifies its session."""
 
     inbox: deque[Delivery]
     waiter: Waiter
@@ -88,7 +88,7 @@ class SessionEvents(Protocol):
 
 
 class ConnectionEvents(Protocol):
-    """What a transport tells its connection."""
+    """Of what a transport notifies its connection."""
 
     def on_lost(self, error: JMSError) -> None:
         """The connection is gone; called once, after every pending answer has failed. Not called for our own close."""

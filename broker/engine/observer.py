@@ -1,4 +1,4 @@
-"""The engine tells an observer what happens, in the step in which it happens, under the broker's lock."""
+"""The engine notifies an observer of what happens, in the step in which it happens, under the broker's lock."""
 
 from __future__ import annotations
 

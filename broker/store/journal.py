@@ -1,4 +1,4 @@
-"""What the engine tells a store, and what a store gives it at its start. Pure: nothing here waits or does I/O."""
+"""Of what the engine notifies a store, and what a store gives it at its start. Pure: nothing here waits or does I/O."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
                 result: object = None if listener is None else listener(error)
                 if isawaitable(result):
                     await result
-            except Exception:  # a guard of application code: its failure must not end the telling
+            except Exception:  # a guard of application code: its failure must not end what follows
                 log.exception("the exception listener raised")
         self._notifier = None
 

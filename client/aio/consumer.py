@@ -13,7 +13,7 @@ from redelivery.client.aio.made import Closing, Message
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.operations.acknowledge import accept, hand_out
+from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.receive import make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
@@ -89,10 +89,10 @@ class Consumer(BaseConsumer, Closing):
                 return None
             message = Message.received(delivery, delivery.redeliveries, self._receipt)
             if self._hold:
-                hand_out(core, delivery)
+                dispatched(core, delivery)
             else:
                 accept(core, (delivery,), batched=self._batched)
-                if self._tells:
+                if self._logs:
                     self._say_acknowledged(delivery)
             if core.epoch.channel.congested:
                 await self._relieve()
@@ -219,7 +219,7 @@ class Consumer(BaseConsumer, Closing):
             if delivery is None:
                 break
             if self._hold:
-                hand_out(core, delivery)
+                dispatched(core, delivery)
         settle_room(core, roomy)
         return cast(list[Message], self._taken(hand))
 

@@ -69,13 +69,13 @@ class ComingBack(ConnectionState):
 
     @abstractmethod
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:
-        """Tell the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
+        """Notify the exception listener; False where there is none, which is CRITICAL where it is ``deadly``."""
 
     # a loss
 
     def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
         """See `Adopter`: another one is dialled, or every session raises ConnectionLostError from now on."""
-        at = utc_now()  # every session tells the same
+        at = utc_now()  # every session says the same
         with self._lock:
             if of is not self._events:
                 return  # it was left

@@ -72,7 +72,7 @@ def _notify(error: JMSError | None, listened: weakref.ref[Listened]) -> bool:
     if error is not None and listener is not None:
         try:
             listener(error)
-        except Exception:  # a guard of application code: its failure must not end the telling
+        except Exception:  # a guard of application code: its failure must not end what follows
             log.exception("the exception listener raised")
     return error is not None
 

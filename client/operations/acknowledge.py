@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they are the broker's again"
 
 
-def hand_out(s: SessionState, delivery: Delivery) -> None:
-    """Tell the transport that the application has it."""
+def dispatched(s: SessionState, delivery: Delivery) -> None:
+    """Notify the transport that the application has it."""
     s.epoch.channel.dispatched(delivery)
     if s.observed is not None:
         s.observed.delivered(s.number, (delivery,))

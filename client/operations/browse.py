@@ -32,7 +32,7 @@ class BrowseState:
 
 
 class BrowserEvents:
-    """What a browser's channel tells it: `redelivery.transports.seam.SessionEvents`."""
+    """Of what a browser's channel notifies it: `redelivery.transports.seam.SessionEvents`."""
 
     def __init__(self, waiter: Waiter) -> None:
         self.inbox: deque[Delivery] = deque()

@@ -53,7 +53,7 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], ro
     ``roomy``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
     """
     new, ledger, channel = hand[len(roomy) :], s.ledger, s.epoch.channel
-    if not new or s.epoch.lost is not None or s.mode in (AckMode.CLIENT, AckMode.TRANSACTED):  # see `hand_out`
+    if not new or s.epoch.lost is not None or s.mode in (AckMode.CLIENT, AckMode.TRANSACTED):  # see `dispatched`
         return True
     if channel.has_room(consumer.link, len(ledger.held) + len(ledger.condemned) + ledger.delayed_count):
         return True  # as most often; the rest takes a hand-over and frames

@@ -9,7 +9,7 @@ from typing import Any
 from redelivery.client.arguments import optional_seconds, seconds
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.observing.log_lines import name_of
-from redelivery.client.operations.acknowledge import accept, hand_out
+from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, MessageFormatError
@@ -39,7 +39,7 @@ class BaseConsumer:
         self._hold = not self._at_once
         self._batched = core.mode == AckMode.DUPS_OK
         self._comes_back = core.options.reconnect is not None
-        self._tells = log.isEnabledFor(logging.DEBUG)  # asked once: it is the path of every message
+        self._logs = log.isEnabledFor(logging.DEBUG)  # asked once: it is the path of every message
 
     @property
     def destination(self) -> Destination:
@@ -105,10 +105,10 @@ class BaseConsumer:
         except MessageFormatError:
             if self._hold:
                 hand.clear()  # it counts as delivered
-                hand_out(self._core, delivery)
+                dispatched(self._core, delivery)
             raise
         if self._hold:
-            hand_out(self._core, delivery)
+            dispatched(self._core, delivery)
         else:
             accept(self._core, (delivery,), batched=self._batched)
         return body

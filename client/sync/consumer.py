@@ -10,7 +10,7 @@ from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.operations.acknowledge import accept, hand_out
+from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.receive import make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
@@ -87,10 +87,10 @@ class Consumer(BaseConsumer, Closing):
                 if delivery is not None:
                     message = Message.received(delivery, delivery.redeliveries, self._receipt)
                     if self._hold:
-                        hand_out(core, delivery)
+                        dispatched(core, delivery)
                     else:
                         accept(core, (delivery,), batched=self._batched)
-                        if self._tells:
+                        if self._logs:
                             self._say_acknowledged(delivery)
             finally:
                 if turn and turn[-1]:
@@ -197,7 +197,7 @@ class Consumer(BaseConsumer, Closing):
             if delivery is None:
                 break
             if self._hold:
-                hand_out(core, delivery)
+                dispatched(core, delivery)
         settle_room(core, roomy)
         return self._taken(hand)
 

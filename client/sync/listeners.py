@@ -12,7 +12,7 @@ from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.epoch import CloseAsked, ended
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.operations.acknowledge import hand_out
+from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.client.sync.core import AT_ONCE, PATIENT, SessionCore
@@ -242,7 +242,7 @@ class ListenerLoop:
             return
         callback, receipt = entry
         try:
-            hand_out(core, delivery)
+            dispatched(core, delivery)
         except BaseException as problem:
             core.ledger.put_back(delivery)
             self._idle.set()

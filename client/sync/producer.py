@@ -39,7 +39,7 @@ class Producer(BaseProducer, Closing):
             options: properties, persistent, priority, ttl, …: see `redelivery.model.parts.sending.SendKeywords`.
 
         Returns:
-            The message with its headers as sent; ``message_id`` is None where the broker does not tell it.
+            The message with its headers as sent; ``message_id`` is None where the broker does not say it.
 
         Raises:
             MessageFormatError: the message type or the protocol cannot carry a value.

@@ -88,7 +88,7 @@ def read_dead_letter(
         if origin is None:
             return None
     if origin is not None and "," in origin.name and FAILURE_CAUSE not in said and not _is_dead_letter_queue(source):
-        return None  # a copy that was sent to a composite destination, which Classic tells in the same place
+        return None  # a copy that was sent to a composite destination, which Classic says in the same place
     cause = _text(said, FAILURE_CAUSE, _FIRST_REASON)
     if cause is not None:
         cause = cause.removeprefix(_THROWABLE)

@@ -1,4 +1,4 @@
-"""Asks an embedded broker of this process about itself; it tells other processes nothing."""
+"""Asks an embedded broker of this process about itself; it says nothing to other processes."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Seen:
 
 
 class Inspector:
-    """Looks at the queues of one broker, as often as it is told to."""
+    """Looks at the queues of one broker, as often as it is asked to."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -18,7 +18,7 @@ pytest.importorskip("proton")
 
 from benchmarks.naming import AMQP
 from benchmarks.peers.values import Encoded, number
-from benchmarks.plain_amqp import DISPOSITION, TRANSFER, PlainAmqp, talking
+from benchmarks.plain_amqp import DISPOSITION, TRANSFER, PlainAmqp, session_at
 from proton import Delivery, Message, Terminus, Timeout, symbol
 from proton.handlers import MessagingHandler, TransactionHandler
 from proton.reactor import Container
@@ -182,7 +182,7 @@ def test_the_peer_accepts_every_send_once(peer: Peer) -> None:
 
 def test_a_send_in_several_frames_is_one_and_each_send_is_answered_once(peer: Peer) -> None:
     answered = []
-    with talking(peer.url) as session:
+    with session_at(peer.url) as session:
         session.attach(AMQP["fake"], "anything", receives=False)
         for delivery in range(3):
             tag = Encoded(b"\xa0\x01" + bytes((delivery,)))

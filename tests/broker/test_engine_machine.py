@@ -189,7 +189,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.the_observer_knows_where_each_is()
 
     def the_observer_knows_where_each_is(self) -> None:
-        """What the engine has told is what it holds."""
+        """What the engine has notified its observer of is what it holds."""
         held = {entry for queue in self.engine.queues.values() for entry in queue.entries.values()}
         assert self.lives.waiting == {entry for entry in held if entry.backlog is not None}
         assert self.lives.in_flight == held - self.lives.waiting

@@ -1,4 +1,4 @@
-"""What an embedded broker tells its observer (that it tells of each message: test_engine_machine.py)."""
+"""Of what an embedded broker notifies its observer (that it does of each message: test_engine_machine.py)."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_what_is_unwritten_at_unsubscribe_is_not_sent_any_more(broker: EmbeddedB
     assert flags == [True] * sent + [False] * (20 - sent)
 
 
-def test_the_reason_reaches_a_client_that_goes_on_talking(broker: EmbeddedBroker) -> None:
+def test_the_reason_reaches_a_client_that_goes_on_sending(broker: EmbeddedBroker) -> None:
     """Closing with unread input would reset the connection, and the ERROR would be lost."""
     with Raw(broker.stomp_url) as client:
         client.socket.sendall(b"FOO\n\n\0" + bytes(8 << 20))
@@ -156,7 +156,7 @@ def test_the_reason_reaches_a_client_that_goes_on_talking(broker: EmbeddedBroker
         assert client.closed()
 
 
-def test_a_silent_client_is_closed_and_a_talking_one_hears_the_broker(broker: EmbeddedBroker) -> None:
+def test_a_silent_client_is_closed_and_one_that_sends_hears_the_broker(broker: EmbeddedBroker) -> None:
     with Raw(broker.stomp_url, heart_beat="100,100") as client:
         assert client.connected.headers["heart-beat"] == "100,100"
         client.subscribe()

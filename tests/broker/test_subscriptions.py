@@ -134,7 +134,7 @@ def _next(consumer: redelivery.Consumer) -> object:
     return message.body
 
 
-def test_the_broker_tells_how_much_each_subscription_holds(broker: EmbeddedBroker) -> None:
+def test_the_broker_reports_how_much_each_subscription_holds(broker: EmbeddedBroker) -> None:
     with redelivery.connect(broker.stomp_url, client_id="me") as connection, connection.session("client") as session:
         session.durable_consumer("topic://news", "mine").close()
         session.shared_durable_consumer("topic://news", "ours").close()

@@ -53,7 +53,7 @@ def test_every_stage_has_its_row() -> None:
 
 
 def end(consumer: Consumer, error: JMSError | None = None) -> None:
-    """As a transport tells it, from the thread that reads."""
+    """As a transport notifies it, from the thread that reads."""
     link = consumer._state.link
     problem = error or InvalidDestinationError(WORDS)
     thread = threading.Thread(target=lambda: consumer._core.on_link_closed(link, problem))

@@ -227,7 +227,7 @@ class TestPending:
         pending.complete(2)
         assert (pending.value, pending.error, pending.done) == (1, None, True)
 
-    def test_it_tells_and_wakes_after_it_is_done(self) -> None:
+    def test_it_notifies_and_wakes_after_it_is_done(self) -> None:
         reported: list[bool] = []
 
         class Sleeper:

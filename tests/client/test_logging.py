@@ -29,7 +29,7 @@ def info(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: lines(caplog, logging.INFO)
 
 
-def test_info_tells_of_the_connection(bench: Bench, info: Callable[[], list[str]]) -> None:
+def test_info_reports_the_connection(bench: Bench, info: Callable[[], list[str]]) -> None:
     url = bench.broker.vm_url
     connection = redelivery.connect(url.replace("vm://", f"vm://me:{SECRET}@"))
     connection.close()
@@ -48,7 +48,7 @@ def test_a_lost_connection_is_logged_once(bench: Bench, caplog: pytest.LogCaptur
     assert reported[0].getMessage().startswith(start)
 
 
-def test_info_tells_which_redelivery_comes_when_and_why(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_info_reports_which_redelivery_comes_when_and_why(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="redelivery")
     policy = RedeliveryPolicy(maximum_redeliveries=2, initial_redelivery_delay=0.05, redelivery_delay=0.05)
     session, consumer = bench.consuming(AckMode.TRANSACTED, redelivery_policy=policy)
@@ -144,7 +144,7 @@ def test_an_expired_message(bench: Bench, caplog: pytest.LogCaptureFixture) -> N
     assert ": dead-lettered as it has expired (to the broker's dead-letter queue)" in lines(caplog, logging.WARNING)[-1]
 
 
-def test_debug_tells_of_sessions_subscriptions_commits_and_acknowledgements(
+def test_debug_reports_sessions_subscriptions_commits_and_acknowledgements(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="redelivery")

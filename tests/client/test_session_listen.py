@@ -182,7 +182,7 @@ def test_one_that_fails_does_not_hold_up_the_other_consumer(bench: Bench) -> Non
 
 
 def test_a_broker_that_refuses_something_between_callbacks_ends_nothing(bench: Bench) -> None:
-    """The goodbye of one consumer fails: it is told to the exception listener, the other one goes on."""
+    """The goodbye of one consumer fails: it goes to the exception listener, the other one goes on."""
     reported: list[redelivery.JMSError] = []
     session = bench.connect(exception_listener=reported.append).session()
     leaving, staying = session.consumer("qa"), session.consumer("qb")

@@ -59,7 +59,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "test_exhaustion.py::test_the_brokers_own_dead_letter_stands_once_and_keeps_the_message",
     ),
     "a cause on the dead letter needs a copy, in one transaction with the ACK": (
-        "test_exhaustion.py::test_the_shared_strategy_tells_origin_cause_and_count",
+        "test_exhaustion.py::test_the_shared_strategy_reports_origin_cause_and_count",
         "test_exhaustion.py::test_the_individual_strategy_has_a_queue_for_each_destination",
     ),
     "each message is poisoned by its own count": (

@@ -123,7 +123,7 @@ def test_bad_arguments_are_named(stage: Stage) -> None:
     assert stage.left() == []
 
 
-def test_metadata_tells_who_answers(stage: Stage) -> None:
+def test_metadata_reports_who_answers(stage: Stage) -> None:
     metadata = stage.connect().metadata
     assert metadata.provider_name
     assert metadata.provider_version

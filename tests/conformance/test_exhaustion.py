@@ -89,7 +89,7 @@ def test_the_brokers_own_dead_letter_stands_once_and_keeps_the_message(stage: St
     assert letter.persistent
 
 
-def test_the_shared_strategy_tells_origin_cause_and_count(stage: Stage) -> None:
+def test_the_shared_strategy_reports_origin_cause_and_count(stage: Stage) -> None:
     stage.send("bad", properties={"colour": "red"})
     session, consumer = stage.consuming(
         AckMode.TRANSACTED, redelivery_policy=AT_ONCE, dead_letter_strategy=SharedDeadLetterStrategy()

@@ -296,7 +296,7 @@ def test_a_reply_of_ours_to_a_temporary_queue_of_java(meeting: Meeting) -> None:
     assert reply.body == "the reply" if native is None else reply.kind == native.kind
 
 
-def test_a_dead_letter_of_ours_tells_java_why(meeting: Meeting) -> None:
+def test_a_dead_letter_of_ours_shows_java_why(meeting: Meeting) -> None:
     letters = f"{meeting.queue}.DLQ"
     meeting.we_send(Message("bad"))
     session = meeting.connect(

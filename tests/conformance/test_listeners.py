@@ -15,7 +15,7 @@ Seen = SimpleQueue[tuple[str, int, bool]]
 
 
 def listening(consumer: Consumer, act: Callable[[Message], None]) -> Seen:
-    """Listen; each delivery is told to the queue before ``act`` decides."""
+    """Listen; each delivery is put into the queue before ``act`` decides."""
     seen: Seen = SimpleQueue()
 
     def callback(message: Message) -> None:

@@ -27,7 +27,7 @@ def said(report: Report, check: str) -> list[str]:
     return [each.what for each in report.findings if each.check == check]
 
 
-def test_artemis_tells_its_queues_and_address_settings(redelivery_artemis: RealBroker) -> None:
+def test_artemis_reports_its_queues_and_address_settings(redelivery_artemis: RealBroker) -> None:
     url, queue = redelivery_artemis.amqp_url, f"doctor.{uuid4().hex}"
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(queue).send("waiting")
@@ -50,7 +50,7 @@ def test_a_dead_letter_address_without_a_queue_is_found_on_artemis(redelivery_ar
     assert said(examine(redelivery_artemis.amqp_url, watch=0), "unbound") == []  # its own DLQ has one
 
 
-def test_artemis_tells_the_settings_of_the_addresses_that_it_lists(redelivery_artemis: RealBroker) -> None:
+def test_artemis_reports_the_settings_of_the_addresses_that_it_lists(redelivery_artemis: RealBroker) -> None:
     url, queue = redelivery_artemis.amqp_url, f"doctor.{uuid4().hex}"
     unchecked: list[str] = []
     with redelivery.connect(url) as connection:
@@ -93,7 +93,7 @@ def test_classic_without_its_statistics_says_what_it_needs(redelivery_activemq: 
 
 @pytest.mark.long_form
 @pytest.mark.timeout(150)
-def test_classic_tells_its_consumers_by_its_statistics_plug_in() -> None:
+def test_classic_reports_its_consumers_by_its_statistics_plug_in() -> None:
     with running(activemq.SPEC, lambda site: text_of("classic", site.host, site.ports)) as broker:
         url = f"amqp://{broker.host}:{broker.ports['amqp']}"
         with redelivery.connect(url) as connection, connection.session() as session:
@@ -130,7 +130,7 @@ def test_hornetq_says_what_cannot_be_seen(redelivery_hornetq: RealBroker) -> Non
     assert "HornetQ reports its queues over JMX" in report.unchecked[2]
 
 
-def test_broker_j_tells_the_depth_of_a_queue_that_is_named(redelivery_qpid: RealBroker) -> None:
+def test_broker_j_reports_the_depth_of_a_queue_that_is_named(redelivery_qpid: RealBroker) -> None:
     url, queue = redelivery_qpid.amqp_url, f"doctor.{uuid4().hex}"
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(queue).send("waiting", persistent=False)
@@ -140,7 +140,7 @@ def test_broker_j_tells_the_depth_of_a_queue_that_is_named(redelivery_qpid: Real
     assert said(report, "backlog") == [f"1 message is in {queue}, which has no consumer"]
 
 
-def test_broker_j_tells_the_queues_that_nobody_names_and_their_rules(redelivery_qpid: RealBroker) -> None:
+def test_broker_j_reports_the_queues_that_nobody_names_and_their_rules(redelivery_qpid: RealBroker) -> None:
     url, queue = redelivery_qpid.amqp_url, f"doctor.{uuid4().hex}"
     unchecked: list[str] = []
     with redelivery.connect(url) as connection, connection.session() as session:
@@ -181,7 +181,7 @@ def test_broker_j_may_refuse_to_list_its_queues(redelivery_qpid: RealBroker, mon
 @pytest.mark.long_form
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("default", [None, "j.rest_DLQ"])
-def test_broker_j_tells_its_rules_at_all_levels(default: str | None) -> None:
+def test_broker_j_reports_its_rules_at_all_levels(default: str | None) -> None:
     """Of the queue, the virtual host and the broker: maximum, alternate binding, and what counts for all others."""
 
     def text(site: Site) -> str:

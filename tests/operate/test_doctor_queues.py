@@ -75,7 +75,7 @@ def test_a_queue_that_cannot_be_browsed_is_one_line_and_the_others_are_looked_at
     assert [each for each in report.unchecked if "secret" in each] == ["the depth of secret: you may not"]
 
 
-def test_the_embedded_broker_tells_its_own_process_its_consumers_and_its_rules() -> None:
+def test_the_embedded_broker_reports_its_own_process_its_consumers_and_its_rules() -> None:
     losing = read(address_settings(**{"#": {"max_delivery_attempts": 3}}))
     with EmbeddedBroker("doctored", config=BrokerConfig(rules=losing.rules)) as broker:
         broker.send("orders", "waiting")

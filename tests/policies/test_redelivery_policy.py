@@ -101,7 +101,7 @@ def test_it_is_a_frozen_value() -> None:
     assert len({policy, RedeliveryPolicy(maximum_redeliveries=3)}) == 1
 
 
-def test_pre_dispatch_check_tells_asked_for_from_default() -> None:
+def test_pre_dispatch_check_distinguishes_asked_for_from_default() -> None:
     assert RedeliveryPolicy().pre_dispatch_check is True
     assert not RedeliveryPolicy().pre_dispatch_check_set
     assert RedeliveryPolicy(pre_dispatch_check=True).pre_dispatch_check_set

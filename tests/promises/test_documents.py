@@ -218,7 +218,7 @@ def test_the_old_broker_does_not_charge_a_closed_connection_and_broker_j_does() 
 
 
 @promise("qpid-reject-behaviour")
-def test_what_is_known_of_qpid_tells_a_client_how_it_must_reject() -> None:
+def test_what_is_known_of_qpid_shows_a_client_how_it_must_reject() -> None:
     found = read("<broker><maximumDeliveryCount>2</maximumDeliveryCount></broker>").explain("q")
     assert any("an AMQP 0-x client needs the reject behaviour 'server'" in note for note in found.notes)
 

@@ -39,7 +39,7 @@ class Disagreement:
 
 @contextmanager
 def placed(url: str, samples: Sequence[Sample]) -> Iterator[tuple[list[Sample], Callable[[Node], Verdict]]]:
-    """The messages as a selector sees them there, and what tells of a selector what the broker makes of it."""
+    """The messages as a selector sees them there, and what shows what the broker makes of a selector."""
     queue = f"selectors.{uuid4().hex}"
     with (
         redelivery.connect(url, request_timeout=REFUSED_AFTER if url.startswith("stomp:") else 30) as connection,

@@ -1,4 +1,4 @@
-"""A queue that gives its messages back when a session dies, and the steps of an attempt that makes them a segment."""
+"""A queue that releases its messages when a session dies, and the steps of an attempt that makes them a segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue's depth in the progress, of the real brokers that tell it."""
+"""The queue's depth in the progress, of the real brokers that know it."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_a_trickle_makes_few_files_while_spark_is_busy(
 
 
 def seen(original: Callable[..., Any], count: int, done: threading.Event) -> Callable[..., Any]:
-    """Tells when so many messages have come."""
+    """Notifies when so many messages have come."""
 
     def more(self: BatchReceiver, *given: Any) -> Any:
         if len(self._builder.columns) >= count:

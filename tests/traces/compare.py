@@ -31,7 +31,7 @@ ERRORS: Mapping[str, type[Exception]] = {
     "javax.jms.JMSException": errors.JMSError,
 }
 CAUSE = "dlqDeliveryFailureCause"
-OURS = "dlqDeliveryCount"  # on our copies only; Java's dead letters tell it in the cause
+OURS = "dlqDeliveryCount"  # on our copies only; Java's dead letters have it in the cause
 _DELAY_BEGINS = frozenset(("rollback", "recover", "close", "kill"))
 
 

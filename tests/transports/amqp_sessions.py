@@ -45,7 +45,7 @@ class Session(scripted.Session):
 
 
 class Client(scripted.Client):
-    """A transport that is open, and what it told its connection."""
+    """A transport that is open, and of what it notified its connection."""
 
     transport: AmqpTransport  # type: ignore[assignment]  # of this protocol
 

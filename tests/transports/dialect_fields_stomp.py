@@ -185,7 +185,7 @@ STOMP: Final[Facts] = {
             "hornetq",
         ),
         "max_body": _own(0, "test_a_body_that_it_would_confirm_and_lose_is_refused", "hornetq"),
-        "tells_persistent": _own(True, "test_what_is_not_persistent_is_marked_by_a_property_of_ours", "hornetq"),
+        "says_persistent": _own(True, "test_what_is_not_persistent_is_marked_by_a_property_of_ours", "hornetq"),
         "delay_is_time": _family(False, "test_a_delayed_message_comes_later", "hornetq"),
         "fixed_window": _own(0, "test_a_batch_of_ten_kilobytes_needs_a_further_subscription", "hornetq"),
         "default_prefetch": _settled(100, "test_batched_acknowledgements_leave_before_the_window_is_full", ""),
@@ -258,7 +258,7 @@ STOMP: Final[Facts] = {
         "owned_prefixes": Fact(
             (), "transports/test_stomp_unknown_broker.py::test_unknown_its_facts_are_the_safest_ones"
         ),
-        "tells_persistent": Fact(
+        "says_persistent": Fact(
             True, "transports/test_stomp_unknown_broker.py::test_unknown_its_facts_are_the_safest_ones"
         ),
     },

@@ -201,7 +201,7 @@ class Session:
 
 
 class Client:
-    """A transport that is open, and what it told its connection."""
+    """A transport that is open, and of what it notified its connection."""
 
     def __init__(self, port: int, *, opened: bool = True, **options: Any) -> None:
         self.lost: list[JMSError] = []

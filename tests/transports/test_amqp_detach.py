@@ -50,7 +50,7 @@ def test_a_detach_releases_what_was_seen_as_failed_and_the_rest_as_if_nothing_ha
         with pytest.raises(JMSError, match="is closed"):
             session.channel.accept([seen], batched=True)
     outcomes = {
-        "RabbitMQ": [],  # its session's end gives them back, at once and in order
+        "RabbitMQ": [],  # its session's end releases them, at once and in order
         "some other": ["released"] * 3,
     }.get(product, ["modified failed", *["released"] * 3])
     assert given == [f"{number} {outcome}" for number, outcome in enumerate(outcomes)]

@@ -200,7 +200,7 @@ def test_the_wire_of_a_batch_where_unsubscribe_releases() -> None:
 
 
 def test_what_is_on_its_way_to_a_further_subscription_that_ends_is_not_dispatched() -> None:
-    """UNSUBSCRIBE gives it back, so it is redelivered to the first."""
+    """UNSUBSCRIBE releases it, so it is redelivered to the first."""
 
     def script(end: BrokerEnd) -> None:
         end.log_in(server=ARTEMIS)

@@ -94,7 +94,7 @@ class StompDialect:
             again; empty: all of it.
         group_header: of MESSAGE; SEND has ``JMSXGroupID``.
         group_sequence_header: of both.
-        tells_persistent: MESSAGE has ``persistent:true`` where the message is; elsewhere SEND says what it is not.
+        says_persistent: MESSAGE has ``persistent:true`` where the message is; elsewhere SEND says what it is not.
         timestamp_unit: milliseconds that one unit of ``timestamp`` stands for, where SEND must have it (others may
             have written milliseconds all the same); 0: the broker sets it, in milliseconds.
         expiration_header: of SEND, milliseconds until it expires, where the broker ignores ``expires``.
@@ -180,7 +180,7 @@ class StompDialect:
     message_id_separator: str = ""
     group_header: str = "JMSXGroupID"
     group_sequence_header: str = "JMSXGroupSeq"
-    tells_persistent: bool = True
+    says_persistent: bool = True
     timestamp_unit: int = 0
     expiration_header: str | None = None
     delay_header: str | None = None

@@ -23,7 +23,7 @@ STOMP: Final = StompDialect(
     owned_headers=_OWNED,
     owned_prefixes=artemis.STOMP.owned_prefixes + hornetq.STOMP.owned_prefixes,
     requests=activemq.STOMP.requests | artemis.STOMP.requests,
-    tells_persistent=False,
+    says_persistent=False,
 )
 
 DIALECT: Final = Dialect(

@@ -155,7 +155,7 @@ class Outbox:
         self._waiting, self._leaving = [], None
 
     def _enter(self, taken: list[bool]) -> None:
-        """Take the lock and note it in one step, so that no interrupt comes between; the caller gives it back."""
+        """Take the lock and note it in one step, so that no interrupt comes between; the caller releases it."""
         for got in self._turns:  # no look for signals until it is noted
             taken += (got,)
             break

@@ -107,7 +107,7 @@ class ServerSession:
             self.refuse(command, error)
 
     def refuse(self, command: Command, error: JMSError) -> None:
-        """Tell the client that it was not done."""
+        """Notify the client that it was not done."""
         if isinstance(command, Open):
             self._refuse_open(error)
         elif not isinstance(command, LinkCommand):

@@ -62,7 +62,7 @@ class AmqpSocket(ClientSocket):
             self._engine.dispatch({})
             if data:
                 self._engine.receive(data)
-        except ProtocolError:  # proton or the login tells the peer
+        except ProtocolError:  # proton or the login says so to the peer
             broken = True
         self._engine.dispatch(self._session.handlers)
         self.work()
@@ -135,7 +135,7 @@ class AmqpSocket(ClientSocket):
         self._session.execute(self._command)
 
     def refuse_step(self, error: JMSError) -> None:
-        """Tell the client that it was not done."""
+        """Notify the client that it was not done."""
         assert self._command is not None, "work has taken one"
         self._unread += 1
         self._session.settle_gathered()

@@ -24,7 +24,7 @@ class Settler(Protocol):
     """The link of a delivery."""
 
     def settle(self, unsettled: Unsettled, kind: int) -> None:
-        """Tell the client that the delivery has ended with this outcome, unless the client settled it first."""
+        """Notify the client that the delivery has ended with this outcome, unless the client settled it first."""
 
 
 class Unsettled:

@@ -12,7 +12,7 @@ DEAD: Final = "ActiveMQ.DLQ"
 
 
 class Lives:
-    """Told by the engine; where each message is by that."""
+    """Notified by the engine; where each message is by that."""
 
     def __init__(self) -> None:
         self.waiting: set[Entry] = set()
@@ -46,7 +46,7 @@ class Lives:
         self._gone(entry)
 
     def committed(self, sent: int, received: int) -> None:
-        """What is in it was told before."""
+        """Of what is in it there was an event before."""
 
     def _gone(self, entry: Entry) -> None:
         assert (entry in self.waiting) != (entry in self.in_flight)

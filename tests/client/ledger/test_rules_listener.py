@@ -110,7 +110,7 @@ def test_individual_waits_once_for_all_of_them_the_delay_of_the_newest() -> None
 
 @pytest.mark.parametrize("mode", [AckMode.TRANSACTED, AckMode.CLIENT], ids=lambda mode: mode.name)
 def test_elsewhere_the_next_message_is_delivered_and_a_rollback_takes_both(mode: AckMode) -> None:
-    """listener-transacted-throw: nothing is told to the ledger, the message stays unacknowledged."""
+    """listener-transacted-throw: the ledger is not notified, the message stays unacknowledged."""
     rig = Rig(mode)
     orders = rig.consumer(AT_ONCE)
     rig.deliver(orders, "m1", "m2")

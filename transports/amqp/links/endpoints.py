@@ -165,7 +165,7 @@ class Endpoint:
             self._closing.on_done = pending.pass_on
 
     def say_end(self) -> None:
-        """Tell the peer."""
+        """Notify the peer."""
         self.handle.close()
 
     @property

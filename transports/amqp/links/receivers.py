@@ -170,7 +170,7 @@ class Receiver(Endpoint):
             super().say_end()
 
     def stop(self, pending: Pending) -> None:
-        """Detach it, and leave what came to the end of its session, which gives it back at once and in order."""
+        """Detach it, and leave what came to the end of its session, which releases it at once and in order."""
         self.stopped = True
         self.close(pending)
 
@@ -255,7 +255,7 @@ class Receiver(Endpoint):
         self.give_credit()
 
     def settle(self, delivery: AmqpDelivery, outcome: int) -> None:
-        """Tell the outcome, and be done with it.
+        """Write the outcome, and be done with it.
 
         Raises:
             IllegalStateError, ConnectionLostError: the link is gone; by now the delivery is another one's.

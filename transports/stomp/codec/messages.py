@@ -153,7 +153,7 @@ class StompFields:
     def persistent(self) -> bool:
         """Whether the broker keeps it; where it does not say, a message is kept unless it says the contrary."""
         head = self.head
-        if self.format.dialect.tells_persistent or b"\npersistent:" in head:
+        if self.format.dialect.says_persistent or b"\npersistent:" in head:
             return b"\npersistent:true\n" in head
         return b"\n%b:" % MODE.encode() not in head
 

@@ -106,7 +106,7 @@ class SendEncoder:
             headers["priority"] = str(priority)
         if persistent:
             headers["persistent"] = "true"  # `false` makes a queue that is not there yet vanish again on some broker
-        elif not dialect.tells_persistent:
+        elif not dialect.says_persistent:
             headers[MODE] = "NON_PERSISTENT"
         if dialect.sessions_per_wire and isinstance(destination, Topic):
             headers[SENDER] = self._token  # for no_local: the broker knows the socket only

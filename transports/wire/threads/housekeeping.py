@@ -85,7 +85,7 @@ class Housekeeper:
                 self._need(-_NEVER)
 
     def watch_end(self, descriptor: int, watch: Watch) -> None:
-        """Call ``watch`` when the peer has closed, until it says False. Where the system does not tell, never."""
+        """Call ``watch`` when the peer has closed, until it says False. Where the system does not say, never."""
         with self._lock:
             if descriptor >= 0 and _CLOSED_BY_PEER:
                 self._ends[watch] = descriptor

@@ -115,7 +115,7 @@ class BrokerLink(ABC):
             self.attach()
 
     def refuse(self, command: LinkCommand, error: JMSError) -> None:
-        """Tell the client that it was not done."""
+        """Notify the client that it was not done."""
         if isinstance(command, Attach):  # answered with nothing to be attached to
             terminus = self.handle.source if self.receives else self.handle.target
             terminus.type = proton.Terminus.UNSPECIFIED
