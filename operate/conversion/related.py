@@ -80,7 +80,7 @@ def _of_all(rules: ArtemisRules) -> dict[str, Any]:
 def _matches(rules: ArtemisRules, losses: Losses) -> list[tuple[AddressEntry, str]]:
     """Each entry that counts, and its match with the usual wildcards."""
     found = []
-    for entry in {each.match: each for each in rules.entries}.values():
+    for entry in rules.counting:
         words = rules.wildcards.words(entry.match)
         if any("\0" in word for word in words):
             losses.add(f"address-setting {entry.match!r}: characters of its name are wildcards there")

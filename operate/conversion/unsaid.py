@@ -56,7 +56,7 @@ def of_artemis(rules: ArtemisRules, to: str, losses: Losses) -> None:
         losses.add("persist-delivery-count-before-delivery = true is lost")
     if rules.max_redelivery_records is not None:
         losses.add(f"max-redelivery-records = {rules.max_redelivery_records} is lost")
-    for entry in {each.match: each for each in rules.entries}.values():
+    for entry in rules.counting:
         where = f"address-setting {entry.match!r}"
         for name in (each for each in _ONLY_THERE if each in entry.fields_set):
             losses.add(f"{where}: {ELEMENTS[name]} = {spelled(name, getattr(entry.settings, name))} is lost")

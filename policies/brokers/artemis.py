@@ -89,8 +89,8 @@ class BoundQueue:
 class ArtemisRules:
     """What a ``broker.xml`` or ``hornetq-configuration.xml`` says.
 
-    ``dialect``: ``artemis`` or ``hornetq``. ``entries``: in the order of the file; a later one of the same match
-    replaces an earlier one. ``queues``: those that the file makes, by address.
+    ``dialect``: ``artemis`` or ``hornetq``. ``entries``: in the order of the file; of several with the same match one
+    counts. ``queues``: those that the file makes, by address.
     ``persist_delivery_count_before_delivery``: False: after a crash of the broker, a message whose first delivery was
     under way looks like one that was never delivered. ``max_redelivery_records``: journal records for each message.
     """
@@ -106,6 +106,15 @@ class ArtemisRules:
     def broker(self) -> str:
         """The broker's name."""
         return "HornetQ" if self.dialect == "hornetq" else "Artemis"
+
+    @property
+    def counting(self) -> tuple[AddressEntry, ...]:
+        """One entry for each match: the first in Artemis, which ignores the others, the last in HornetQ."""
+        found: dict[str, AddressEntry] = {}
+        for each in self.entries:
+            if self.dialect == "hornetq" or each.match not in found:
+                found[each.match] = each
+        return tuple(found.values())
 
     def address_of(self, destination: Destination) -> str:
         """The address of a queue or topic: its name, and in HornetQ ``jms.queue.`` or ``jms.topic.`` before it.
@@ -125,8 +134,7 @@ class ArtemisRules:
         match, of two without it the one whose first word that differs is not ``*`` (HierarchicalObjectRepository).
         """
         words = self.wildcards.words(address)
-        last = {each.match: each for each in self.entries}.values()
-        found = [each for each in last if covers(self.wildcards.words(each.match), words)]
+        found = [each for each in self.counting if covers(self.wildcards.words(each.match), words)]
         return tuple(sorted(found, key=lambda each: self._rank(each.match, address)))
 
     def settings_for(self, address: str) -> AddressSettings:
@@ -164,7 +172,7 @@ class ArtemisRules:
             removed_because="" if target else "no dead-letter-address is set",
             matched=tuple(Matched(f"address-setting {each.match!r}", each.place) for each in matched),
             settings=tuple(self._shown(settings, matched)),
-            notes=(*self._notes(settings), *self._uncovered(address, matched)),
+            notes=(*self._notes(settings), *self._uncovered(address, matched), *self._ignored(matched)),
         )
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
@@ -198,7 +206,7 @@ class ArtemisRules:
         return self.settings_for(entry.match)
 
     def _by_key(self) -> dict[str, AddressEntry]:
-        keys = {self._key(each.match): each for each in self.entries}
+        keys = {self._key(each.match): each for each in self.counting}
         return {key: each for key, each in keys.items() if _LITERAL not in key}
 
     def _key(self, match: str) -> str:
@@ -262,6 +270,12 @@ class ArtemisRules:
         for each in matched:
             if self.dialect == "hornetq" and self.wildcards.words(each.match) == (*words, REST):
                 yield f"HornetQ 2.4 itself does not take {each.match} for {address}, though its document says so"
+
+    def _ignored(self, matched: tuple[AddressEntry, ...]) -> Iterator[str]:
+        """An entry whose match another one has too, and that does not count."""
+        for each in self.entries:
+            if all(each is not one for one in matched) and any(each.match == one.match for one in matched):
+                yield f"{Matched(f'another address-setting {each.match!r}', each.place)} does not count"
 
 
 def client_policy(settings: AddressSettings) -> RedeliveryPolicy:

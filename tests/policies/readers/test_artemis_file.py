@@ -103,11 +103,6 @@ def test_patterns_are_asked_in_the_broker_s_order() -> None:
     assert [each.match for each in rules(text).candidates("a.b")] == ["a.b", "a.*", "*.b", "a.b.#", "a.#", "#"]
 
 
-def test_a_later_setting_of_the_same_match_replaces_the_earlier_one() -> None:
-    text = ARTEMIS.format(SETTINGS + SETTINGS.replace("5000", "7000"))
-    assert rules(text).settings_for("orders").redelivery_delay == 7.0
-
-
 def test_a_setting_is_not_inherited_only_where_it_is_set() -> None:
     text = address_settings(**{"#": {"max_delivery_attempts": 3}, "exempt": {"max_delivery_attempts": 10}})
     assert rules(text).settings_for("exempt").max_delivery_attempts == 10
@@ -276,3 +271,19 @@ def test_placeholders_have_the_values_that_the_caller_gives_and_no_others(monkey
         read(text)
     settings = rules(text, properties={"retries": "4"}).settings_for("x")
     assert (settings.max_delivery_attempts, settings.redelivery_delay) == (4, 0.25)
+
+
+@pytest.mark.parametrize(("match", "maximum", "ignored"), [("orders", 3, 4), ("jms.queue.orders", 7, 3)])
+def test_of_two_settings_with_one_match_artemis_takes_the_first_and_hornetq_the_last(
+    match: str, maximum: int, ignored: int
+) -> None:
+    """tests/policies/readers/test_duplicates_on_brokers.py has the brokers."""
+    space = "urn:hornetq" if "jms" in match else "urn:activemq"
+    settings = [f"<max-delivery-attempts>{each}</max-delivery-attempts>" for each in (3, 7)]
+    entries = "\n".join(f'<address-setting match="{match}">{each}</address-setting>' for each in settings)
+    text = f'<configuration xmlns="{space}">\n<address-settings>\n{entries}\n</address-settings></configuration>'
+    policies = read(text, "x.xml")
+    found = policies.explain("orders")
+    assert found.maximum == maximum
+    assert f"another address-setting {match!r} (x.xml:{ignored}:1) does not count" in found.notes
+    assert policies.redelivery_policies.policy_for("orders").maximum_redeliveries == maximum - 1

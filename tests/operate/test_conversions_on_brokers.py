@@ -1,0 +1,144 @@
+"""What a conversion writes, on the broker that it is for: it starts with it, and reports the same rules."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from tests.client.shell import eventually
+from tests.differential.files import text_of
+from tests.operate.test_conversion_losses import FULL, TTL
+from tests.operate.test_conversions import SOURCES
+from tests.policies.readers.documents import classic, policy_entries, read
+from tests.promises.real.started import artemis_with, running
+
+import redelivery
+from redelivery.operate.convert import convert
+from redelivery.operate.doctor.broker_j import broker_j_rules
+from redelivery.operate.doctor.management import artemis_queues, artemis_rules
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.readers.formats import read_content
+from redelivery.testing.brokers.spec import BrokerSpec, Site
+from redelivery.testing.brokers.specs import activemq, artemis, hornetq, qpid
+
+pytest.importorskip("proton")
+pytestmark = [pytest.mark.long_form, pytest.mark.timeout(150)]
+
+Text = Callable[[Site], str]
+INPUTS: Final = {**{name: source for name, (source, *_) in SOURCES.items()}, "full": FULL, "ttl": read(TTL)}
+
+
+def within(pattern: str, text: str) -> str:
+    found = re.search(pattern, text, re.DOTALL)
+    return found[0] if found else ""
+
+
+def for_artemis(text: str) -> Text:
+    """The converted settings in a file that has acceptors, and no settings of its own for all addresses."""
+    whole = artemis_with(within(r"<address-setting .*</address-setting>", text), "D", "DLQ")
+    own = re.compile(r'<address-setting match="#">\s*<auto-delete.*?</address-setting>', re.DOTALL)
+    return lambda site: own.sub("", whole(site), count=1)
+
+
+def for_activemq(text: str) -> Text:
+    """The converted policies and plug-ins in a file that has connectors too."""
+    own = within("<destinationPolicy>.*</plugins>", text)
+    return lambda site: re.sub(
+        "<destinationPolicy>.*</plugins>", lambda _: own, text_of("classic", site.host, site.ports), flags=re.DOTALL
+    )
+
+
+def for_broker_j(text: str, *queues: str) -> Text:
+    """The same with ports, users, and the queues that dead letters need."""
+
+    def whole(site: Site) -> str:
+        document: dict[str, Any] = json.loads(text_of("broker-j", site.host, site.ports)) | json.loads(text)
+        (node,) = document["virtualhostnodes"]
+        host = json.loads(node["virtualHostInitialConfiguration"])
+        host["queues"][:0] = [{"name": each, "type": "standard"} for each in queues]
+        node["virtualHostInitialConfiguration"] = json.dumps(host)
+        return json.dumps(document | {"name": "qpid"})
+
+    return whole
+
+
+def converted(source: str, to: str) -> BrokerPolicies:
+    return read_content(convert(INPUTS[source], to).text.encode(), "converted", format=to)
+
+
+@pytest.mark.parametrize("source", ["hornetq", "activemq", "rabbitmq", "ttl"])
+def test_artemis_has_the_settings_that_were_converted(source: str) -> None:
+    text, names = convert(INPUTS[source], "artemis").text, ["orders", "q"]
+    expected = converted(source, "artemis")
+    with (
+        running(artemis.SPEC, for_artemis(text)) as broker,
+        redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
+    ):
+        reported = artemis_rules(connection, names)
+    for name in names:
+        found, wanted = reported.settings_for(name), expected.rules.settings_for(name)  # type: ignore[attr-defined]  # Artemis'
+        assert [found.delay(number) for number in (1, 2, 3)] == [wanted.delay(number) for number in (1, 2, 3)]
+        assert (found.max_delivery_attempts, found.dead_letter_address, found.expiry_address) == (
+            wanted.max_delivery_attempts,
+            wanted.dead_letter_address,
+            wanted.expiry_address,
+        )
+
+
+def test_expired_messages_of_classic_s_individual_strategy_get_a_queue_of_artemis_beside_the_dead_letters() -> None:
+    entry = '<policyEntry queue="doc.>"><deadLetterStrategy><individualDeadLetterStrategy queuePrefix="D."/>'
+    text = convert(classic(policy_entries(entry + "</deadLetterStrategy></policyEntry>")), "artemis").text
+    letters = "D.doc.a"
+    with (
+        running(
+            artemis.SPEC, artemis_with(within('<address-setting match="doc.#">.*?</address-setting>', text))
+        ) as broker,
+        redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
+        connection.session() as session,
+    ):
+        for number in (1, 2):  # the second one finds the queue
+            session.producer("doc.a").send(f"late {number}", ttl=0.1)
+            eventually(lambda: getattr(artemis_queues(connection).get(letters), "messages", 0) == number)  # noqa: B023  # at once
+        with session.consumer(f"ActiveMQ.DLQ::{letters}") as consumer:
+            assert [
+                message.body for message in (consumer.receive(timeout=10), consumer.receive(timeout=10)) if message
+            ] == [
+                "late 1",
+                "late 2",
+            ]
+
+
+@pytest.mark.parametrize("source", ["artemis", "activemq", "qpid", "full"])
+def test_hornetq_starts_with_what_was_converted(source: str) -> None:
+    _takes(hornetq.SPEC, lambda _: convert(INPUTS[source], "hornetq").text, "stomp")
+
+
+@pytest.mark.parametrize("source", ["artemis", "hornetq", "broker_j", "uri", "full"])
+def test_classic_starts_with_what_was_converted(source: str) -> None:
+    _takes(activemq.SPEC, for_activemq(convert(INPUTS[source], "activemq").text), "stomp")
+
+
+@pytest.mark.parametrize("source", ["artemis", "activemq", "rabbitmq", "ttl"])
+def test_broker_j_has_the_rules_that_were_converted(source: str) -> None:
+    text, names = convert(INPUTS[source], "broker_j").text, ("orders", "q")
+    expected = converted(source, "broker_j")
+    with (
+        running(qpid.SPEC, for_broker_j(text, "D", "DLQ")) as broker,
+        redelivery.connect(f"amqp://{broker.host}:{broker.ports['amqp']}") as connection,
+    ):
+        reported = broker_j_rules(connection, names)
+    for name in (*names, "any.other"):
+        wanted = expected.explain(name)
+        assert (reported.maximum_for(name), reported.alternate_for(name)) == (wanted.maximum, wanted.dead_letter)
+
+
+def _takes(spec: BrokerSpec, text: Text, protocol: str) -> None:
+    with (
+        running(spec, text) as broker,
+        redelivery.connect(f"{protocol}://{broker.host}:{broker.ports[protocol]}") as connection,
+        connection.session() as session,
+    ):
+        session.producer("orders").send("taken")
