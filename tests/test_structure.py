@@ -151,3 +151,24 @@ def test_no_broker_is_named_outside_its_dialect(room: str) -> None:
     paths = {str(path.relative_to(ROOT)): path for path in modules(room).values()}
     outside = [path for name, path in paths.items() if not name.startswith((*OF_BROKERS, *SAID_ALL_THE_SAME))]
     assert [fact for path in outside for fact in broker_facts(path, imports=room in ("cli", "spark"))] == []
+
+
+LEDGER = "client/ledger/"
+LEDGER_FIELDS = ("state", "redeliveries", "cause")  # of a Delivery
+WRITTEN_ELSEWHERE = ["client/operations/acknowledge.py: missing[0].state"]  # rule 7 of the ledger says why
+
+
+def ledger_fields_written(path: Path) -> Iterator[str]:
+    """Where a file writes a field of another object that a delivery keeps for the ledger."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self")) | ast.Attribute(ctx=ast.Load()):
+                pass
+            case ast.Attribute(attr=field) if field in LEDGER_FIELDS:
+                yield f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
+
+
+def test_only_the_ledger_writes_what_a_delivery_keeps_for_it() -> None:
+    paths = [path for room in ("client", "transports", "spark", "operate", "cli") for path in modules(room).values()]
+    outside = [path for path in paths if not str(path.relative_to(ROOT)).startswith(LEDGER)]
+    assert [each for path in outside for each in ledger_fields_written(path)] == WRITTEN_ELSEWHERE

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from redelivery.client.ledger.state import ACCEPTED, HELD, RETURNED, STALE, TAKEN, ConsumerState
+from redelivery.client.ledger.outcomes import accepted
+from redelivery.client.ledger.state import ACCEPTED, RETURNED, STALE, TAKEN, ConsumerState
 from redelivery.client.observing.log_lines import name_of
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
@@ -42,27 +43,20 @@ def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) ->
         try:
             s.epoch.channel.accept(missing, batched=batched, done=done)
             if len(missing) == 1 and missing[0].state is TAKEN:
-                missing[0].state = ACCEPTED  # most of them
+                missing[0].state = ACCEPTED  # most of them: `accepted` without its call, see the ledger's rule 7
             else:
-                _accepted(s, missing)
+                accepted(s.ledger, missing)
         except BaseException as problem:
             if not done:
                 raise
             # an interrupt or a loss behind it: what is accepted must not be so once more
-            s.whole(lambda: _accepted(s, missing))
+            s.whole(lambda: accepted(s.ledger, missing))
             if not isinstance(problem, ConnectionLostError):
                 raise
     if s.observed is not None:
         s.observed.consumed(s.number, deliveries)
         if s.tracer is not None:
             s.tracer.received(deliveries, held=False)
-
-
-def _accepted(s: SessionState, deliveries: Sequence[Delivery]) -> None:
-    for each in deliveries:
-        if each.state is HELD:
-            s.ledger.consumed(each)
-        each.state = ACCEPTED
 
 
 def acknowledge_one(s: SessionState, message: Message) -> None:

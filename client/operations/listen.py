@@ -6,6 +6,7 @@ import logging
 from collections.abc import MutableMapping, Sequence
 
 from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.outcomes import failed_with
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.observing.log_lines import count_of, facts, short_cause
 from redelivery.client.operations.failures import fail
@@ -48,7 +49,7 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
         return
     destination = consumer.link.destination
     if s.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
-        delivery.cause = error
+        failed_with(delivery, error)
         log.log(
             _level(s, destination),
             "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
