@@ -14,7 +14,7 @@ from benchmarks.naming import AMQP
 from benchmarks.peers.amqp_feed import DIGITS, NUMBER, TAG, frame, message, transfer
 from benchmarks.peers.values import Encoded, Small, described, fields_of, number
 from benchmarks.places import Place
-from benchmarks.plain_amqp import ATTACH, DISPOSITION, FLOW, TRANSFER, Session, talking
+from benchmarks.plain_amqp import ATTACH, DISPOSITION, FLOW, TRANSFER, Session, session_at
 from benchmarks.stopwatch import Spent, Stopwatch
 
 _CREDIT: Final = 1000
@@ -43,7 +43,7 @@ _DISCHARGE: Final = _request(described(0x32, [_NAME, False]))
 def consume(place: Place, queue: str, count: int, *, each: bool = False, read: bool = True) -> Spent:
     """Body and id of every message; one disposition for those of one read, or ``each`` in a write of its own."""
     length = taken = 0
-    with talking(place.url) as session:
+    with session_at(place.url) as session:
         watch = Stopwatch()
         receiver = _Receiver(session, queue)
         while taken < count:
@@ -65,7 +65,7 @@ def consume(place: Place, queue: str, count: int, *, each: bool = False, read: b
 def commit(place: Place, queue: str, count: int, *, batch: int) -> Spent:
     """Body and id of every message; a batch's disposition, its discharge and the next declaration in one write."""
     length = taken = done = 0
-    with talking(place.url) as session:
+    with session_at(place.url) as session:
         watch = Stopwatch()
         session.say(ATTACH, "coordinator", 1, False, Small(0), Small(0), described(0x28, []), described(0x30, []))
         session.next(ATTACH)
@@ -99,7 +99,7 @@ def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
     """Confirmed, with at most ``window`` open."""
     head, body = message(_SIZE, "text", to=queue)
     template = frame(transfer(0, first=True, more=False) + head + body)
-    with talking(place.url) as session:
+    with session_at(place.url) as session:
         watch = Stopwatch()
         session.attach(AMQP[place.broker], queue, receives=False)
         session.next(FLOW)
