@@ -78,3 +78,16 @@ def test_its_credit_is_not_given_twice(slow: Peer, broker: EmbeddedBroker) -> No
         other.settle(delivery, ACCEPTED)
     assert slow.one()[1].body == BODY
     assert slow.one()[1].body == "second"
+
+
+@pytest.mark.parametrize("how", ["bye", "drop"])
+def test_a_client_that_leaves_within_it_has_not_received_it(slow: Peer, client: Peer, how: str) -> None:
+    """It counts, as what was sent as a whole does."""
+    slow.send(slow.sender("q"), {"body": BODY})
+    slow.receiver("q")
+    begun(slow)
+    slow.bye() if how == "bye" else slow.drop()
+    client.receiver("q")
+    delivery, message = client.one()
+    assert (message.body, message.delivery_count) == (BODY, 1)
+    client.settle(delivery, ACCEPTED)
