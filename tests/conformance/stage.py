@@ -97,7 +97,7 @@ class Stage:
         """The next message; None after ``patience`` seconds, or as soon as the broker says that no more will come."""
         if self.pair.embedded is None:
             return consumer.receive(timeout=patience)
-        end = monotonic() + patience
+        end = monotonic() + max(patience, SOON)  # a store on a busy disk may pause; it says when there is no more
         while True:
             message = consumer.receive(timeout=0.02)
             if message is not None or monotonic() > end:
