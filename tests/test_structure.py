@@ -172,3 +172,28 @@ def test_only_the_ledger_writes_what_a_delivery_keeps_for_it() -> None:
     paths = [path for room in ("client", "transports", "spark", "operate", "cli") for path in modules(room).values()]
     outside = [path for path in paths if not str(path.relative_to(ROOT)).startswith(LEDGER)]
     assert [each for path in outside for each in ledger_fields_written(path)] == WRITTEN_ELSEWHERE
+
+
+SEAM = ("seam", "flows", "delivery")
+# of a type above this room, which only that reads; and what the standard library gives
+UNTYPED = [
+    "delivery: self.consumer: Any = None",
+    "flows: Address: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]",
+]
+
+
+def test_nothing_untyped_crosses_the_seam() -> None:
+    found = []
+    for name in SEAM:
+        tree = ast.parse((ROOT / "transports" / f"{name}.py").read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            match node:
+                case ast.AnnAssign() | ast.arg(annotation=ast.expr()):
+                    said = ast.unparse(node)
+                case ast.FunctionDef(returns=ast.expr() as returned):
+                    said = f"{node.name} -> {ast.unparse(returned)}"
+                case _:
+                    continue
+            if re.search(r"\bAny\b", said):
+                found.append(f"{name}: {said}")
+    assert sorted(found) == UNTYPED

@@ -50,7 +50,7 @@ class Link:
         self.exclusive = exclusive  # while it is there, other consumers of the queue get nothing
         self.changed = False  # this connection had a consumer of that name for another topic, selector or no_local
         self.id = ""
-        self.consumer: Any = None
+        self.consumer: Any = None  # a type of the session's, above this room: nothing here reads it
 
     def again(self) -> Link:
         """Another one of the same wishes, for another connection."""
@@ -112,5 +112,5 @@ class Delivery(ABC):
         return self.link.destination
 
     @abstractmethod
-    def header(self, name: str) -> Any:
+    def header(self, name: str) -> object:
         """One of `redelivery.model.messages.HEADERS`."""

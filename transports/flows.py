@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Waiter(Protocol):
     """Where one thread (or task) of a session parks; see wire/threads/waiter.py."""
 
-    place: Any  # the transport's; None for another transport
+    place: object  # the transport's own; None for another transport
     awaits: bool  # an answer, by the one who waits
 
     def wake(self) -> None:
@@ -35,7 +35,7 @@ class Pending:
         self.also: Waiter | None = None  # a second one: the session's close waits beside the one who asked
         self.on_done = on_done
         self.done = False
-        self.value: Any = None
+        self.value: object = None
         self.error: JMSError | None = None
 
     def complete(self, value: object = None, error: JMSError | None = None) -> None:

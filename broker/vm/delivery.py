@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Mapping
-from typing import Any
 
 from redelivery.broker.engine.stored import END_OF_QUEUE, detached
 from redelivery.broker.engine.subscriptions import Dispatch
@@ -39,7 +38,7 @@ class VmDelivery(Delivery):
         """The properties, on a dead letter with its origin."""
         return properties_of(self.dispatch.message)
 
-    def header(self, name: str) -> Any:
+    def header(self, name: str) -> object:
         """One header."""
         return header_of(self.dispatch.message, name)
 

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TypeAlias, cast
 from uuid import uuid4
 
 from redelivery.model.errors import (
@@ -146,5 +146,4 @@ def reply_of(pending: Pending, destination: object, timeout: float) -> Message:
         raise pending.error
     if not pending.done:
         raise RequestTimeoutError(f"no reply came from {destination} within {timeout:g} s; a later one is dropped")
-    reply: Message = pending.value
-    return reply
+    return cast(Message, pending.value)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 from redelivery.client.ledger import Poison
 from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, not_dead_lettered, shown_destination
 from redelivery.model.capabilities import Capabilities
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
@@ -57,8 +59,8 @@ class DeadLetters:
         """
         delivery = order.delivery
         decision = self._strategy.decide(
-            delivery.header("destination"),
-            persistent=delivery.header("persistent"),
+            cast(Destination, delivery.header("destination")),
+            persistent=bool(delivery.header("persistent")),
             expired=order.expired,
             native_available=capabilities.native_poison,
             native_possible=capabilities.poison_by_broker,
@@ -100,7 +102,7 @@ def _copy(delivery: Delivery, cause: str, decision: CopyTo, now: datetime) -> Me
         original.properties,
         dead_letter_properties(
             cause,
-            delivery.header("destination"),
+            cast(Destination, delivery.header("destination")),
             delivery.expires_at(),
             # of its last delivery: a failed one has been counted as the redelivery that will not be, and one that is
             # refused before it is shown (expired, or over its limit) is not a delivery; 0 where it had none

@@ -231,7 +231,8 @@ class TestPending:
         reported: list[bool] = []
 
         class Sleeper:
-            place, awaits = None, False
+            place: object = None
+            awaits = False
 
             def wake(self) -> None:
                 reported.append(pending.done)

@@ -87,7 +87,7 @@ def browse(session: Session, link: Link) -> list[str]:
     more = True
     while more:
         more = session.do(session.channel.browse_more(link))
-        found += [each.header("message_id").rpartition(":")[2] for each in session.inbox]
+        found += [str(each.header("message_id")).rpartition(":")[2] for each in session.inbox]
         session.inbox.clear()
     return found
 

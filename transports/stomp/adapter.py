@@ -146,7 +146,7 @@ class StompTransport(Transport):
         self._opened()
         assert dialect is not None, "set with the first connection"
         waiter = cast(ParkedWaiter, events.waiter)
-        known: StompWire | None = waiter.place
+        known: StompWire | None = waiter.place  # type: ignore[assignment]  # nobody else fills it
         wire = waiter.place = known or (yield from self._wires.take(client_id=client_id))
         protocol = wire.protocol
         context = ChannelContext(
@@ -208,7 +208,7 @@ class StompTransport(Transport):
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
         parked = cast(ParkedWaiter, waiter)
-        wire: StompWire | None = parked.place
+        wire: StompWire | None = parked.place  # type: ignore[assignment]  # as above
         if wire is None:
             wire = self._opened()
             self._wires.poll_once()
@@ -216,7 +216,7 @@ class StompTransport(Transport):
 
     def flush(self, waiter: Waiter) -> None:
         """See `Transport.flush`."""
-        wire: StompWire = cast(ParkedWaiter, waiter).place or self._opened()
+        wire: StompWire = cast(ParkedWaiter, waiter).place or self._opened()  # type: ignore[assignment]  # as above
         wire.flush()
 
     def close(self, waiter: Waiter) -> Flow[None]:

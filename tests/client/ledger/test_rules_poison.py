@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from tests.client.ledger.fakes import AT_ONCE, JUST, Rig, policy
 
+from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -110,7 +113,7 @@ def test_a_wildcard_consumer_uses_the_policy_of_each_messages_real_queue() -> No
     """Java uses the entry of the consumer's own pattern for all (policy-wildcard-consumer)."""
     policies = {"orders.eu": policy(0), "orders.us": policy(3, delay=2)}
     rig = Rig()
-    orders = rig.consumer(lambda delivery: policies[delivery.header("destination").name], queue="orders.*")
+    orders = rig.consumer(lambda delivery: policies[cast(Queue, delivery.header("destination")).name], queue="orders.*")
     rig.deliver(orders, "eu", queue="orders.eu")
     rig.deliver(orders, "us", queue="orders.us")
     rig.receive_all(orders)

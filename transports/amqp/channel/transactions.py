@@ -105,7 +105,7 @@ class Transactions:
             coordinator = self._open()
             coordinator.declare(declared)
         yield from self._context.answer(declared)
-        transaction: bytes = declared.value
+        transaction = cast(bytes, declared.value)
         receiver = delivery.receiver
         with self._context.writing():
             sender.send(parts, transaction, sent)
@@ -137,7 +137,7 @@ class Transactions:
             return None
         if not declared.done:
             return None
-        identifier: bytes = declared.value
+        identifier = cast(bytes, declared.value)
         if self._entered is None and monotonic() - self._since > _FRESH:
             self._discharge(identifier, Pending(), fail=True)
             return None
@@ -199,7 +199,7 @@ class Transactions:
                 for _, _, pending in waiting:
                     self._context.protocol.table.notifications.answer(pending, _never_sent())
                 if entered is not None and declared is not None:
-                    self._discharge_undone(entered, declared.value, senders, sends)
+                    self._discharge_undone(entered, cast(bytes, declared.value), senders, sends)
                     if entered.ended is None:
                         self._declare()
         except ConnectionLostError:

@@ -93,7 +93,7 @@ class LoopWaiter:
         self._timer: asyncio.TimerHandle | None = None
         self.woken = self.awaits = False
         self.poke: Callable[[], None] | None = None
-        self.place: Any = None
+        self.place: object = None
 
     def wake(self) -> None:
         """Let the one who waits check again; harmless when nobody waits."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import interruptible
@@ -26,7 +25,7 @@ class Waiter:
         self.woken = self.awaits = False
         self._parks = False
         self.poke: Callable[[], None] | None = None
-        self.place: Any = None
+        self.place: object = None
 
     def wake(self) -> None:
         """Let the one who waits check again; harmless when nobody waits."""
