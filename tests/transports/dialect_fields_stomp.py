@@ -52,6 +52,7 @@ def _activemq(name: str) -> dict[str, Fact]:
             _NOTHING, "test_transactions.py::test_everything_of_one_session_commits_as_one", name
         ),
         "owned_headers": _settled(STOMP_HEADERS, "test_what_jms_and_the_broker_write_is_no_property", name),
+        "requests": _settled(frozenset(), "test_a_property_may_ask_for_a_delay_and_is_not_shown", name),
         "length_is_bytes": _settled(False, "test_what_a_plain_client_sends_is_text_or_bytes", name),
         "map_transformation": _conforms(None, "test_kinds.py::test_map_arrives_as_a_map", name),
         "delay_header": _conforms(
@@ -141,6 +142,7 @@ STOMP: Final[Facts] = {
     },
     "artemis": {
         **_artemis_family("artemis"),
+        "requests": _settled(frozenset(), "test_a_property_may_ask_for_a_delay_and_is_not_shown", "artemis"),
         "subscription_header": _conforms("x-name", f"{_SUBSCRIPTIONS}{_KEPT}", "artemis"),
         "subscription_changes": _conforms(
             True,
@@ -257,6 +259,9 @@ STOMP: Final[Facts] = {
         ),
         "owned_prefixes": Fact(
             (), "transports/test_stomp_unknown_broker.py::test_unknown_its_facts_are_the_safest_ones"
+        ),
+        "requests": Fact(
+            frozenset(), "transports/test_stomp_unknown_broker.py::test_unknown_its_facts_are_the_safest_ones"
         ),
         "says_persistent": Fact(
             True, "transports/test_stomp_unknown_broker.py::test_unknown_its_facts_are_the_safest_ones"

@@ -199,6 +199,14 @@ def test_an_error_that_answers_nobody_fails_no_call(place: Place) -> None:
     assert len(client.errors) == 1
 
 
+@on("activemq", "embedded", "artemis")
+def test_a_property_may_ask_for_a_delay_and_is_not_shown(place: Place) -> None:
+    place.fill(Message("later", properties={"AMQ_SCHEDULED_DELAY": "2000"}))
+    assert place.left(wait=0.1) == []
+    (delivery,) = place.left(at_least=1)
+    assert delivery.properties() == {}
+
+
 @on("artemis", "hornetq")
 def test_where_a_dead_letter_of_the_broker_came_from_is_shown(place: Place) -> None:
     name = {"artemis": "_AMQ_ORIG_ADDRESS", "hornetq": "_HQ_ORIG_ADDRESS"}[place.client().transport.peer.dialect]

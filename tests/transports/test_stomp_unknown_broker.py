@@ -114,5 +114,7 @@ def test_unknown_its_facts_are_the_safest_ones() -> None:
         for name in ("scheduledJobId", "destination-type", "x-death", "_AMQ_X", "_HQ_X", "JMS_AMQP_X"):
             with pytest.raises(MessageFormatError, match="the name is STOMP's or the broker's own"):
                 session.channel.send(text(Message("x", properties={name: "1"})), transacted=False, pending=None)
-        session.channel.send(text("x", persistent=False), transacted=False, pending=None)
+        delayed = text(Message("x", properties={"AMQ_SCHEDULED_DELAY": "1"}), persistent=False)
+        session.channel.send(delayed, transacted=False, pending=None)
     assert heads[0]["JMS_redelivery_mode"] == "NON_PERSISTENT"
+    assert heads[0]["AMQ_SCHEDULED_DELAY"] == "1"
