@@ -137,7 +137,7 @@ def test_broker_j_reports_the_depth_of_a_queue_that_is_named(redelivery_qpid: Re
         report = examine(url, queues=[queue], watch=0)
         with session.consumer(queue) as consumer:
             assert consumer.receive(timeout=10) is not None
-    assert said(report, "backlog") == [f"1 message is in {queue}, which has no consumer"]
+    assert f"1 message is in {queue}, which has no consumer" in said(report, "backlog")  # others are other tests'
 
 
 def test_broker_j_reports_the_queues_that_nobody_names_and_their_rules(redelivery_qpid: RealBroker) -> None:
@@ -145,6 +145,7 @@ def test_broker_j_reports_the_queues_that_nobody_names_and_their_rules(redeliver
     unchecked: list[str] = []
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(queue).send("waiting", persistent=False)
+        temporary = session.temporary_queue()
         rules = _own_rules(connection, (), unchecked)
         states = inspect.Inspector(connection).states([])
         with session.consumer(queue) as consumer:
@@ -153,7 +154,7 @@ def test_broker_j_reports_the_queues_that_nobody_names_and_their_rules(redeliver
     many = "more" in str((unchecked, states.unchecked))  # of other tests: 200 at most are asked
     assert queue in rules.rules.names() or many
     assert many or (states.queues[queue].messages, states.queues[queue].consumers) == (1, 0)
-    assert not [each for each in rules.rules.names() if each.startswith("TempQueue")]
+    assert temporary.name not in rules.rules.names()
 
 
 @pytest.mark.parametrize(("number", "listed"), [(1, 1), (100_000, 0)])
@@ -175,7 +176,7 @@ def test_broker_j_may_refuse_to_list_its_queues(redelivery_qpid: RealBroker, mon
     report = examine(url, queues=[queue], watch=0)
     refused = "the broker does not do QUERY: Unknown type nonsense"
     assert report.unchecked == (f"the broker's rules: {refused}", f"queues that nobody named: {refused}")
-    assert said(report, "backlog") == [f"1 message is in {queue}, which has no consumer"]
+    assert f"1 message is in {queue}, which has no consumer" in said(report, "backlog")
 
 
 @pytest.mark.long_form
