@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.operate.diff import Difference
-from redelivery.operate.examples import examples_by_title, examples_of, is_pattern, overlaps
+from redelivery.operate.examples import examples_by_title, examples_of
 from redelivery.operate.simulate import Simulation
 from redelivery.policies.brokers.places import Setting
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Delay, DestinationRules
 from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.overlaps import is_pattern, overlaps
 
 _OTHER: Final = "any.other.destination"
 
@@ -29,6 +30,7 @@ def explanation(rules: DestinationRules) -> dict[str, Any]:
         "delays": [_delay(each) for each in rules.delays],
         "dead_letter": rules.dead_letter,
         "removed_because": rules.removed_because or None,
+        "expired": rules.expired,
         "matched": [{"title": each.title, "place": str(each.place or "") or None} for each in rules.matched],
         "settings": [_setting(each) for each in rules.settings],
         "notes": list(rules.notes),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.operate.examples import examples_by_title, examples_of, is_pattern, overlaps
+from redelivery.operate.examples import examples_by_title, examples_of
 from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
 from redelivery.policies.brokers.broker_j import BrokerJRules
@@ -15,6 +15,7 @@ from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.qpid import QpidRules
 from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.brokers.rules import DestinationRules, Rules
+from redelivery.policies.destinations.overlaps import is_pattern, overlaps
 from redelivery.policies.writers.broker_j import level_as_json
 from redelivery.policies.writers.rabbitmq import policy_as_json
 

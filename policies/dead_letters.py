@@ -66,6 +66,8 @@ class DeadLetterStrategy(ABC):
     ``process_non_persistent``: non-persistent messages as well; False drops them where we make the copy (a broker
     that dead-letters natively follows its own rule).
     ``expiration``: seconds (or timedelta) until a copy expires; None, or 0 as in ActiveMQ, for never.
+    ``for_expired``: the strategy that decides about expired messages instead of this one, as with Artemis'
+    expiry-address; None: this one does.
 
     Raises:
         ConfigError: a value of a wrong type or out of its range; the text names it.
@@ -74,12 +76,15 @@ class DeadLetterStrategy(ABC):
     process_expired: bool = field(default=True, kw_only=True)
     process_non_persistent: bool = field(default=False, kw_only=True)
     expiration: Seconds | None = field(default=None, kw_only=True)
+    for_expired: DeadLetterStrategy | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_flag("process_expired", self.process_expired)
         check_flag("process_non_persistent", self.process_non_persistent)
         if self.expiration is not None:
             object.__setattr__(self, "expiration", check_seconds("expiration", self.expiration) or None)
+        if self.for_expired is not None and not isinstance(self.for_expired, DeadLetterStrategy):
+            raise ConfigError(f"for_expired={self.for_expired!r}: use a dead-letter strategy, or None")
 
     def decide(
         self,
@@ -97,7 +102,8 @@ class DeadLetterStrategy(ABC):
         """
         if expired and not self.process_expired:
             return Drop("it has expired, and process_expired is False")
-        return self._place(Facts(original, persistent, expired, native_available, native_possible))
+        facts = Facts(original, persistent, expired, native_available, native_possible)
+        return _decided(self.for_expired, facts) if expired and self.for_expired else self._place(facts)
 
     @abstractmethod
     def _place(self, facts: Facts) -> Decision:
@@ -221,13 +227,17 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
         named = not self._expressions or any(each.fullmatch(original.name) for each in self._expressions)
         if named and (self.drop_expired or not facts.expired):
             return Drop(f"messages of {original} are discarded", True, self.report_interval)
-        return self.otherwise.decide(
-            original,
-            persistent=facts.persistent,
-            expired=facts.expired,
-            native_available=facts.native_available,
-            native_possible=facts.native_possible,
-        )
+        return _decided(self.otherwise, facts)
+
+
+def _decided(strategy: DeadLetterStrategy, facts: Facts) -> Decision:
+    return strategy.decide(
+        facts.original,
+        persistent=facts.persistent,
+        expired=facts.expired,
+        native_available=facts.native_available,
+        native_possible=facts.native_possible,
+    )
 
 
 def _target(name: str, value: object) -> None:

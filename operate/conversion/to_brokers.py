@@ -14,7 +14,6 @@ from redelivery.operate.conversion.patterns import (
     Pattern,
     example_of,
     patterns,
-    with_expired,
 )
 from redelivery.policies.brokers.broker_j import BrokerJHost, BrokerJLevel, BrokerJQueue, BrokerJRules
 from redelivery.policies.brokers.classic import (
@@ -33,6 +32,7 @@ from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     CopyTo,
     DeadLetterStrategy,
+    DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
     Native,
 )
@@ -57,7 +57,7 @@ def to_activemq(policies: BrokerPolicies, losses: Losses) -> ClassicRules:
     """The redelivery plug-in and a dead-letter strategy for each pattern."""
     entries, resent, default, last = [], [], None, None
     for each in patterns(policies):
-        slow, strategy = _at_least_a_second(each.key, each.policy, losses), DeadLetterRules(_known(with_expired(each)))
+        slow, strategy = _at_least_a_second(each.key, each.policy, losses), DeadLetterRules(_known(each))
         if isinstance(each.lifetime.expired, str):
             losses.add(f"{each.key}: expired messages are removed, and do not go to {each.lifetime.expired}")
         no_times(each, losses)
@@ -72,9 +72,15 @@ def to_activemq(policies: BrokerPolicies, losses: Losses) -> ClassicRules:
     return ClassicRules(tuple(entries), last, (plugin,), scheduler_support=True)
 
 
-def _known(strategy: DeadLetterStrategy) -> DeadLetterStrategy:
-    """The broker's own strategy is its shared one."""
-    return DeadLetterRules().strategy if isinstance(strategy, BrokerDeadLetterStrategy) else strategy
+def _known(pattern: Pattern) -> DeadLetterStrategy:
+    """The strategy of a pattern as this broker has it: its own one is its shared one, and none is for the expired."""
+    strategy = pattern.strategy
+    if isinstance(strategy, BrokerDeadLetterStrategy):
+        return DeadLetterRules().strategy
+    if strategy.for_expired is None:
+        return strategy
+    kept = pattern.lifetime.expired is True or isinstance(strategy, DiscardingDeadLetterStrategy)
+    return replace(strategy, for_expired=None, process_expired=kept)
 
 
 def _at_least_a_second(key: str, policy: RedeliveryPolicy, losses: Losses) -> RedeliveryPolicy:

@@ -7,7 +7,7 @@ from typing import Any
 
 from redelivery.model.destinations import Destination
 from redelivery.operate.conversion.losses import Losses
-from redelivery.operate.conversion.patterns import patterns, with_expired
+from redelivery.operate.conversion.patterns import patterns
 from redelivery.operate.conversion.to_brokers import no_times
 from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -24,13 +24,10 @@ def program(policies: BrokerPolicies, losses: Losses) -> str:
     Of a client's URL also ``prefetch`` and ``non_blocking_redelivery``, where it has them.
     """
     names, found = policies.redelivery_policies, patterns(policies)
-    default = with_expired(found[-1])
+    default = found[-1].strategy
     for each in found:
-        strategy = with_expired(each)
-        if strategy != default:
-            losses.add(f"a client has one dead-letter strategy: that of {each.key} is lost ({_call(strategy)})")
-        if isinstance(each.lifetime.expired, str):
-            losses.add(f"{each.key}: expired messages are removed, and do not go to {each.lifetime.expired}")
+        if each.strategy != default:
+            losses.add(f"a client has one dead-letter strategy: that of {each.key} is lost ({_call(each.strategy)})")
         no_times(each, losses)
     lines = [f"# {policies.path} ({policies.broker})", "import redelivery", ""]
     lines += ["redelivery_policies = redelivery.RedeliveryPolicyMap(", "    {"]

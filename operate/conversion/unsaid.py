@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Queue, Topic, destination
 from redelivery.operate.conversion.losses import Losses
-from redelivery.operate.conversion.patterns import for_all
 from redelivery.policies.brokers.artemis import ArtemisRules
 from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
 from redelivery.policies.brokers.broker_j import BrokerJRules
@@ -24,11 +23,9 @@ _ARTEMIS: Final = frozenset({"artemis", "hornetq"})
 _ONLY_THERE: Final = (  # beside what `patterns` has
     "expiry_delay",
     "no_expiry",
-    "auto_create_expiry_resources",
-    "expiry_queue_prefix",
-    "expiry_queue_suffix",
     "send_to_dla_on_no_route",
 )
+_CREATED: Final = ("auto_create_expiry_resources", "expiry_queue_prefix", "expiry_queue_suffix")  # a client has them
 
 
 def say_unsaid(rules: Rules, to: str, losses: Losses) -> None:
@@ -56,9 +53,10 @@ def of_artemis(rules: ArtemisRules, to: str, losses: Losses) -> None:
         losses.add("persist-delivery-count-before-delivery = true is lost")
     if rules.max_redelivery_records is not None:
         losses.add(f"max-redelivery-records = {rules.max_redelivery_records} is lost")
+    names = _ONLY_THERE if to == "python" else (*_ONLY_THERE, *_CREATED)
     for entry in rules.counting:
         where = f"address-setting {entry.match!r}"
-        for name in (each for each in _ONLY_THERE if each in entry.fields_set):
+        for name in (each for each in names if each in entry.fields_set):
             losses.add(f"{where}: {ELEMENTS[name]} = {spelled(name, getattr(entry.settings, name))} is lost")
         if to == "broker_j" and "min_expiry_delay" in entry.fields_set:
             losses.add(f"{where}: min-expiry-delay is for messages that have a time to live")
@@ -129,7 +127,7 @@ def of_rabbitmq(rules: RabbitRules, losses: Losses) -> None:
     _hosts(((host, [each.name for each in rules.queues if each.virtual_host == host]) for host in hosts), losses)
     for policy in rules.policies:
         kind = "operator policy" if policy.operator else "policy"
-        if not for_all(rules, policy):
+        if not rules.for_all(policy):
             losses.add(f"{kind} {policy.name!r} ({policy.pattern}): only the queues that the file lists keep it")
     levels = [(f"policy {each.name!r}", each.level) for each in rules.policies]
     for where, level in [*levels, *((f"queue {each.name!r}", each.level) for each in rules.queues)]:

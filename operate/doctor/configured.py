@@ -8,11 +8,12 @@ from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.operate.doctor.findings import Finding
-from redelivery.operate.examples import example_of, is_pattern
+from redelivery.operate.examples import example_of
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq import DEFAULT_DELIVERY_LIMIT
 from redelivery.policies.brokers.rules import DestinationRules
+from redelivery.policies.destinations.overlaps import is_pattern
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 OTHERS: Final = Queue("any.other.queue")

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
 from redelivery.policies.brokers.places import NOWHERE, Place, Places, Setting
-from redelivery.policies.brokers.rules import DestinationRules, Matched, listed_delays, usable
+from redelivery.policies.brokers.rules import DestinationRules, Matched, listed_delays, separately, usable
 from redelivery.policies.dead_letters import (
     DeadLetterStrategy,
     DiscardingDeadLetterStrategy,
@@ -17,6 +17,7 @@ from redelivery.policies.dead_letters import (
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.overlaps import with_overlaps
 from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
@@ -155,6 +156,24 @@ class ArtemisRules:
             return target
         return f"{target}::{settings.dead_letter_queue_prefix}{address}{settings.dead_letter_queue_suffix}"
 
+    def expiry_queue(self, address: str, settings: AddressSettings | None = None) -> str | None:
+        """Where expired messages of an address are read, as `dead_letter_queue`; None where they are removed."""
+        settings = self.settings_for(address) if settings is None else settings
+        target = settings.expiry_address
+        if target is None or not settings.auto_create_expiry_resources:
+            return target
+        return f"{target}::{settings.expiry_queue_prefix}{address}{settings.expiry_queue_suffix}"
+
+    def match_of(self, key: str) -> str:
+        """A key of our maps as the file would write its match; `settings_for` it are what all of its addresses have."""
+        kinds = {ONE: self.wildcards.single_word, REST: self.wildcards.any_words}
+        if key == REST:
+            every = self.wildcards.any_words
+            return "jms" + self.wildcards.delimiter + every if self.dialect == "hornetq" else every
+        kind = Topic if key.startswith("topic://") else Queue
+        words = self.address_of(kind(key.partition("://")[2] or key)).split(".")
+        return self.wildcards.delimiter.join(kinds.get(word, word) for word in words)
+
     def rules_for(self, destination: Destination) -> DestinationRules:
         """What counts for one destination."""
         address = self.address_of(destination)
@@ -170,6 +189,7 @@ class ArtemisRules:
             delays=listed_delays(settings.delay, limit),
             dead_letter=target,
             removed_because="" if target else "no dead-letter-address is set",
+            expired=self.expiry_queue(address, settings),
             matched=tuple(Matched(f"address-setting {each.match!r}", each.place) for each in matched),
             settings=tuple(self._shown(settings, matched)),
             notes=(*self._notes(settings), *self._uncovered(address, matched), *self._ignored(matched)),
@@ -181,13 +201,20 @@ class ArtemisRules:
         Such a client moves its delays from the second one on, and after the cap; a multiplier below 1 has no effect.
         """
         entries = {key: client_policy(self._merged(entry)) for key, entry in self._by_key().items()}
-        default = entries.pop(REST, None)
-        return RedeliveryPolicyMap(usable(entries), default=default or client_policy(AddressSettings()))
+        default = entries.pop(REST, None) or client_policy(AddressSettings())
+        shared = with_overlaps(usable(entries), lambda key: client_policy(self.settings_for(self.match_of(key))))
+        return RedeliveryPolicyMap(shared, default=default)
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Each match with its merged settings as a client's strategy; without a dead-letter address: discarded."""
+        """Each match with its merged settings as a client's strategy; without a dead-letter address: discarded.
+
+        So is what expires, without an expiry address.
+        """
         entries = {key: self._strategy(self._merged(entry)) for key, entry in self._by_key().items()}
-        return DeadLetterStrategyMap(usable({REST: self._strategy(AddressSettings()), **entries}))
+        entries = usable({REST: self._strategy(AddressSettings()), **entries})
+        return DeadLetterStrategyMap(
+            with_overlaps(entries, lambda key: self._strategy(self.settings_for(self.match_of(key))))
+        )
 
     def names(self) -> tuple[str, ...]:
         """The matches, and the queues that the file makes."""
@@ -222,11 +249,17 @@ class ArtemisRules:
         return self._key(queue.address) if queue.address.startswith(tuple(_JMS)) else str(kind(queue.address))
 
     def _strategy(self, settings: AddressSettings) -> DeadLetterStrategy:
-        target = settings.dead_letter_address
+        prefix, suffix = settings.dead_letter_queue_prefix, settings.dead_letter_queue_suffix
+        created = settings.auto_create_dead_letter_resources
+        failed = self._strategy_to(settings.dead_letter_address, prefix, suffix, created=created)
+        prefix, suffix = settings.expiry_queue_prefix, settings.expiry_queue_suffix
+        created = settings.auto_create_expiry_resources
+        return separately(failed, self._strategy_to(settings.expiry_address, prefix, suffix, created=created))
+
+    def _strategy_to(self, target: str | None, prefix: str, suffix: str, *, created: bool) -> DeadLetterStrategy:
         if target is None:
             return DiscardingDeadLetterStrategy()
-        if settings.auto_create_dead_letter_resources:
-            prefix, suffix = settings.dead_letter_queue_prefix, settings.dead_letter_queue_suffix
+        if created:
             return IndividualDeadLetterStrategy(
                 queue_prefix=prefix,
                 topic_prefix=prefix,

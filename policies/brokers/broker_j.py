@@ -13,6 +13,7 @@ from redelivery.policies.brokers.rules import (
     at_once,
     listed_delays,
     policy_at_once,
+    separately,
     strategy_to,
     usable,
 )
@@ -137,6 +138,7 @@ class BrokerJRules:
             delays=listed_delays(at_once, maximum),
             dead_letter=target,
             removed_because=reason,
+            expired=target if expiring == "ROUTE_TO_ALTERNATE" else None,
             matched=tuple(Matched(title, level.place) for title, level in levels if level != BrokerJLevel()),
             settings=tuple({each.name: each for _, level in reversed(levels) for each in level.settings}.values()),
             notes=notes,
@@ -145,12 +147,15 @@ class BrokerJRules:
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Each queue's maximum as a client's policy; redelivered at once, as this broker does."""
         entries = {name: self._policy(name) for name in self.names()}
-        return RedeliveryPolicyMap(usable(entries), default=self._policy(""))
+        return RedeliveryPolicyMap(usable(entries), default=self._policy(_REST))
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Each queue's alternate binding as a client's strategy; discarded where there is none."""
+        """Each queue's alternate binding as a client's strategy; discarded where there is none.
+
+        So is what expires, but for the expiry policy ROUTE_TO_ALTERNATE.
+        """
         entries = {name: self._strategy(name) for name in self.names()}
-        return DeadLetterStrategyMap(usable({_REST: self._strategy(""), **entries}))
+        return DeadLetterStrategyMap(usable({_REST: self._strategy(_REST), **entries}))
 
     def names(self) -> tuple[str, ...]:
         """The queues of all virtual hosts, those of the default one first."""
@@ -178,4 +183,5 @@ class BrokerJRules:
         return policy_at_once(self.maximum_for(queue))
 
     def _strategy(self, queue: str) -> DeadLetterStrategy:
-        return strategy_to(self.rules_for(Queue(queue or _REST)).dead_letter)
+        found = self.rules_for(Queue(queue))
+        return separately(strategy_to(found.dead_letter), strategy_to(found.expired))

@@ -12,11 +12,13 @@ from redelivery.policies.brokers.rules import Delay, DestinationRules, Matched, 
 from redelivery.policies.dead_letters import (
     CopyTo,
     DeadLetterStrategy,
+    Decision,
     DiscardingDeadLetterStrategy,
     Drop,
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.destinations.overlaps import with_overlaps
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -204,7 +206,7 @@ class ClassicRules:
         decision = self.strategy_for(destination).decide(
             destination, persistent=True, expired=False, native_available=False
         )
-        target = str(decision.destination) if isinstance(decision, CopyTo) else None
+        target = _target(decision)
         reason = decision.reason if isinstance(decision, Drop) else ""
         maximum: int | None = 1
         delays: tuple[Delay, ...] = ()
@@ -219,8 +221,13 @@ class ClassicRules:
             counts="give-ups",
             maximum=maximum,
             delays=delays,
-            dead_letter=target.removeprefix("queue://") if target else None,
+            dead_letter=target,
             removed_because=reason,
+            expired=_target(
+                self._with_plugins(self.dead_letters_for(destination).strategy, entry, destination).decide(
+                    destination, persistent=True, expired=True, native_available=False
+                )
+            ),
             matched=tuple(self._matched(entries, entry)),
             settings=tuple(self._shown(entries, entry)),
             notes=tuple(self._notes(entry)),
@@ -242,11 +249,14 @@ class ClassicRules:
         default = (self.default_entry.dead_letters if self.default_entry else None) or DEFAULT_DEAD_LETTERS
         resent = self.redelivery
         strategies = {_ALL: self._with_plugins(default.strategy, resent.default if resent else None)}
-        for pattern in usable(dict.fromkeys(self.names())):
+
+        def strategy_of(pattern: str) -> DeadLetterStrategy:
             place = read_destination(pattern)
             entry = resent.policy_for(place) if resent else None
-            strategies[pattern] = self._with_plugins(self.dead_letters_for(place).strategy, entry)
-        return DeadLetterStrategyMap(usable(strategies))
+            return self._with_plugins(self.dead_letters_for(place).strategy, entry)
+
+        strategies |= {pattern: strategy_of(pattern) for pattern in usable(dict.fromkeys(self.names()))}
+        return DeadLetterStrategyMap(with_overlaps(usable(strategies), strategy_of))
 
     def names(self) -> tuple[str, ...]:
         """The patterns of all entries."""
@@ -254,9 +264,11 @@ class ClassicRules:
         resent = [each.pattern for each in plugin.entries] if plugin else []
         return tuple(dict.fromkeys([*(each.pattern for each in self.entries), *resent]))
 
-    def _with_plugins(self, strategy: DeadLetterStrategy, entry: RedeliveryEntry | None) -> DeadLetterStrategy:
+    def _with_plugins(
+        self, strategy: DeadLetterStrategy, entry: RedeliveryEntry | None, original: Destination | None = None
+    ) -> DeadLetterStrategy:
         strategy = self.redelivery.applied_to(strategy, entry) if self.redelivery else strategy
-        return self.discarding.applied_to(strategy) if self.discarding else strategy
+        return self.discarding.applied_to(strategy, original) if self.discarding else strategy
 
     @staticmethod
     def _resends(policy: RedeliveryPolicy) -> tuple[int | None, tuple[Delay, ...]]:
@@ -290,3 +302,7 @@ class ClassicRules:
         yield "each time that a client gives up, the broker sends the message again: a client's redeliveries multiply"
         if not self.scheduler_support:
             yield "schedulerSupport is not true: this broker does not start with redeliveryPlugin"
+
+
+def _target(decision: Decision) -> str | None:
+    return str(decision.destination).removeprefix("queue://") if isinstance(decision, CopyTo) else None

@@ -48,6 +48,7 @@ class ClientRules:
             maximum=maximum,
             delays=listed_delays(policy.delay, maximum),
             dead_letter=DEAD_LETTERS,
+            expired=DEAD_LETTERS,
             settings=self.settings,
             notes=(note,) if self.non_blocking else (),
         )

@@ -17,10 +17,15 @@ from redelivery.policies.brokers.rules import (
     at_once,
     listed_delays,
     policy_at_once,
+    separately,
     strategy_to,
     usable,
 )
-from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy
+from redelivery.policies.dead_letters import (
+    DeadLetterStrategy,
+    DiscardingDeadLetterStrategy,
+    IndividualDeadLetterStrategy,
+)
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -119,9 +124,13 @@ class QpidRules:
         return RedeliveryPolicyMap(usable(entries), default=self._policy(""))
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Each queue's dead-letter queue as a client's strategy; discarded where there is none."""
+        """Each queue's dead-letter queue as a client's strategy; discarded where there is none, as what expires is.
+
+        Queues that are not named have one each, by the suffix, where the file says so. One of them whose name already
+        ends with the suffix has none here; a client makes one.
+        """
         entries = {name: self._strategy(name) for name in self.names()}
-        return DeadLetterStrategyMap(usable({_REST: DiscardingDeadLetterStrategy(), **entries}))
+        return DeadLetterStrategyMap(usable({_REST: self._strategy_of_others(), **entries}))
 
     def names(self) -> tuple[str, ...]:
         """The queues of all virtual hosts, those of the default one first."""
@@ -144,7 +153,19 @@ class QpidRules:
         return policy_at_once(self.maximum_for(queue))
 
     def _strategy(self, queue: str) -> DeadLetterStrategy:
-        return strategy_to(self.dead_letter_queue(queue))
+        return separately(strategy_to(self.dead_letter_queue(queue)), DiscardingDeadLetterStrategy())
+
+    def _strategy_of_others(self) -> DeadLetterStrategy:
+        if self.dead_letter_queue("") is None:
+            return DiscardingDeadLetterStrategy()
+        return IndividualDeadLetterStrategy(
+            queue_prefix="",
+            topic_prefix="",
+            queue_suffix=self.queue_suffix,
+            topic_suffix=self.queue_suffix,
+            process_expired=False,
+            process_non_persistent=True,
+        )
 
 
 def _nearest(levels: tuple[QpidLevel, ...]) -> Iterator[Setting]:

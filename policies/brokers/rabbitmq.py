@@ -10,6 +10,7 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.places import NOWHERE, Place, Setting
 from redelivery.policies.brokers.rules import (
+    OTHERS,
     DestinationRules,
     Matched,
     listed_delays,
@@ -116,9 +117,15 @@ class RabbitRules:
         return "rabbitmq"
 
     @property
+    def virtual_hosts(self) -> tuple[str, ...]:
+        """The virtual hosts, in the order of the file."""
+        found: tuple[RabbitPolicy | RabbitQueue | RabbitBinding, ...] = (*self.policies, *self.queues, *self.bindings)
+        return tuple(dict.fromkeys(each.virtual_host for each in found))
+
+    @property
     def default_host(self) -> str:
         """The virtual host of a queue that the file does not name: ``/`` if it says anything of it, else its first."""
-        hosts = self._hosts()
+        hosts = self.virtual_hosts
         return _HOST if _HOST in hosts or not hosts else hosts[0]
 
     def levels_for(self, queue: str) -> tuple[tuple[str, RabbitLevel], ...]:
@@ -133,6 +140,12 @@ class RabbitRules:
                 policy = max(matching, key=lambda each: each.priority)
                 levels.append((f"{'operator policy' if operator else 'policy'} {policy.name!r}{where}", policy.level))
         return tuple(levels)
+
+    def for_all(self, policy: RabbitPolicy) -> bool:
+        """Whether a policy counts for every classic queue that the file does not list."""
+        matches = all(expression(policy.pattern).search(each) is not None for each in OTHERS)
+        counting = (level for _, level in self.levels_for(OTHERS[0]))
+        return matches and policy.virtual_host == self.default_host and any(each is policy.level for each in counting)
 
     def limit_for(self, queue: str) -> int | None:
         """After how many failures a message is a dead letter; None where the broker has no limit."""
@@ -164,6 +177,7 @@ class RabbitRules:
             delays=listed_delays(delay, maximum) if kind == QUORUM else (),
             dead_letter=target,
             removed_because=reason,
+            expired=target,
             matched=tuple(Matched(title, level.place) for title, level in levels),
             settings=tuple({each.name: each for _, level in reversed(levels) for each in level.settings}.values()),
             notes=tuple(self._notes(kind, levels)),
@@ -171,33 +185,31 @@ class RabbitRules:
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Each quorum queue's limit as a client's policy, redelivered at once; a client's default for the others."""
-        entries = {}
-        for queue in self.queues:
-            if queue.kind == QUORUM:
-                entries[queue.name] = policy_at_once(self.limit_for(queue.name))
+        quorum = [name for name in self.names() if self._queue(name).kind == QUORUM]
+        entries = {name: policy_at_once(self.limit_for(name)) for name in quorum}
         return RedeliveryPolicyMap(usable(entries))
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Each queue's dead-letter queue as a client's strategy; discarded where there is none, or it is not known."""
-        entries: dict[str, DeadLetterStrategy] = {_REST: strategy_to(None)}
-        for queue in self.queues:
-            target = self.rules_for(Queue(queue.name)).dead_letter
-            if target and not target.startswith("exchange "):
-                entries[queue.name] = strategy_to(target)
+        """Each queue's dead-letter queue as a client's strategy; discarded where there is none, or it is not known.
+
+        So are those of queues that the file does not list, but for policies that are for all of these.
+        """
+        for_others = any(self.for_all(each) for each in self.policies)
+        entries = {_REST: self._strategy(OTHERS[0]) if for_others else strategy_to(None)}
+        entries |= {name: self._strategy(name) for name in self.names()}
         return DeadLetterStrategyMap(usable(entries))
 
     def names(self) -> tuple[str, ...]:
         """The queues of the file."""
         return tuple(dict.fromkeys(each.name for each in self.queues))
 
-    def _hosts(self) -> tuple[str, ...]:
-        """The virtual hosts, in the order of the file."""
-        found: tuple[RabbitPolicy | RabbitQueue | RabbitBinding, ...] = (*self.policies, *self.queues, *self.bindings)
-        return tuple(dict.fromkeys(each.virtual_host for each in found))
+    def _strategy(self, queue: str) -> DeadLetterStrategy:
+        target = self.rules_for(Queue(queue)).dead_letter
+        return strategy_to(None if target is None or target.startswith("exchange ") or target == queue else target)
 
     def _queue(self, name: str) -> RabbitQueue:
         host, separator, short = name.rpartition("/")
-        named = bool(separator) and host in self._hosts()
+        named = bool(separator) and host in self.virtual_hosts
         if not named:
             host, short = self.default_host, name
         found = [each for each in self.queues if each.name == short and (not named or each.virtual_host == host)]

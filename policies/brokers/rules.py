@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from redelivery.model.destinations import Destination, Queue
@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 LISTED: Final = 1000  # delays that are listed where the number of deliveries is limited
 LISTED_WITHOUT_LIMIT: Final = 12
+OTHERS: Final = ("any.other.destination", "Z", "0-9")  # that a regular expression for all queues matches
 
 Counts: TypeAlias = Literal["deliveries", "failures", "give-ups"]
 """What a broker counts: every delivery; deliveries that a client returned as failed; or poison acknowledgements, with
@@ -54,6 +55,7 @@ class DestinationRules:
     letter, the last one included; None for no limit.
     ``delays``: before each redelivery, in order; without a limit the first 12.
     ``dead_letter``: the address where it goes then; None where it is removed, and ``removed_because`` says why.
+    ``expired``: the address where it goes if it expires; None where it is removed.
     ``matched``: the parts of the file that apply, in the order in which they are asked. ``settings``: the settings
     that count. ``notes``: what else there is to know.
     """
@@ -65,6 +67,7 @@ class DestinationRules:
     delays: tuple[Delay, ...]
     dead_letter: str | None
     removed_because: str = ""
+    expired: str | None = None
     matched: tuple[Matched, ...] = ()
     settings: tuple[Setting, ...] = ()
     notes: tuple[str, ...] = ()
@@ -90,7 +93,8 @@ class DestinationRules:
     def __str__(self) -> str:
         asked = ", ".join(map(str, self.matched)) or "nothing matches, so the defaults count"
         lines = [f"{self.destination} ({self.broker}): {self.summary}", f"asked in this order: {asked}"]
-        return "\n  ".join([*lines, *map(str, self.settings), *(f"note: {each}" for each in self.notes)])
+        lines += [*map(str, self.settings), f"what expires: {self.expired or 'removed'}"]
+        return "\n  ".join([*lines, *(f"note: {each}" for each in self.notes)])
 
 
 class Rules(Protocol):
@@ -165,6 +169,15 @@ def strategy_to(queue: str | None) -> DeadLetterStrategy:
     if queue is None:
         return DiscardingDeadLetterStrategy()
     return SharedDeadLetterStrategy(Queue(queue), process_non_persistent=True)
+
+
+def separately(failed: DeadLetterStrategy, expired: DeadLetterStrategy) -> DeadLetterStrategy:
+    """A client's strategy of which one decides about what has failed, the other one about what has expired."""
+    if failed == expired:
+        return failed
+    if expired == DiscardingDeadLetterStrategy():
+        return replace(failed, process_expired=False)
+    return replace(failed, for_expired=expired)
 
 
 def usable(entries: Mapping[str, T]) -> dict[str, T]:

@@ -98,7 +98,8 @@ def _write_entry(parent: Node, entry: PolicyEntry, places: Mapping[str, str]) ->
 def _write_strategy(parent: Node, rules: DeadLetterRules) -> None:
     strategy = rules.strategy
     name = next((name for name, kind in STRATEGIES.items() if kind is type(strategy)), None)
-    if name is None or (isinstance(strategy, DiscardingDeadLetterStrategy) and strategy.drop_only):
+    some = isinstance(strategy, DiscardingDeadLetterStrategy) and (strategy.drop_only or not strategy.drop_expired)
+    if name is None or some or strategy.for_expired is not None:
         raise ConfigError(f"a policyEntry cannot have {strategy!r}")
     names = {**STRATEGY, **(INDIVIDUAL if name == "individualDeadLetterStrategy" else {})}
     attributes = _changed(names, strategy, STRATEGIES[name]()) | _changed(AUDIT, rules, _DEFAULT_RULES)

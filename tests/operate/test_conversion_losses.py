@@ -54,15 +54,12 @@ def test_what_only_artemis_has_is_lost_aloud(to: str) -> None:
     lost = convert(FULL, to).lost
     assert "persist-delivery-count-before-delivery = true is lost" in lost
     assert "max-redelivery-records = 3 is lost" in lost
-    for name, value in (
-        ("expiry-delay", "7000"),
-        ("auto-create-expiry-resources", "true"),
-        ("expiry-queue-prefix", "E."),
-        ("send-to-dla-on-no-route", "true"),
-    ):
+    for name, value in (("expiry-delay", "7000"), ("send-to-dla-on-no-route", "true")):
         assert f"address-setting '#': {name} = {value} is lost" in lost
+    for name, value in (("auto-create-expiry-resources", "true"), ("expiry-queue-prefix", "E.")):
+        assert (f"address-setting '#': {name} = {value} is lost" in lost) is (to != "python")
     assert "queue 'all': its filter is lost" in lost
-    if to != "uri":
+    if to not in ("uri", "python"):
         assert any("EXP" in each or "expired messages are removed" in each for each in lost)
     if to != "broker_j":
         assert any("shortest time to live (1 s) is lost" in each for each in lost)
@@ -121,6 +118,21 @@ def test_a_pattern_of_other_wildcards_and_a_name_that_has_one_of_ours() -> None:
     assert artemis_rules(source, "hornetq").settings_for("jms.queue.a.b").redelivery_delay == 0.005
     assert convert(source, "hornetq").lost == ("address-setting 'b.#': characters of its name are wildcards there",)
     assert "address-setting 'b.#' is lost: no queue or topic has such a name" in convert(source, "python").lost
+
+
+def test_another_address_of_the_expired_is_kept_by_a_client_and_lost_aloud_by_classic() -> None:
+    elsewhere = read(address_settings(**{"#": {"dead_letter_address": "DLQ", "expiry_address": "EXP"}}))
+    namespace: dict[str, Any] = {}
+    exec(convert(elsewhere, "python").text, namespace)  # noqa: S102  # our own text
+    assert namespace["dead_letter_strategy"] == elsewhere.dead_letter_strategies.strategy_for("orders")
+    assert namespace["dead_letter_strategy"].for_expired.dead_letter_queue == redelivery.Queue("EXP")
+    assert convert(elsewhere, "python").lost == ()
+    assert again(elsewhere, "activemq").dead_letter_strategies.strategy_for("orders").process_expired is False
+    only = read(address_settings(**{"#": {"expiry_address": "EXP"}}))
+    strategy = again(only, "activemq").dead_letter_strategies.strategy_for("orders")
+    assert strategy == redelivery.DiscardingDeadLetterStrategy()
+    for each in (elsewhere, only):
+        assert ">: expired messages are removed, and do not go to EXP" in convert(each, "activemq").lost
 
 
 EXPIRED = {"dead_letter_address": "DLQ", "expiry_address": "DLQ"}

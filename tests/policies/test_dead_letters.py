@@ -177,6 +177,17 @@ def test_discarding_may_leave_what_has_expired_to_the_other_strategy(expressions
     assert decide(strategy, expired=True) == CopyTo(Queue("rest"))
 
 
+@pytest.mark.parametrize("kind", [SharedDeadLetterStrategy, IndividualDeadLetterStrategy, DiscardingDeadLetterStrategy])
+def test_another_strategy_may_decide_about_what_has_expired(kind: Any) -> None:
+    other = IndividualDeadLetterStrategy(queue_prefix="EXP.", process_non_persistent=True)
+    strategy = kind(for_expired=other)
+    assert decide(strategy) == decide(kind())
+    assert decide(strategy, expired=True) == decide(other, expired=True)
+    assert isinstance(decide(strategy, expired=True, persistent=False), CopyTo)
+    assert isinstance(decide(kind(for_expired=other, process_expired=False), expired=True), Drop)
+    assert isinstance(decide(kind(for_expired=BrokerDeadLetterStrategy()), expired=True, native=True), Native)
+
+
 def test_discarding_leaves_the_rest_to_the_broker_by_default() -> None:
     strategy = DiscardingDeadLetterStrategy(drop_only=("junk",))
     assert decide(strategy, native=True) == Native()
@@ -193,6 +204,7 @@ def test_discarding_leaves_the_rest_to_the_broker_by_default() -> None:
         (SharedDeadLetterStrategy, {"process_expired": 1}, "process_expired="),
         (SharedDeadLetterStrategy, {"process_non_persistent": "no"}, "process_non_persistent="),
         (SharedDeadLetterStrategy, {"expiration": -1}, "expiration="),
+        (SharedDeadLetterStrategy, {"for_expired": "EXP"}, "for_expired="),
         (BrokerDeadLetterStrategy, {"configured": "yes"}, "configured="),
         (IndividualDeadLetterStrategy, {"queue_prefix": None}, "queue_prefix="),
         (IndividualDeadLetterStrategy, {"queue_prefix": "DLQ.*."}, "queue_prefix"),

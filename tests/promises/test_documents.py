@@ -186,7 +186,7 @@ def test_dead_letters_of_hornetq() -> None:
     assert (other.maximum, other.dead_letter) == (10, None)
     strategy = example.dead_letter_strategies.strategy_for("exampleQueue")
     assert strategy == redelivery.SharedDeadLetterStrategy(
-        redelivery.Queue("deadLetterQueue"), process_non_persistent=True
+        redelivery.Queue("deadLetterQueue"), process_non_persistent=True, process_expired=False
     )
     assert hornetq("jms.queue.x", max_delivery_attempts=-1).explain("x").maximum is None
 

@@ -250,7 +250,7 @@ def test_rabbitmq_refuses_what_it_does_not_understand(change: dict[str, object],
 def test_client_policies_of_both_mean_the_same() -> None:
     assert broker_j(BROKER).redelivery_policies.policy_for("max3").maximum_redeliveries == 2
     assert broker_j(BROKER).dead_letter_strategies.strategy_for("max3") == redelivery.SharedDeadLetterStrategy(
-        redelivery.Queue("DLQ"), process_non_persistent=True
+        redelivery.Queue("DLQ"), process_non_persistent=True, process_expired=False
     )
     found = rabbit({"policies": [POLICY], "queues": [QUORUM]})
     assert found.redelivery_policies.policy_for("q.quorum").maximum_redeliveries == 5

@@ -11,6 +11,7 @@ from tests.run.forms import examples
 
 import redelivery
 from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
+from redelivery.policies.brokers.classic import ClassicRules, DeadLetterRules, PolicyEntry
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.qpid import QpidHost, QpidLevel, QpidRules
 from redelivery.policies.brokers.rules import Rules
@@ -67,6 +68,19 @@ def test_what_hornetq_does_not_have_is_refused() -> None:
     moved = AddressSettings(redelivery_collision_avoidance_factor=0.1)
     with pytest.raises(redelivery.ConfigError, match="HornetQ has no redelivery-collision-avoidance-factor"):
         write_rules(ArtemisRules("hornetq", (AddressEntry("x", moved),)))
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        redelivery.DiscardingDeadLetterStrategy(drop_expired=False),
+        redelivery.DiscardingDeadLetterStrategy(drop_only=("a",)),
+        redelivery.SharedDeadLetterStrategy(for_expired=redelivery.DiscardingDeadLetterStrategy()),
+    ],
+)
+def test_a_strategy_that_classic_does_not_have_is_refused(strategy: redelivery.DeadLetterStrategy) -> None:
+    with pytest.raises(redelivery.ConfigError, match="a policyEntry cannot have"):
+        write_rules(ClassicRules((PolicyEntry("queue://a", DeadLetterRules(strategy)),)))
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "a\nb", " a"])

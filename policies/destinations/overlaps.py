@@ -1,0 +1,82 @@
+"""What two patterns share: ``a.b`` of ``a.*`` and ``*.b``, of which neither says all about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations, islice
+from typing import Final, TypeVar
+
+from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
+
+T = TypeVar("T")
+
+WILDCARDS: Final = frozenset({ONE, REST, "#"})
+_MOST: Final = 500
+_MOST_PAIRS: Final = 100_000
+
+
+def is_pattern(title: str) -> bool:
+    """Whether it stands for more than one destination."""
+    return bool(WILDCARDS & set(title.rpartition("://")[2].split("."))) or "," in title
+
+
+def overlaps(titles: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """What two patterns match of which neither covers the other, and these two: ``a.b`` of ``a.*`` and ``*.b``.
+
+    The first 500 of them, of the first 100 000 pairs: a file can have more patterns than could be compared with each
+    other in a reasonable time.
+    """
+    split = [(each, *_split(each)) for each in titles if is_pattern(each) and "," not in each]
+    found: dict[str, tuple[str, str]] = {}
+    for (one, scheme, words), (two, other_scheme, other_words) in islice(combinations(split, 2), _MOST_PAIRS):
+        if scheme and other_scheme and scheme != other_scheme:
+            continue
+        both = _both(words, other_words)
+        if both is None or covers(words, other_words) or covers(other_words, words):
+            continue
+        name = ".".join(both)
+        joined = scheme or other_scheme
+        found.setdefault(f"{joined}://{name}" if joined else name, (one, two))
+        if len(found) == _MOST:
+            break
+    return found
+
+
+def _split(title: str) -> tuple[str, tuple[str, ...]]:
+    scheme, _, name = title.rpartition("://")
+    return scheme, words_of(name)
+
+
+def _both(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The words of what both patterns match."""
+    words: list[str] = []
+    for at in range(max(len(one), len(two)) + 1):
+        first, second = one[at : at + 1], two[at : at + 1]
+        if first == (REST,):
+            return (*words, *two[at:])
+        if second == (REST,):
+            return (*words, *one[at:])
+        if not first and not second:
+            return tuple(words)
+        if not first or not second or (first != second and ONE not in (*first, *second)):
+            return None
+        words.append(second[0] if first == (ONE,) else first[0])
+    return None
+
+
+def with_overlaps(entries: Mapping[str, T], value_of: Callable[[str], T]) -> dict[str, T]:
+    """The entries of a map, and those of what patterns share, where the most specific one would give another value.
+
+    ``value_of``: what counts for all that such a pattern matches.
+    """
+    titles = dict.fromkeys(entries)
+    while new := [each for each in overlaps(titles) if each not in titles]:
+        if len(titles) + len(new) > len(entries) + _MOST:
+            break
+        titles |= dict.fromkeys(new)
+    shared = {each: value_of(each) for each in titles if each not in entries}
+    chosen = DestinationMap(entries)
+    if all(chosen.get(each) == value for each, value in shared.items()):
+        return dict(entries)
+    return {**entries, **shared}

@@ -1,0 +1,46 @@
+"""What `explain` says of a message that fails for ever, and of one that expires, is what a client's policies do."""
+
+from __future__ import annotations
+
+import pytest
+from tests.policies.readers.fates import DESTINATIONS, FILES, place
+
+from redelivery.model.destinations import destination
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.dead_letters import CopyTo
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+
+def at_client(found: BrokerPolicies, name: str, *, expired: bool) -> str | None:
+    original = destination(name)
+    decision = found.dead_letter_strategies.strategy_for(original).decide(
+        original, persistent=True, expired=expired, native_available=False
+    )
+    return decision.destination.name if isinstance(decision, CopyTo) else None
+
+
+@pytest.mark.parametrize("name", DESTINATIONS)
+@pytest.mark.parametrize("file", FILES)
+def test_what_fails_for_ever_ends_where_the_file_says(file: str, name: str) -> None:
+    found = FILES[file]
+    explained = found.explain(name)
+    assert at_client(found, name, expired=False) == place(explained, explained.dead_letter)
+
+
+@pytest.mark.parametrize("name", DESTINATIONS)
+@pytest.mark.parametrize("file", FILES)
+def test_what_expires_ends_where_the_file_says(file: str, name: str) -> None:
+    found = FILES[file]
+    explained = found.explain(name)
+    assert at_client(found, name, expired=True) == place(explained, explained.expired)
+
+
+@pytest.mark.parametrize("name", DESTINATIONS)
+@pytest.mark.parametrize("file", FILES)
+def test_a_client_gives_up_after_as_many_attempts(file: str, name: str) -> None:
+    found = FILES[file]
+    explained, policy = found.explain(name), found.redelivery_policies.policy_for(destination(name))
+    if explained.counts == "give-ups" and explained.maximum == 1:  # it is left to clients, which have their default
+        assert policy.maximum_redeliveries == RedeliveryPolicy().maximum_redeliveries
+    else:
+        assert policy.maximum_redeliveries == (-1 if explained.maximum is None else explained.maximum - 1)
