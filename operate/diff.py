@@ -120,6 +120,9 @@ def _in_hosts(rules: Rules) -> Iterator[str]:
         hosts = [(each.level.name, tuple(queue.name for queue in each.queues)) for each in rules.hosts]
     elif isinstance(rules, BrokerJRules):
         hosts = [(each.name, tuple(queue.name for queue in each.queues)) for each in rules.hosts]
+    elif isinstance(rules, RabbitRules):
+        for name in rules.virtual_hosts:
+            hosts.append((name, tuple(queue.name for queue in rules.queues if queue.virtual_host == name)))
     for host, queues in hosts if len(hosts) > 1 else ():
         yield from (f"{host}/{queue}" for queue in (*queues, _OTHERS))
 

@@ -131,6 +131,23 @@ def test_a_queue_of_a_second_virtual_host_is_compared_too() -> None:
     assert differences(*files) == {"b/q": ["outcome", "maximumDeliveryCount"]}
 
 
+def test_a_queue_of_a_second_virtual_host_of_rabbitmq_is_compared_too() -> None:
+    queue = '{{"name": "q", "vhost": "{}", "arguments": {{"x-queue-type": "quorum", "x-delivery-limit": {}}}}}'
+    rule = '{{"name": "all", "pattern": ".*", "vhost": "web", "definition": {{"message-ttl": {}}}}}'
+    one, two = (
+        read(f'{{"queues": [{queue.format("/", 3)}, {queue.format("web", limit)}], "policies": [{rule.format(ttl)}]}}')
+        for limit, ttl in ((4, 1000), (5, 2000))
+    )
+    assert differences(one, two) == {
+        "web/q": ["outcome", "message-ttl", "x-delivery-limit"],
+        "web/(all others)": ["message-ttl"],
+        "policy 'all' of virtual host 'web'": ["message-ttl"],
+    }
+    texts = [f'{{"queues": [{queue.format("/", each)}, {queue.format("web", 3)}]}}' for each in (3, 4)]
+    default = [read(text, format="rabbitmq") for text in texts]
+    assert list(differences(*default)) == ["q", "//q"]
+
+
 @pytest.mark.parametrize("match", ["/queue/x", "a,b", "temp-queue://x", "queue://a"])
 def test_an_address_that_no_destination_of_ours_has_is_compared_as_it_stands(match: str) -> None:
     before, after = settings_of(**{match: {"redelivery_delay": 5}}), settings_of(**{match: {"redelivery_delay": 6}})
