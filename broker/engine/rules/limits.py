@@ -93,7 +93,7 @@ class CountingBroker:
         """The message itself, in the queue's dead-letter queue; its count begins anew, and nothing says its origin.
 
         What the queue's rules said of its time to live ends there. On Broker-J the sender's does not, so that what
-        expired by that expires there as well; RabbitMQ takes it away.
+        expired by that expires there as well, and is removed where it would come back; RabbitMQ takes it away.
         """
         message = failure.message
         if failure.expired and not self._keeps_expired(message.destination.name):
@@ -102,13 +102,17 @@ class CountingBroker:
         if target is None or target.startswith("exchange "):
             return ()
         expiration = message.expiration if message.own_expiration is None else message.own_expiration
+        if isinstance(self._rules, RabbitRules):
+            expiration = 0 if failure.expired else expiration
+        elif failure.expired and 0 < expiration <= failure.now and self._comes_back(message.destination.name):
+            return ()
         return (
             replace(
                 message,
                 destination=Queue(target),
                 original_destination=None,
                 delivery_time=0,
-                expiration=0 if failure.expired and isinstance(self._rules, RabbitRules) else expiration,
+                expiration=expiration,
                 own_expiration=None,
             ),
         )
@@ -129,6 +133,15 @@ class CountingBroker:
             times = [each.message_ttl for _, each in self._rules.levels_for(queue) if each.message_ttl is not None]
             return None, min(times, default=None)
         return None, None
+
+    def _comes_back(self, queue: str) -> bool:
+        """Whether what expires in a queue of Broker-J, and everywhere at once, comes back to it."""
+        seen: set[str] = set()
+        name: str | None = queue
+        while name is not None and name not in seen:
+            seen.add(name)
+            name = self._rules_for(Queue(name)).dead_letter if self._keeps_expired(name) else None
+        return name == queue
 
     def _keeps_expired(self, queue: str) -> bool:
         if isinstance(self._rules, BrokerJRules):

@@ -152,6 +152,19 @@ def test_broker_j_what_expires_by_its_queue_lives_on_in_the_alternate_binding_an
     assert len(bench.letters("q_DLQ")) == letters
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("second", ["q", "r"])
+def test_broker_j_what_expires_does_not_go_round_for_ever(second: str) -> None:
+    queues = [
+        {"name": name, "expiryPolicy": "ROUTE_TO_ALTERNATE", "alternateBinding": {"destination": to}}
+        for name, to in (("q", second), ("r", "q"), ("first", "q"))
+    ]
+    bench = Bench(read(json.dumps({"modelVersion": "9.0", "name": "h", "queues": queues})))
+    bench.send("first", expiration=bench.now + 100)
+    bench.pass_time(100)
+    assert [bench.engine.depth(each) for each in ("first", "q", "r")] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("own", [0, 100])
 def test_rabbitmq_what_expires_is_dead_lettered_and_expires_no_more(own: int) -> None:
     arguments = {"x-message-ttl": 300, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
