@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("proton")
+
 from benchmarks import cpu, cpu_page, cpu_record, in_amqp, in_loop, large, quiet, where
 from benchmarks.cpu_record import Record
 from benchmarks.in_thread import CASES

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("proton")
+
 from benchmarks import stored
 
 from redelivery.broker import EmbeddedBroker

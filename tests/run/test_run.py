@@ -131,6 +131,31 @@ def test_what_a_broker_hid_is_played_again_and_counted(run: Run) -> None:
     run("-k", "test_hidden", hidden=3).assert_outcomes(failed=1)
 
 
+HIDES = """
+import pytest
+from tests.run import again
+from redelivery.testing.brokers.real import RealBroker
+
+class Provider:
+    host, ports, calls = "", {}, []
+    def kill(self): self.calls.append("kill")
+    def start(self): self.calls.append("start")
+    def close(self): pass
+
+@pytest.fixture(scope="session")
+def artemis(): return RealBroker("artemis", "Artemis", {}, Provider())
+
+@again.may_hide
+def test_until_it_is_started_again(artemis): assert Provider.calls == ["kill", "start"]
+"""
+
+
+def test_the_last_play_is_by_a_broker_that_was_started_again(pytester: pytest.Pytester, run: Run) -> None:
+    run("-k", "nothing")
+    pytester.makepyfile(test_it=HIDES)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
 HANGS = """
 import pytest, time
 
@@ -181,7 +206,6 @@ def test_children_of_a_run_that_ignores_ctrl_c_do_not(run: Run) -> None:
     result.assert_outcomes(passed=1, deselected=12 + 3)
 
 
-@pytest.mark.long_form
 def test_without_proton_every_file_is_collected_or_skipped() -> None:
     """A new file that needs it must not turn a machine without a compiler red."""
     main = "pytest.main(['--co', '-q', '-p', 'no:cacheprovider'])"
