@@ -6,34 +6,25 @@ import json
 import signal
 import threading
 from types import FrameType
-from typing import Any, Self
 
 from redelivery.broker import EmbeddedBroker
+from redelivery.client.containers.signals import handled_by
 
 
 class Stopped:
-    """What ends it: a signal, or the broker itself, which says why. Signals are handled here in a ``with``."""
+    """What ends it: a signal, or the broker itself, which says why."""
 
     def __init__(self, broker: EmbeddedBroker) -> None:
         self.signal: int | None = None
         self._event = threading.Event()
-        self._before: dict[int, Any] = {}
         broker.core.when_closed(self._event.set)
-
-    def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._on_signal)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it is not Python's
 
     def wait(self) -> None:
         """Return when it has happened."""
         self._event.wait()
 
-    def _on_signal(self, number: int, _: FrameType | None) -> None:
+    def on_signal(self, number: int, _: FrameType | None) -> None:
+        """Handle it."""
         self.signal = number
         self._event.set()
 
@@ -44,7 +35,8 @@ def serve(broker: EmbeddedBroker, *, as_json: bool) -> int:
     Raises:
         ConfigError: a port or the store cannot be had.
     """
-    with Stopped(broker) as stopped, broker:
+    stopped = Stopped(broker)
+    with handled_by(stopped.on_signal), broker:
         urls = broker.urls
         if as_json:
             print(json.dumps({**urls, "store": str(broker.store) if broker.store else None}), flush=True)

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 from redelivery.model.errors import IllegalStateError
@@ -55,12 +56,19 @@ def handling(asked: Asked) -> Iterator[None]:
         if asked.again(number):
             raise SystemExit(asked.exit_code)
 
+    with handled_by(handle):
+        yield
+
+
+@contextmanager
+def handled_by(handle: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Call this for the signals meanwhile, and their handlers of before afterwards. In the main thread."""
     before = {number: signal.signal(number, handle) for number in _SIGNALS}
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it is not Python's
 
 
 @contextmanager
