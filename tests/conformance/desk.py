@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from time import monotonic
 from typing import Any
 
-from tests.conformance.stage import NOTHING, NOTHING_EMBEDDED, Stage, bodies, nothing_comes, receive
+from tests.conformance.stage import AFTER_LOSS, NOTHING, NOTHING_EMBEDDED, Stage, bodies, nothing_comes, receive
 
 from redelivery import AckMode, Connection, Consumer, Session
 
@@ -38,7 +39,8 @@ class Desk:
 def share(consumers: list[Consumer], expected: list[str]) -> None:
     """Each message comes once, and no consumer gets all of them."""
     taken: list[list[Any]] = [[] for _ in consumers]
-    for _ in range(200):
+    end = monotonic() + AFTER_LOSS
+    while monotonic() < end:
         for consumer, own in zip(consumers, taken, strict=True):
             if (message := consumer.receive(timeout=0.05)) is not None:
                 own.append(message.body)

@@ -18,6 +18,8 @@ from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy,
 
 # Long enough for a busy machine; a test that waits this long for something fails.
 SOON = 10.0
+# The same for what a lost connection may have held: Artemis notices none of STOMP for 10 s (docs/brokers/artemis.md).
+AFTER_LOSS = 30.0
 # How long we look before we believe that nothing comes; the embedded broker is asked what is left.
 NOTHING = 0.4
 NOTHING_EMBEDDED = 0.1  # of what is on its way through a socket, or waits for a redelivery of `QUICK`
@@ -87,7 +89,7 @@ class Stage:
             held = self._in_flight(queue)
             consumer = session.consumer(queue)
             while True:
-                message = self._next(consumer, queue, held, SOON if len(found) < at_least else NOTHING)
+                message = self._next(consumer, queue, held, AFTER_LOSS if len(found) < at_least else NOTHING)
                 if message is None:
                     return found
                 _ = message.body
@@ -133,8 +135,8 @@ def in_time(expected: Sequence[float], took: Callable[[], Sequence[float]], earl
 
 def receive(consumer: Consumer) -> Message:
     """The next message; fails when none comes soon."""
-    message = consumer.receive(timeout=SOON)
-    assert message is not None, f"nothing came from {consumer.destination} within {SOON} s"
+    message = consumer.receive(timeout=AFTER_LOSS)
+    assert message is not None, f"nothing came from {consumer.destination} within {AFTER_LOSS} s"
     return message
 
 

@@ -329,4 +329,4 @@ def test_a_durable_consumer_comes_back_with_its_connection(desk: Desk, outage: O
     assert receive(plain).body == "while it was away"
     plain.close()
     consumer.close()
-    session.unsubscribe(desk.name)
+    outage.accepted(lambda: session.unsubscribe(desk.name))

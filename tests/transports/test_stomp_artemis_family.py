@@ -8,6 +8,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from tests.conformance.stage import AFTER_LOSS
 from tests.run.again import may_hide
 from tests.transports.live import Place, bodies, exhaust, held, numbers
 from tests.transports.scripted import TIMEOUT, text
@@ -261,6 +262,27 @@ def test_a_producers_own_ack_and_flag_mean_nothing(place: Place) -> None:
 
 def test_browsing_is_not_offered(place: Place) -> None:
     assert not place.client().transport.peer.capabilities.browse
+
+
+@pytest.mark.long_form
+@may_hide
+def test_a_loss_while_answers_are_under_way_is_noticed_within_half_a_minute(place: Place) -> None:
+    """One in about fifteen keeps Artemis for 10 s from noticing any other."""
+    for _ in range(20):
+        sending = place.client()
+        session = sending.session()
+        answers = [Pending(session.waiter) for _ in range(30)]
+        for answer in answers:
+            session.channel.send(text("x", place.name("filled")), transacted=False, pending=answer)
+        sending.transport.abort()
+        client, _, _ = place.holding()
+        client.transport.abort()
+        next_one = place.client().session()
+        next_one.attach(place.queue)
+        delivery = next_one.receive(AFTER_LOSS)
+        assert delivery is not None
+        next_one.channel.accept([delivery], batched=False)
+        next_one.do(next_one.channel.close())
 
 
 @pytest.mark.long_form
