@@ -143,7 +143,7 @@ class Provider:
     def close(self): pass
 
 @pytest.fixture(scope="session")
-def artemis(): return RealBroker("artemis", "Artemis", {}, Provider())
+def redelivery_artemis(): return RealBroker("artemis", "Artemis", {}, Provider())  # which `artemis` is, in conftest.py
 
 @again.may_hide
 def test_until_it_is_started_again(artemis): assert Provider.calls == ["kill", "start"]

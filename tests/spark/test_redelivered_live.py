@@ -15,14 +15,14 @@ from redelivery.testing.brokers.real import RealBroker
 
 BODIES = ["text", "", b"bytes", None]
 PAIRS = [
-    ("redelivery_activemq", "stomp"),
-    ("redelivery_activemq", "amqp"),
-    ("redelivery_artemis", "stomp"),
-    ("redelivery_artemis", "amqp"),
-    ("redelivery_qpid", "amqp"),
-    ("redelivery_rabbitmq", "stomp"),
-    ("redelivery_rabbitmq", "amqp"),
-    ("redelivery_hornetq", "stomp"),
+    ("activemq", "stomp"),
+    ("activemq", "amqp"),
+    ("artemis", "stomp"),
+    ("artemis", "amqp"),
+    ("qpid", "amqp"),
+    ("rabbitmq", "stomp"),
+    ("rabbitmq", "amqp"),
+    ("hornetq", "stomp"),
 ]
 
 
@@ -46,7 +46,7 @@ def received(url: str, queue: str, count: int) -> tuple[list[Key], list[bool]]:
 
 
 @may_hide
-@pytest.mark.parametrize(("broker", "protocol"), PAIRS, ids=["-".join(pair)[11:] for pair in PAIRS])
+@pytest.mark.parametrize(("broker", "protocol"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_it_is_known_again(request: pytest.FixtureRequest, broker: str, protocol: str) -> None:
     real: RealBroker = request.getfixturevalue(broker)
     url, queue = getattr(real, f"{protocol}_url"), f"again-{uuid.uuid4().hex[:12]}"
