@@ -224,8 +224,9 @@ def activemq(redelivery_activemq: RealBroker) -> RealBroker:
 
 
 @pytest.fixture(scope="session")
-def artemis(redelivery_artemis: RealBroker) -> RealBroker:
-    return again.hides(redelivery_artemis)
+def artemis(redelivery_artemis: RealBroker) -> Iterator[RealBroker]:
+    with again.hides(redelivery_artemis) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")
@@ -239,5 +240,6 @@ def rabbitmq(redelivery_rabbitmq: RealBroker) -> RealBroker:
 
 
 @pytest.fixture(scope="session")
-def hornetq(redelivery_hornetq: RealBroker) -> RealBroker:
-    return again.hides(redelivery_hornetq)
+def hornetq(redelivery_hornetq: RealBroker) -> Iterator[RealBroker]:
+    with again.hides(redelivery_hornetq) as broker:
+        yield broker

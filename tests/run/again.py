@@ -5,6 +5,7 @@ A retry that is never seen hides a defect, so each kind has a budget: a run that
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -47,10 +48,14 @@ def note(kind: str) -> None:
         _noted.append(kind)
 
 
-def hides(broker: RealBroker) -> RealBroker:
-    """That it hides messages, and is to be started again before the last play of a test that it may hide one from."""
+@contextlib.contextmanager
+def hides(broker: RealBroker) -> Iterator[RealBroker]:
+    """It hides messages: it is started again before the last play of a test that it may hide one from."""
     _hiding[broker.name] = broker
-    return broker
+    try:
+        yield broker
+    finally:
+        del _hiding[broker.name]
 
 
 def spark_tries(most: int) -> Iterator[int]:
