@@ -9,6 +9,7 @@ import pytest
 from tests.transports.live import Place, bodies, held, numbers
 from tests.transports.scripted import TIMEOUT, text
 
+import redelivery
 from redelivery import AckMode
 from redelivery.model.destinations import Topic
 from redelivery.model.errors import (
@@ -74,6 +75,39 @@ def test_every_error_ends_the_connection_and_the_call_says_why(place: Place) -> 
     with pytest.raises(ConnectionLostError):
         session.receive()
     assert client.lost
+
+
+def test_a_message_that_it_cannot_convert_harms_no_other_connection(place: Place, artemis: RealBroker) -> None:
+    """Where the client closed first, it noticed no lost STOMP connection any more, after about twenty of them."""
+    with redelivery.connect(artemis.amqp_url) as connection, connection.session() as session:
+        for number in range(60):
+            place.fill("first", queue=place.name(str(number)))
+            session.producer(place.name(str(number))).send([b"bytes in a stream"])
+    for number in range(60):
+        consuming = place.client().session()
+        consuming.attach(place.name(str(number)))
+        with pytest.raises(ConnectionLostError, match="disconnected by server"):
+            consuming.receive_many(2)
+    place.forget()  # nor can a plain consumer take them
+    assert any(loss_is_noticed(place) for _ in range(3))  # it may hide one message
+
+
+def loss_is_noticed(place: Place) -> bool:
+    """Whether what a lost connection had is delivered again sooner than its silence is noticed, which takes 20 s."""
+    place.fill("held")
+    client = place.client()
+    session = client.session()
+    session.attach(place.queue)
+    session.receive()
+    client.transport.abort()
+    next_one = place.client().session()
+    next_one.attach(place.queue)
+    delivery = next_one.receive(15)
+    if delivery is None:
+        return False
+    next_one.channel.accept([delivery], batched=False)
+    next_one.do(next_one.channel.close())
+    return True
 
 
 def test_a_selector_compares_numbers_and_knows_jms_names(place: Place) -> None:

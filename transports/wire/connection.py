@@ -26,6 +26,7 @@ from redelivery.transports.wire.threads.waiter import Waiter
 P = TypeVar("P", bound=WireProtocol)
 _TOGETHER_FOR: Final = 0.003  # seconds that acknowledgements and asynchronous sends wait for company
 _READ_ON_BEHALF_AFTER: Final = 0.005  # seconds that an answer may wait for somebody who reads
+_PEER_CLOSES_WITHIN: Final = 0.5  # seconds, of one that has said that it does
 
 
 class WireConnection(Generic[P]):
@@ -60,6 +61,7 @@ class WireConnection(Generic[P]):
         self.timeout = timeout
         self.closing = False  # by our own will: then nobody is notified
         self.lost: JMSError | None = None
+        self._ending: JMSError | None = None  # the peer has said why it closes
         self.protocol = protocol = make(self)
         self._flush_now, self._acknowledge = protocol.flush_now, stream.acknowledge_owed
         self.leader = Leader(stream, protocol, self, runtime)
@@ -100,11 +102,16 @@ class WireConnection(Generic[P]):
         forget_frames(error)
         self._runtime.unwatch(self._stream.fileno())
         self.leader.stop(error)
-        tasks = self._flush, self._tick, self._read_on_behalf, self._stalled, self._look_again
+        tasks = self._flush, self._tick, self._read_on_behalf, self._stalled, self._look_again, self._hang_up
         self._runtime.leave(self, *tasks, watches=(self._poll_once, self._ended))
         self._drained()
         if not self.closing:
             self._events.on_lost(error)
+
+    def ends(self, error: JMSError) -> None:
+        """See `WireOwner.ends`."""
+        self._ending = error
+        self._runtime.at(monotonic() + _PEER_CLOSES_WITHIN, self._hang_up)
 
     def flush_soon(self) -> None:
         """See `WireOwner.flush_soon`."""
@@ -247,6 +254,11 @@ class WireConnection(Generic[P]):
         if self.lost is None:  # somebody reads, who may go away before that
             self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._look_again)
         return False
+
+    def _hang_up(self, _: float) -> float | None:
+        if self._ending is not None:
+            self.lose(self._ending)
+        return None
 
     def _look_again(self, _: float) -> float | None:
         self._runtime.when_ended(self._stream.fileno(), self._ended)

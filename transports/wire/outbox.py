@@ -76,7 +76,8 @@ class Outbox:
             if left:
                 self.congested = not self._owner.drain()
         except ConnectionLostError as error:
-            self._owner.lose(error)  # a frame may be torn: nothing can follow it
+            if self.refusal is None:
+                self._owner.lose(error)  # a frame may be torn: nothing can follow it
             raise ConnectionLostError(str(error)) from error  # which forgets its frames: see `lose`
         except BaseException:
             self._owner.flush_soon()  # an interrupt: what is left leaves soon

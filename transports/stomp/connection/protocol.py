@@ -25,6 +25,7 @@ class StompProtocol:
 
     def __init__(self, engine: Engine, router: Router, stream: Stream, owner: WireOwner) -> None:
         self._engine = engine
+        self._owner = owner
         self._heard = False
         self.router = router
         self.outbox = Outbox(stream, owner)
@@ -50,6 +51,10 @@ class StompProtocol:
         frames = self._engine.receive(data)
         if frames:
             self.router.route(frames)
+            ending = self.router.ending
+            if ending is not None and self.outbox.refusal is None:
+                self.outbox.refusal = ending
+                self._owner.ends(ending)
 
     def take(self, taken: list[bytes]) -> bool:
         """See `WireProtocol.take`: messages, and answers that call nothing back."""
@@ -95,7 +100,7 @@ class StompProtocol:
         heard, self._heard = self._heard, False
         wrote, self.outbox.wrote = self.outbox.wrote, False
         beat = self._engine.tick(now, heard=heard, wrote=wrote)
-        if beat:
+        if beat and self.router.ending is None:
             self.outbox.flush_quietly(beat)
         return self._engine.next_deadline(monotonic())
 
@@ -107,12 +112,14 @@ class StompProtocol:
     @property
     def awaits(self) -> bool:
         """See `WireProtocol.awaits`."""
-        return bool(self.router.receipts or self.outbox.blocked)
+        return bool(self.router.receipts or self.outbox.blocked or self.router.ending)
 
     def fail(self, error: JMSError) -> JMSError:
         """See `WireProtocol.fail`."""
         said = self.router.last_error
-        if said is not None and str(said) not in str(error):
+        if self.router.ending is not None:
+            error = self.router.ending
+        elif said is not None and str(said) not in str(error):
             error = _lost(f"{error}; the last that it said was: {said}", error)
         if self.router.hint:
             error = _lost(f"{error}; {self.router.hint}", error)
@@ -142,13 +149,20 @@ def stomp_wire(
     events: ConnectionEvents,
     runtime: Runtime = THREADS,
 ) -> StompWire:
-    """A connection that begins with the frames that came right after CONNECTED. Raises as `Router.route`."""
+    """A connection that begins with the frames that came right after CONNECTED.
+
+    Raises:
+        ProtocolError: as `Router.route`.
+        ConnectionLostError: the broker says ERROR, and that ends the connection.
+    """
     router = Router(dialect, engine.version, events.on_error)
     wire = WireConnection(
         stream, lambda owner: StompProtocol(engine, router, stream, owner), events, options.request_timeout, runtime
     )
     if frames:
         router.route(frames)
+    if router.ending is not None:
+        raise router.ending
     wire.start()
     return wire
 

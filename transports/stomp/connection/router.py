@@ -57,6 +57,7 @@ class Router:
         self.receipts: dict[bytes, Pending] = {}
         self.parcels: list[Parcel] = []  # what was read, and is not delivered yet
         self.last_error: JMSError | None = None
+        self.ending: ConnectionLostError | None = None  # the broker has said ERROR, and closes the connection
         self.errors = 0  # so far
         self.last_unasked: JMSError | None = None
         self.unasked = 0  # errors so far that answer nobody: an ACK asks for no answer
@@ -125,7 +126,6 @@ class Router:
 
         Raises:
             ProtocolError: a frame that no server sends, or that lacks what it must have.
-            ConnectionLostError: the broker says ERROR, and that ends the connection.
         """
         try:
             self.sort(frames, self.parcels)
@@ -184,6 +184,8 @@ class Router:
             if frame is not None:
                 del parcels[0]  # first: it may end the connection
                 self._answer(*frame)
+                if self.ending is not None:
+                    parcels.clear()
                 continue
             if receipts:
                 self._confirm(receipts)
@@ -275,7 +277,8 @@ class Router:
             self.unasked += 1
             self._on_error(error)
         if self._dialect.error_closes:
-            raise ConnectionLostError(str(error)) from error
+            self.ending = ConnectionLostError(str(error))
+            self.ending.__cause__ = error
 
     def _take_all(self) -> list[Pending]:
         taken: list[Pending] = []
