@@ -122,6 +122,9 @@ def test_nothing_is_written_behind_the_error_and_what_would_be_says_why() -> Non
         assert "no" in str(session.send(text()))
         with pytest.raises(ConnectionLostError, match="the broker says: no"):
             session.send(text())
+        wire = client.transport._opened()
+        wire.protocol.outbox._waiting.append(b"ACK\nid:1\n\n\0")  # that was to leave together with others
+        assert not wire.protocol.flush()
         refused.set()
     assert not written.is_set()
 

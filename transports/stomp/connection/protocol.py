@@ -85,7 +85,7 @@ class StompProtocol:
 
     def flush(self) -> bool:
         """See `WireProtocol.flush`."""
-        return self.outbox.flush_quietly()
+        return self.router.ending is None and self.outbox.flush_quietly()
 
     def next_deadline(self, now: float) -> float | None:
         """See `WireProtocol.next_deadline`."""
