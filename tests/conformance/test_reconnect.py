@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.conformance.outage import OUTAGE, Outage, until
 from tests.conformance.stage import NOTHING, SOON, Stage, receive
+from tests.run.again import may_hide
 
 from redelivery import (
     AckMode,
@@ -25,6 +26,8 @@ from redelivery import (
 from redelivery.events import AcknowledgedTooLate, ConnectionLost, DeadLettered, Reconnected, ReconnectFailed
 
 UNCONFIRMED = (AckMode.AUTO, AckMode.DUPS_OK)
+
+pytestmark = may_hide
 
 
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK, AckMode.CLIENT, AckMode.INDIVIDUAL])

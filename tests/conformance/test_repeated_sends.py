@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.conformance.outage import OUTAGE, Outage
 from tests.conformance.stage import NOTHING, Stage, receive
+from tests.run.again import may_hide
 
 from redelivery import AckMode, InDoubtError, JMSError, ReconnectPolicy, TransactionRolledBackError, UnsupportedError
 from redelivery.events import ConnectionLost, InDoubt, Reconnected
@@ -113,6 +114,7 @@ def test_a_transaction_that_has_only_sent_outlives_a_loss(stage: Stage, outage: 
     assert stage.left_bodies(at_least=3) == ["one", "two", "three"]
 
 
+@may_hide
 def test_a_transaction_that_has_received_is_rolled_back_all_the_same(stage: Stage, outage: Outage) -> None:
     stage.send("in")
     with connect(outage).session("transacted") as session:

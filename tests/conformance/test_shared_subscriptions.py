@@ -6,6 +6,7 @@ import pytest
 from tests.conformance.desk import Desk, share
 from tests.conformance.outage import Outage
 from tests.conformance.stage import QUICK, bodies, nothing_comes, receive, receive_all
+from tests.run.again import may_hide
 
 from redelivery import AckMode, IllegalStateError, UnsupportedError
 
@@ -53,6 +54,7 @@ def test_consumers_of_a_shared_durable_subscription_share_what_was_kept(desk: De
     sessions[0].unsubscribe(desk.name)
 
 
+@may_hide
 @SHARED_DURABLE
 def test_consumers_of_a_shared_durable_subscription_come_back_to_it(desk: Desk, outage: Outage) -> None:
     connection = outage.connect(client_id=desk.client_id)

@@ -8,6 +8,7 @@ import pytest
 from tests.conformance.desk import Desk
 from tests.conformance.outage import Outage, until
 from tests.conformance.stage import bodies, nothing_comes, receive, receive_all
+from tests.run.again import may_hide
 
 from redelivery import (
     AckMode,
@@ -317,6 +318,7 @@ def test_a_listener_of_a_durable_subscription_is_redelivered_what_it_refuses(des
     assert (refused, done) == ([1, 2], ["a"])
 
 
+@may_hide
 @DURABLE
 def test_a_durable_consumer_comes_back_with_its_connection(desk: Desk, outage: Outage) -> None:
     connection = outage.connect(client_id=desk.client_id)

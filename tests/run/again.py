@@ -27,9 +27,10 @@ HIDDEN = "tests run again, as Artemis or HornetQ may have hidden a message"
 BUDGET: Final[Mapping[str, int]] = {MEASURED: 6, PLAYED: 150, STALLED: 4, SPARK: 9, HIDDEN: 4}
 
 # For a test that drops a STOMP connection and then waits for what it held: in about 1 of 150 drops the broker delivers
-# that to nobody until it is restarted (docs/brokers/artemis.md). The test is run again, with fixtures of its own; the
-# last time by a broker that was started again: Artemis may notice no lost STOMP connection for as long as it runs.
+# that to nobody until it is restarted (docs/brokers/artemis.md). On these brokers the test is run again, with fixtures
+# of its own; the last time after the broker was started again.
 may_hide = pytest.mark.may_hide
+_HIDING: Final = ("artemis", "hornetq")
 _PLAYS: Final = 3
 _hiding: Final[dict[str, RealBroker]] = {}  # in this process, by name
 
@@ -69,24 +70,26 @@ def spark_tries(most: int) -> Iterator[int]:
 
 def play(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Run a test that is marked so, again where it fails; only the last play is reported."""
+    where = f"{scopes.scope(item)} {item.name}"  # which has its parameters
+    plays = _PLAYS if any(name in where for name in _HIDING) else 1
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for number in range(1, _PLAYS + 1):
+    for number in range(1, plays + 1):
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        if number == _PLAYS or not any(report.failed for report in reports):
+        if number == plays or not any(report.failed for report in reports):
             break
         if isinstance(item, pytest.Function):
             item._initrequest()  # fixtures of its own  # pytest has no public name for it
-        if number == _PLAYS - 1:
-            _start_again(scopes.scope(item))
+        if number == plays - 1:
+            _start_again(where)
     reports[-1].user_properties += [(_PROPERTY, HIDDEN)] * (number - 1)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
-def _start_again(scope: str) -> None:
+def _start_again(where: str) -> None:
     for name, broker in _hiding.items():
-        if name in scope and broker.provider is not None:
+        if name in where and broker.provider is not None:
             broker.kill()
             broker.restart()
 

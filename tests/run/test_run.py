@@ -56,7 +56,11 @@ def test_children():
 TRIES = itertools.count()
 
 @again.may_hide
+@pytest.mark.together("broker artemis")
 def test_hidden(): assert next(TRIES) >= {hidden}
+
+@again.may_hide
+def test_by_no_broker_that_hides(): assert not {hidden}
 
 def test_retries():
     for _ in range({retries}): again.note(again.STALLED)
@@ -85,9 +89,9 @@ def said(result: pytest.RunResult) -> str:
 
 def test_the_short_form_leaves_out_what_is_long_and_rules_on_brokers_that_have_no_part_in_them(run: Run) -> None:
     result = run()
-    result.assert_outcomes(passed=10, skipped=3, deselected=3)
+    result.assert_outcomes(passed=11, skipped=3, deselected=3)
     assert "form: short; everything: make test-all" in said(result)
-    run(form="all").assert_outcomes(passed=13, skipped=3)
+    run(form="all").assert_outcomes(passed=14, skipped=3)
 
 
 @pytest.mark.long_form
@@ -129,6 +133,9 @@ def test_what_a_broker_hid_is_played_again_and_counted(run: Run) -> None:
     assert result.ret == 0
     assert f"    2 {again.HIDDEN} (at most {again.BUDGET[again.HIDDEN]})" in said(result)
     run("-k", "test_hidden", hidden=3).assert_outcomes(failed=1)
+    result = run("-k", "test_by_no_broker_that_hides", hidden=1)
+    result.assert_outcomes(failed=1)
+    assert again.HIDDEN not in said(result)
 
 
 HIDES = """
@@ -190,7 +197,7 @@ def test_what_hangs_after_its_time_out_is_ended_and_shown(
 
 @pytest.mark.long_form
 def test_what_belongs_together_runs_in_one_process(run: Run, pytester: pytest.Pytester) -> None:
-    run("-n", "3", "--junit-xml=run.xml").assert_outcomes(passed=10, skipped=3)
+    run("-n", "3", "--junit-xml=run.xml").assert_outcomes(passed=11, skipped=3)
     text = (pytester.path / "run.xml").read_text(encoding="utf-8")
     processes = re.findall(r'name="process" value="(gw\d)"', text)
     assert len(processes) == 4
@@ -205,7 +212,7 @@ def test_children_of_a_run_that_ignores_ctrl_c_do_not(run: Run) -> None:
         result = run("-k", "test_children")
     finally:
         signal.signal(signal.SIGINT, before)
-    result.assert_outcomes(passed=1, deselected=12 + 3)
+    result.assert_outcomes(passed=1, deselected=13 + 3)
 
 
 def test_without_proton_every_file_is_collected_or_skipped() -> None:
