@@ -61,7 +61,6 @@ class WireConnection(Generic[P]):
         self.timeout = timeout
         self.closing = False  # by our own will: then nobody is notified
         self.lost: JMSError | None = None
-        self._ending: JMSError | None = None  # the peer has said why it closes
         self.protocol = protocol = make(self)
         self._flush_now, self._acknowledge = protocol.flush_now, stream.acknowledge_owed
         self.leader = Leader(stream, protocol, self, runtime)
@@ -108,9 +107,8 @@ class WireConnection(Generic[P]):
         if not self.closing:
             self._events.on_lost(error)
 
-    def ends(self, error: JMSError) -> None:
+    def ends(self) -> None:
         """See `WireOwner.ends`."""
-        self._ending = error
         self._runtime.at(monotonic() + _PEER_CLOSES_WITHIN, self._hang_up)
 
     def flush_soon(self) -> None:
@@ -256,8 +254,7 @@ class WireConnection(Generic[P]):
         return False
 
     def _hang_up(self, _: float) -> float | None:
-        if self._ending is not None:
-            self.lose(self._ending)
+        self.lose(ConnectionLostError(f"{self._stream.name} has not closed the connection"))
         return None
 
     def _look_again(self, _: float) -> float | None:

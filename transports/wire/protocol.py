@@ -67,11 +67,11 @@ class WireOwner(Protocol):
     def lose(self, error: JMSError) -> None:
         """The connection is lost; only the first call counts. To be called without a lock held."""
 
-    def ends(self, error: JMSError) -> None:
+    def ends(self) -> None:
         """The peer has said that it closes the connection: lost when it does, half a second later at the latest.
 
-        Until then nothing is to be written. Artemis may lock up for ever if the client is the first to close
-        (docs/brokers/artemis.md).
+        `WireProtocol.fail` says why. Until then nothing is to be written. Artemis may lock up for ever if the client is
+        the first to close (docs/brokers/artemis.md).
         """
 
     def flush_soon(self) -> None:

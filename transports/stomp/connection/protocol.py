@@ -54,7 +54,7 @@ class StompProtocol:
             ending = self.router.ending
             if ending is not None and self.outbox.refusal is None:
                 self.outbox.refusal = ending
-                self._owner.ends(ending)
+                self._owner.ends()
 
     def take(self, taken: list[bytes]) -> bool:
         """See `WireProtocol.take`: messages, and answers that call nothing back."""
@@ -100,7 +100,7 @@ class StompProtocol:
         heard, self._heard = self._heard, False
         wrote, self.outbox.wrote = self.outbox.wrote, False
         beat = self._engine.tick(now, heard=heard, wrote=wrote)
-        if beat and self.router.ending is None:
+        if beat and self.router.ending is None:  # as in `flush`
             self.outbox.flush_quietly(beat)
         return self._engine.next_deadline(monotonic())
 
