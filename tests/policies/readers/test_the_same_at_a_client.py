@@ -19,20 +19,15 @@ def at_client(found: BrokerPolicies, name: str, *, expired: bool) -> str | None:
     return decision.destination.name if isinstance(decision, CopyTo) else None
 
 
+@pytest.mark.parametrize("expired", [False, True], ids=["fails-for-ever", "expires"])
 @pytest.mark.parametrize("name", DESTINATIONS)
 @pytest.mark.parametrize("file", FILES)
-def test_what_fails_for_ever_ends_where_the_file_says(file: str, name: str) -> None:
+def test_it_ends_where_the_file_says(file: str, name: str, expired: bool) -> None:
     found = FILES[file]
     explained = found.explain(name)
-    assert at_client(found, name, expired=False) == place(explained, explained.dead_letter)
-
-
-@pytest.mark.parametrize("name", DESTINATIONS)
-@pytest.mark.parametrize("file", FILES)
-def test_what_expires_ends_where_the_file_says(file: str, name: str) -> None:
-    found = FILES[file]
-    explained = found.explain(name)
-    assert at_client(found, name, expired=True) == place(explained, explained.expired)
+    assert at_client(found, name, expired=expired) == place(
+        explained, explained.expired if expired else explained.dead_letter
+    )
 
 
 @pytest.mark.parametrize("name", DESTINATIONS)
