@@ -10,14 +10,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.conformance.lives import Lives
-from tests.conformance.stage import AFTER_LOSS, Stage
+from tests.conformance.stage import LATE, Stage, soon
 from tests.run.gate import Gate
 
 from redelivery import IllegalStateError, ReconnectPolicy
 from redelivery.events import ConnectionLost, Event
 
 OUTAGE: Final = 0.3  # seconds
-_NOTICES_LATE: Final = "stomp-artemis"
 
 
 class Outage:
@@ -43,12 +42,12 @@ class Outage:
 
     def accepted(self, call: Callable[[], None]) -> None:
         """Call it; again where the broker may refuse it, as it has not noticed a loss yet."""
-        end = monotonic() + AFTER_LOSS
+        end = monotonic() + LATE
         while True:
             try:
                 return call()
             except IllegalStateError:
-                if self.stage.pair.kind.name != _NOTICES_LATE or monotonic() > end:
+                if not self.stage.late or monotonic() > end:
                     raise
 
     def seen(self, *kinds: type) -> list[Any]:
@@ -58,7 +57,7 @@ class Outage:
 
 def until(holds: Callable[[], bool]) -> None:
     """Wait for what happens on another thread; fails where it does not, soon."""
-    event, end = threading.Event(), monotonic() + AFTER_LOSS
+    event, end = threading.Event(), monotonic() + soon()
     while not holds():
         assert monotonic() < end, "it did not happen"
         event.wait(0.01)

@@ -18,13 +18,15 @@ from redelivery import AckMode, Connection, Consumer, Message, RedeliveryPolicy,
 
 # Long enough for a busy machine; a test that waits this long for something fails.
 SOON = 10.0
-# The same for what a lost connection may have held: Artemis notices none of STOMP for 10 s (docs/brokers/artemis.md).
-AFTER_LOSS = 30.0
+# The same where what a lost connection had held may come late: for 10 s at a time (docs/brokers/artemis.md).
+LATE = 30.0
+_COMES_LATE = "stomp-artemis"
 # How long we look before we believe that nothing comes; the embedded broker is asked what is left.
 NOTHING = 0.4
 NOTHING_EMBEDDED = 0.1  # of what is on its way through a socket, or waits for a redelivery of `QUICK`
 
 _patience = ContextVar("patience", default=NOTHING)
+_soon = ContextVar("soon", default=SOON)
 
 QUICK = RedeliveryPolicy(maximum_redeliveries=6, initial_redelivery_delay=0.02, redelivery_delay=0.02)
 
@@ -36,7 +38,9 @@ class Stage:
         self.pair = pair
         self.queue = queue
         self._opened = opened
+        self.late = pair.kind.name == _COMES_LATE
         _patience.set(NOTHING if pair.real else NOTHING_EMBEDDED)
+        _soon.set(LATE if self.late else SOON)
 
     def connect(self, *, start: bool = True, **options: Any) -> Connection:
         """A connection with a quick redelivery policy, unless another is given."""
@@ -89,7 +93,7 @@ class Stage:
             held = self._in_flight(queue)
             consumer = session.consumer(queue)
             while True:
-                message = self._next(consumer, queue, held, AFTER_LOSS if len(found) < at_least else NOTHING)
+                message = self._next(consumer, queue, held, soon() if len(found) < at_least else NOTHING)
                 if message is None:
                     return found
                 _ = message.body
@@ -133,10 +137,15 @@ def in_time(expected: Sequence[float], took: Callable[[], Sequence[float]], earl
     raise AssertionError(f"late each time: {times} for {expected}")
 
 
+def soon() -> float:
+    """`SOON`, or `LATE` on the pair of this test."""
+    return _soon.get()
+
+
 def receive(consumer: Consumer) -> Message:
     """The next message; fails when none comes soon."""
-    message = consumer.receive(timeout=AFTER_LOSS)
-    assert message is not None, f"nothing came from {consumer.destination} within {AFTER_LOSS} s"
+    message = consumer.receive(timeout=soon())
+    assert message is not None, f"nothing came from {consumer.destination} within {soon()} s"
     return message
 
 

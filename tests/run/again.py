@@ -26,13 +26,13 @@ HIDDEN = "tests run again, as Artemis or HornetQ may have hidden a message"
 # About three times what a machine with two processors and six processes of tests was seen to need (55 plays).
 BUDGET: Final[Mapping[str, int]] = {MEASURED: 6, PLAYED: 150, STALLED: 4, SPARK: 9, HIDDEN: 4}
 
-# For a test that drops a STOMP connection and then waits for what it held: in about 1 of 150 drops the broker delivers
-# that to nobody until it is restarted (docs/brokers/artemis.md). On these brokers the test is run again, with fixtures
-# of its own; the last time after the broker was started again.
+# For a test that drops a STOMP connection and then waits for what it held: in about 1 of 150 drops these brokers keep
+# that from everybody until they are restarted (docs/brokers/artemis.md). There such a test that fails is run again,
+# with new fixtures; before the last time the broker is started again.
 may_hide = pytest.mark.may_hide
 _HIDING: Final = ("artemis", "hornetq")
 _PLAYS: Final = 3
-_hiding: Final[dict[str, RealBroker]] = {}  # in this process, by name
+_running: Final[dict[str, RealBroker]] = {}  # in this process, by name
 
 # Spark gives a Python process 10 s to begin, which a busy machine may not keep: it says this then.
 TOO_SLOW: Final = "failed to connect back"
@@ -52,11 +52,11 @@ def note(kind: str) -> None:
 @contextlib.contextmanager
 def hides(broker: RealBroker) -> Iterator[RealBroker]:
     """It hides messages: it is started again before the last play of a test that it may hide one from."""
-    _hiding[broker.name] = broker
+    _running[broker.name] = broker
     try:
         yield broker
     finally:
-        del _hiding[broker.name]
+        del _running[broker.name]
 
 
 def spark_tries(most: int) -> Iterator[int]:
@@ -88,7 +88,7 @@ def play(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 
 
 def _start_again(where: str) -> None:
-    for name, broker in _hiding.items():
+    for name, broker in _running.items():
         if name in where and broker.provider is not None:
             broker.kill()
             broker.restart()

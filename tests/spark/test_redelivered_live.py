@@ -35,7 +35,7 @@ def received(url: str, queue: str, count: int) -> tuple[list[Key], list[bool]]:
         columns, flags = Columns(), []
         consumer = session.consumer(queue)
         for _ in range(count):
-            message = consumer.receive(timeout=30)  # Artemis may notice the loss late (docs/brokers/artemis.md)
+            message = consumer.receive(timeout=20)
             assert message is not None
             columns.add(message)
             flags.append(message.redelivered)

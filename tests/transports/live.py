@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from tests.conformance.stage import AFTER_LOSS
+from tests.conformance.stage import LATE
 from tests.transports.scripted import TIMEOUT, Client, Session, text
 
 import redelivery
@@ -83,7 +83,8 @@ class Place:
         session = client.session()
         session.attach(queue or self.queue, **options)
         found: list[Any] = []
-        while (delivery := session.receive(AFTER_LOSS if len(found) < at_least else wait)) is not None:
+        soon = LATE if client.transport.peer.dialect == "artemis" else TIMEOUT
+        while (delivery := session.receive(soon if len(found) < at_least else wait)) is not None:
             session.channel.accept([delivery], batched=False)
             found.append(delivery)
         session.do(session.channel.close())

@@ -8,7 +8,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from tests.conformance.stage import AFTER_LOSS
+from tests.conformance.stage import LATE
 from tests.run.again import may_hide
 from tests.transports.live import Place, bodies, exhaust, held, numbers
 from tests.transports.scripted import TIMEOUT, text
@@ -279,7 +279,7 @@ def test_a_loss_while_answers_are_under_way_is_noticed_within_half_a_minute(plac
         client.transport.abort()
         next_one = place.client().session()
         next_one.attach(place.queue)
-        delivery = next_one.receive(AFTER_LOSS)
+        delivery = next_one.receive(LATE)
         assert delivery is not None
         next_one.channel.accept([delivery], batched=False)
         next_one.do(next_one.channel.close())
