@@ -84,13 +84,14 @@ class ComingBack(ConnectionState):
             if comes_back:
                 self._life.step("interrupt")
             cores = self._cores()
-        self._observe(ConnectionLost(self.url, error, at))
         if not comes_back:
+            self._observe(ConnectionLost(self.url, error, at))
             self._lose(error, at)
             return
-        self._say_lost(error, again=True)
         for core in cores:
             core.on_lost(error, at, comes_back=True)
+        self._observe(ConnectionLost(self.url, error, at))  # from here on no call returns what had come by it
+        self._say_lost(error, again=True)
         self._notify(error, deadly=False)
         self._changed()
         self._recover()
@@ -195,9 +196,9 @@ class ComingBack(ConnectionState):
             cores = self._cores()
         self._shared.replies.lost(error)
         log.info("%s: %s", self.url, error)
-        self._observe(ConnectionLost(self.url, error, at, planned=True))
         for core in cores:
             core.on_lost(error, at, comes_back=True, planned=True)
+        self._observe(ConnectionLost(self.url, error, at, planned=True))
         self._changed()
         return self._transport
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import ExitStack
 
 import pytest
 from tests.client.gated import QUICK, Site
-from tests.client.shell import eventually, receive
+from tests.client.shell import SOON, eventually, receive
 
 import redelivery
 from redelivery import ConnectionLostError, InDoubtError, ReconnectPolicy
@@ -80,3 +81,26 @@ def test_a_commit_that_was_lost_on_its_way_names_its_transaction(site: Site, ope
     assert receive(consumer).body == "in"
     session.commit()
     assert not site.broker.messages("out")
+
+
+@pytest.mark.parametrize("mode", ["auto", "client", "individual", "transacted"])
+def test_a_loss_that_was_told_leaves_nothing_prefetched(site: Site, opened: ExitStack, mode: str) -> None:
+    told, go_on = threading.Event(), threading.Event()
+
+    def observer(event: Event) -> None:
+        if isinstance(event, ConnectionLost):
+            told.set()
+            assert go_on.wait(SOON)
+
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=observer))
+    opened.callback(go_on.set)
+    session = connection.session(mode)
+    consumer, other = session.consumer("orders"), session.consumer("others")
+    site.broker.send("orders", "prefetched")
+    site.broker.send("others", "received")
+    assert receive(other).body == "received"
+    site.gate.shut(0.0)
+    assert told.wait(SOON)
+    assert consumer.receive_nowait() is None
+    go_on.set()
+    assert receive(consumer).body == "prefetched"

@@ -14,7 +14,7 @@ from tests.conformance.stage import LATE, Stage, soon
 from tests.run.gate import Gate
 
 from redelivery import IllegalStateError, ReconnectPolicy
-from redelivery.events import ConnectionLost, Event
+from redelivery.events import Connected, ConnectionLost, Event, Reconnected
 
 OUTAGE: Final = 0.3  # seconds
 
@@ -35,7 +35,8 @@ class Outage:
         return self.stage.connect(url=self.url, observer=self.lives, **options)
 
     def begin(self, seconds: float = OUTAGE) -> None:
-        """An outage that has begun, and been noticed, when this returns."""
+        """An outage that has begun, and been noticed, when this returns; a connection must be there, or come soon."""
+        until(lambda: len(self.seen(Connected, Reconnected)) > len(self.seen(ConnectionLost)))
         before = len(self.seen(ConnectionLost))
         self.gate.shut(seconds)
         until(lambda: len(self.seen(ConnectionLost)) > before)
