@@ -149,7 +149,7 @@ def test_a_listener_goes_on_and_acknowledges_where_it_received(pair: Pair) -> No
 def test_a_loss_meanwhile_is_recovered_from_at_once(pair: Pair, opened: ExitStack) -> None:
     silent = opened.enter_context(socket.create_server(("127.0.0.1", 0)))  # a priority broker that says nothing
     pair.url = f"failover:(stomp://127.0.0.1:{silent.getsockname()[1]},{pair.second.url})"
-    connection = pair.connect(connect_timeout=0.5)
+    connection = pair.connect(connect_timeout=5)
     consumer = connection.session().consumer("orders")
     opened.enter_context(silent.accept()[0])
     second = opened.enter_context(silent.accept()[0])  # the search has begun, and will take its time
@@ -158,7 +158,7 @@ def test_a_loss_meanwhile_is_recovered_from_at_once(pair: Pair, opened: ExitStac
     pair.second.broker.send("orders", "after")
     began = time.monotonic()
     assert receive(consumer).body == "after"
-    assert time.monotonic() - began < 0.45
+    assert time.monotonic() - began < 4.5
     second.close()
     connection.close()
     eventually(lambda: not looking())

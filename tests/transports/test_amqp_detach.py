@@ -156,11 +156,12 @@ def test_an_end_that_the_broker_does_not_answer_is_waited_for_briefly_where_it_l
         session = client.session(AckMode.CLIENT)
         link = session.attach()
         began = monotonic()
-        session.do(session.channel.close() if way == "session" else session.channel.detach(link), timeout=2.5)
+        patience = 10 if product == "RabbitMQ" else 2.5
+        session.do(session.channel.close() if way == "session" else session.channel.detach(link), timeout=patience)
         took = monotonic() - began
         ended.set()
         if product == "RabbitMQ":
-            assert 0.9 < took < 2
+            assert 0.9 < took < 8
             assert client.errors == []
         else:
             assert took > 2.4
