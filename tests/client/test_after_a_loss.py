@@ -84,12 +84,12 @@ def test_a_commit_that_was_lost_on_its_way_names_its_transaction(site: Site, ope
 
 
 @pytest.mark.parametrize("mode", ["auto", "client", "individual", "transacted"])
-def test_a_loss_that_was_told_leaves_nothing_prefetched(site: Site, opened: ExitStack, mode: str) -> None:
-    told, go_on = threading.Event(), threading.Event()
+def test_a_loss_that_was_reported_leaves_nothing_prefetched(site: Site, opened: ExitStack, mode: str) -> None:
+    reported, go_on = threading.Event(), threading.Event()
 
     def observer(event: Event) -> None:
         if isinstance(event, ConnectionLost):
-            told.set()
+            reported.set()
             assert go_on.wait(SOON)
 
     connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=observer))
@@ -100,7 +100,7 @@ def test_a_loss_that_was_told_leaves_nothing_prefetched(site: Site, opened: Exit
     site.broker.send("others", "received")
     assert receive(other).body == "received"
     site.gate.shut(0.0)
-    assert told.wait(SOON)
+    assert reported.wait(SOON)
     assert consumer.receive_nowait() is None
     go_on.set()
     assert receive(consumer).body == "prefetched"
