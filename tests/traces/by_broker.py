@@ -246,5 +246,11 @@ CHANCES: Final[tuple[Row, ...]] = (
         "two-consumers-one-session-same-queue",
     ),
     ("broker", "which consumer is given which message is up to the broker", AS_NEW, "group-during-delay"),
+    (
+        "broker",
+        "two sessions are two connections: a broker may handle an ACK after a SUBSCRIBE that was written later",
+        ("stomp-embedded", "stomp-activemq", *AS_NEW, "stomp-rabbitmq"),
+        "second-consumer-during-delay",
+    ),
     ("broker", "which of two queues is delivered first is up to the broker", REAL, "listener-two-consumers"),
 )
