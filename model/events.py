@@ -196,6 +196,7 @@ class Connected:
 class ConnectionLost:
     """A connection is gone, noticed at ``at``; what was not acknowledged is the broker's again.
 
+    The sessions know before the observer does: no call that begins then returns what had been prefetched.
     ``planned``: it was left, to move to a priority broker that has answered.
     """
 

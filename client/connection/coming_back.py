@@ -85,12 +85,12 @@ class ComingBack(ConnectionState):
                 self._life.step("interrupt")
             cores = self._cores()
         if not comes_back:
-            self._observe(ConnectionLost(self.url, error, at))
             self._lose(error, at)
+            self._observe(ConnectionLost(self.url, error, at))
             return
         for core in cores:
             core.on_lost(error, at, comes_back=True)
-        self._observe(ConnectionLost(self.url, error, at))  # from here on no call returns what had come by it
+        self._observe(ConnectionLost(self.url, error, at))
         self._say_lost(error, again=True)
         self._notify(error, deadly=False)
         self._changed()

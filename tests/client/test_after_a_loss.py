@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.client.gated import QUICK, Site
-from tests.client.shell import SOON, eventually, receive
+from tests.client.shell import SOON, Background, eventually, receive
 
 import redelivery
 from redelivery import ConnectionLostError, InDoubtError, ReconnectPolicy
@@ -83,8 +83,11 @@ def test_a_commit_that_was_lost_on_its_way_names_its_transaction(site: Site, ope
     assert not site.broker.messages("out")
 
 
+@pytest.mark.parametrize("reconnect", [QUICK, None], ids=["comes-back", "ends"])
 @pytest.mark.parametrize("mode", ["auto", "client", "individual", "transacted"])
-def test_a_loss_that_was_reported_leaves_nothing_prefetched(site: Site, opened: ExitStack, mode: str) -> None:
+def test_a_loss_that_was_reported_leaves_nothing_prefetched(
+    background: Background, site: Site, opened: ExitStack, mode: str, reconnect: ReconnectPolicy | None
+) -> None:
     reported, go_on = threading.Event(), threading.Event()
 
     def observer(event: Event) -> None:
@@ -92,8 +95,9 @@ def test_a_loss_that_was_reported_leaves_nothing_prefetched(site: Site, opened: 
             reported.set()
             assert go_on.wait(SOON)
 
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=observer))
-    opened.callback(go_on.set)
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=reconnect, observer=observer))
+    opened.callback(go_on.set)  # before the connection closes
+    background.start(connection.session().consumer("idle").receive)  # it notices the loss
     session = connection.session(mode)
     consumer, other = session.consumer("orders"), session.consumer("others")
     site.broker.send("orders", "prefetched")
@@ -101,6 +105,10 @@ def test_a_loss_that_was_reported_leaves_nothing_prefetched(site: Site, opened: 
     assert receive(other).body == "received"
     site.gate.shut(0.0)
     assert reported.wait(SOON)
+    if reconnect is None:
+        with pytest.raises(ConnectionLostError):
+            consumer.receive_nowait()
+        return
     assert consumer.receive_nowait() is None
     go_on.set()
     assert receive(consumer).body == "prefetched"
