@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.outage import OUTAGE, Outage
-from tests.conformance.stage import NOTHING, Stage, receive
+from tests.conformance.stage import NOTHING, Stage, receive, soon
 from tests.run.again import may_hide
 
 from redelivery import AckMode, InDoubtError, JMSError, ReconnectPolicy, TransactionRolledBackError, UnsupportedError
@@ -70,8 +70,8 @@ def test_asynchronous_sends_whose_answers_are_lost_are_sent_once_and_in_order(st
         futures = [producer.send_async(body) for body in bodies]
         called = threading.Event()
         futures[-1].add_done_callback(lambda _: called.set())
-        assert [future.result(10).body for future in futures] == bodies
-        assert called.wait(10)
+        assert [future.result(soon()).body for future in futures] == bodies
+        assert called.wait(soon())
     assert stage.left_bodies(at_least=50) == bodies
 
 
@@ -79,7 +79,7 @@ def test_futures_that_nobody_waits_for_are_sent_again_too(stage: Stage, outage: 
     with connect(outage).session() as session, answers_lost(outage):
         producer = session.producer(stage.queue)
         futures = [producer.send_async(str(number)) for number in range(5)]
-        end = monotonic() + 10
+        end = monotonic() + soon()
         while not all(future.done() for future in futures):
             assert monotonic() < end
             threading.Event().wait(0.01)
@@ -146,10 +146,13 @@ def test_nothing_is_lost_or_doubled_while_the_connection_breaks_again_and_again(
             if transacted and number % 3 == 2:
                 session.commit()
         if work == "send_async":
-            assert [future.result(10).body for future in sent] == bodies  # type: ignore[attr-defined]  # futures
+            assert [future.result(soon()).body for future in sent] == bodies  # type: ignore[attr-defined]  # futures
     assert len(outage.seen(Reconnected)) >= 2
     assert not outage.seen(InDoubt)
-    assert stage.left_bodies(at_least=120) == bodies
+    left = stage.left_bodies(at_least=120)
+    if stage.late:  # what a lost connection had sent may come late, behind what was sent after it
+        left.sort(key=int)
+    assert left == bodies
 
 
 def test_the_broker_has_a_while_to_store_what_it_had_read(stage: Stage, outage: Outage) -> None:
@@ -169,7 +172,7 @@ def test_where_no_other_connection_comes_it_is_in_doubt(stage: Stage, outage: Ou
     future = producer.send_async("one")
     outage.gate.shut()
     with pytest.raises(InDoubtError):
-        future.result(10)
+        future.result(soon())
     with pytest.raises(JMSError):
         session.producer(stage.queue).send("two")
 
