@@ -249,7 +249,7 @@ CHANCES: Final[tuple[Row, ...]] = (
     (
         "broker",
         "two sessions are two connections: a broker may handle an ACK after a SUBSCRIBE that was written later",
-        ("stomp-embedded", "stomp-activemq", *AS_NEW, "stomp-rabbitmq"),
+        STOMP,
         "second-consumer-during-delay",
     ),
     ("broker", "which of two queues is delivered first is up to the broker", REAL, "listener-two-consumers"),
