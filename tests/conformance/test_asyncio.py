@@ -1,6 +1,7 @@
 """The suite once more over `redelivery.aio`: the same tests, whose stage opens connections of an event loop.
 
-The short form has most of it without real brokers, which see the same bytes from both shells; the long form has all.
+The short form has most of it without real brokers, which see the same bytes from both shells, and on uvloop on one
+pair; the long form has all.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 import pytest
 from tests.conformance.blocking import AsyncioStage
 from tests.conformance.stage import Stage
+from tests.run.loops import use
 
 # All but those that open no connection by their stage, speak of connecting itself, or need `send_async` (volume).
 SUITE: Final = (
@@ -52,6 +54,14 @@ SUITE: Final = (
     ),
 )
 LONG: Final = ("batches", "big_bodies", "order", "timing")  # what they are about lies below both shells
+
+
+@pytest.fixture(
+    autouse=True, params=["asyncio", pytest.param("uvloop", marks=pytest.mark.long_form(but="stomp-embedded"))]
+)
+def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test on each kind of event loop."""
+    use(request.param, monkeypatch)
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ EMBEDDED: Final = "embedded"
 STORED_FILES: Final = ("test_counts.py", "test_transactions.py")
 
 MARKERS: Final = (
-    "long_form(on='embedded'): in `make test-all`, not in `make test` (on pairs without a real broker, if it says so)",
+    "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "
+    "real broker only, or on all pairs but this one",
     "may_hide: run again where it fails, as Artemis and HornetQ may hide a message (tests/run/again.py)",
     f"everywhere_in_long_form: no broker has a part in it, so `make test` runs it on {', '.join(CHEAP_PAIRS)} only",
 )
@@ -53,7 +54,10 @@ def _in_short_form(item: pytest.Item) -> bool:
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     pair = parameters.get("pair")
     for mark in item.iter_markers("long_form"):
-        if mark.kwargs.get("on") != EMBEDDED or not getattr(pair, "broker", None):
+        if "but" in mark.kwargs:
+            if getattr(pair, "name", "") != mark.kwargs["but"]:
+                return False
+        elif mark.kwargs.get("on") != EMBEDDED or not getattr(pair, "broker", None):
             return False
     if getattr(pair, "stored", False) and item.path.name not in STORED_FILES:
         return False

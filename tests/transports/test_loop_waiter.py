@@ -15,11 +15,17 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from tests.run.loops import LOOPS, use
 
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 
 Scene = Callable[[LoopWaiter, asyncio.AbstractEventLoop], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(autouse=True, params=LOOPS)
+def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(request.param, monkeypatch)
 
 
 def run(scene: Scene) -> None:
@@ -43,6 +49,19 @@ def test_a_wait_ends_by_its_own_time_whatever_the_one_before_was(before: float |
         await waiter.wait(before)
         took = await waited(waiter, 0.03, loop)
         assert 0.029 <= took < 3
+
+    run(scene)
+
+
+def test_a_wait_that_is_woken_shortly_before_its_end_does_not_harm_the_next_one() -> None:
+    """Under half a millisecond before it uvloop has no timer, but a call that is due."""
+
+    async def scene(waiter: LoopWaiter, loop: asyncio.AbstractEventLoop) -> None:
+        for _ in range(20):
+            loop.call_soon(waiter.wake)
+            await waiter.wait(0.0004)
+            assert await waited(waiter, 0.0003, loop) < 3
+            assert await waited(waiter, 0.02, loop) >= 0.019
 
     run(scene)
 
@@ -179,7 +198,7 @@ def test_the_others_go_on_behind_one_that_ends_the_loop() -> None:
         reads.begin()
         with pytest.raises(KeyboardInterrupt):
             loop.run_forever()
-        assert reads.seen == ["read", "a"]
+        assert reads.seen[:2] == ["read", "a"]  # uvloop ends the step first
         loop.run_until_complete(asyncio.wait_for(asyncio.gather(*reads.tasks[1:]), 10))
         assert sorted(reads.seen) == ["a", "b", "c", "next step", "read"]
         assert isinstance(reads.tasks[0].exception(), KeyboardInterrupt)

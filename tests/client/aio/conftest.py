@@ -4,8 +4,15 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from tests.run.loops import LOOPS, use
 
 from redelivery.broker import EmbeddedBroker
+
+
+@pytest.fixture(autouse=True, params=LOOPS)
+def _loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test of the folder runs on each kind of event loop."""
+    use(request.param, monkeypatch)
 
 
 @pytest.fixture

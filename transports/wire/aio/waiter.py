@@ -80,7 +80,7 @@ class LoopWaiter:
     """
 
     __slots__ = (
-        *("__weakref__", "_due", "_future", "_loop", "_others", "_thread", "_timer"),
+        *("__weakref__", "_due", "_expires", "_future", "_loop", "_others", "_thread", "_timer"),
         *("awaits", "place", "poke", "woken"),
     )
 
@@ -90,7 +90,8 @@ class LoopWaiter:
         self._others = others or Woken()  # of the same loop
         self._future: _Wait | None = None
         self._due = 0.0  # when the wait ends; by the loop's clock
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None  # has no `when` on every loop
+        self._expires = 0.0  # when it does
         self.woken = self.awaits = False
         self.poke: Callable[[], None] | None = None
         self.place: object = None
@@ -130,12 +131,13 @@ class LoopWaiter:
     def _arm(self, timeout: float) -> None:
         """One timer serves many waits: most end before theirs is over, and to make and cancel one costs as much."""
         self._due = due = self._loop.time() + timeout
-        if self._timer is None or self._timer.when() > due:
+        if self._timer is None or self._expires > due:
             self._set(due)
 
     def _set(self, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._expires = due
         self._timer = self._loop.call_at(due, _expire, ref(self))
 
     def expire(self) -> None:

@@ -58,9 +58,9 @@ def test_every_public_coroutine_has_a_row() -> None:
     assert {name for row in ROWS for name in row.names} == public_coroutines()
 
 
-def run(site: Site | EmbeddedBroker, url: str, row: Row, *, loop_factory: Any = None, **options: Any) -> int:
+def run(site: Site | EmbeddedBroker, url: str, row: Row, **options: Any) -> int:
     broker = site.broker if isinstance(site, Site) else site
-    with watched() as wrong, asyncio.Runner(debug=True, loop_factory=loop_factory) as runner:
+    with watched() as wrong, asyncio.Runner(debug=True) as runner:
         waits = runner.run(play(broker, url, row, **options))
     assert wrong == []
     return waits
@@ -111,12 +111,3 @@ def test_nor_while_the_peer_takes_nothing(gated: Site, row: Row, monkeypatch: py
 
         monkeypatch.setattr(Rows, "allow", lambda _: None)  # as with TLS: all of it leaves by `Stream.send`
     run(gated, gated.url, row, trouble=congest)
-
-
-@long_form
-@EVERY
-@pytest.mark.parametrize("by", ["vm", "wire"])
-def test_nor_on_uvloop(broker: EmbeddedBroker, gated: Site, by: str, row: Row) -> None:
-    uvloop = pytest.importorskip("uvloop", reason="not installed: uvloop (the extra loop-test)")
-    site, url = (broker, broker.vm_url) if by == "vm" else (gated, gated.url)
-    run(site, url, row, loop_factory=uvloop.new_event_loop)
