@@ -81,8 +81,14 @@ def redelivery_qpid() -> Iterator[RealBroker]:
 
 @pytest.fixture(scope="session")
 def redelivery_rabbitmq() -> Iterator[RealBroker]:
-    """RabbitMQ, likewise."""
+    """RabbitMQ 3, likewise."""
     yield from _real_broker("rabbitmq")
+
+
+@pytest.fixture(scope="session")
+def redelivery_rabbitmq4() -> Iterator[RealBroker]:
+    """RabbitMQ 4, likewise; its ``http_url`` is that of its management."""
+    yield from _real_broker("rabbitmq4")
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ def no_containers(image: str | None) -> str | None:
     return containers.missing(SPECS["activemq"])
 
 
+FIRST = ("activemq", "rabbitmq", "rabbitmq4")  # of each way to have one, in the short form
 QUEUE_AGE = 3.0  # seconds; a kill -9 may take a younger queue of RabbitMQ's with it (docs/brokers/rabbitmq.md)
 # What this run must have, before the tests change the environment.
 REQUIRED = {name: required(name) for name in SPECS}
@@ -155,7 +156,10 @@ def send_and_receive_around(broker: RealBroker, during: Callable[[], None]) -> N
 @pytest.mark.timeout(700)  # the first run fetches the broker
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=() if each in ("activemq", "rabbitmq") else pytest.mark.long_form) for each in SPECS],
+    [
+        pytest.param(each, marks=() if each in ("activemq", "rabbitmq", "rabbitmq4") else pytest.mark.long_form)
+        for each in SPECS
+    ],
 )
 def test_what_a_broker_confirmed_survives_a_kill_and_nothing_survives_the_end(name: str) -> None:
     reason = MISSING[name]

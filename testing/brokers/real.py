@@ -13,7 +13,7 @@ from redelivery.testing.brokers.ports import AddressInUseError, NotStartedError
 from redelivery.testing.brokers.spec import BrokerSpec
 from redelivery.testing.brokers.specs import SPECS
 
-_SCHEMES = {"stomp": "stomp", "amqp": "amqp", "openwire": "tcp"}
+_SCHEMES = {"stomp": "stomp", "amqp": "amqp", "openwire": "tcp", "http": "http"}
 
 
 class UnavailableError(Exception):
@@ -62,6 +62,11 @@ class RealBroker:
     def openwire_url(self) -> str:
         """``tcp://host:port``, for a Java client."""
         return self._url("openwire")
+
+    @property
+    def http_url(self) -> str:
+        """``http://host:port`` of its management, where it has one."""
+        return self._url("http")
 
     def kill(self) -> None:
         """kill -9 of the broker. Follow it by `restart`: the other tests use the same broker."""
@@ -169,7 +174,7 @@ def _provider(spec: BrokerSpec) -> Provider:
 
 
 def _external_urls(name: str, text: str) -> dict[str, str]:
-    protocols = {scheme: protocol for protocol, scheme in _SCHEMES.items()}
+    protocols = {_SCHEMES[protocol]: protocol for protocol in SPECS[name].ports}
     urls = {}
     for url in text.split(","):
         scheme = url.strip().partition("://")[0]

@@ -46,15 +46,15 @@ class MavenArchive:
 
     def fetch(self) -> Path:
         """The folder in the cache."""
-        home = _cache() / self.folder
+        home = cache_folder() / self.folder
         if home.is_dir():
             return home
-        with _scratch() as scratch:
+        with scratch_folder() as scratch:
             _maven(scratch, self.coordinates, f"{_PLUGIN}:copy", f"-Dartifact={self.coordinates}")
             (archive,) = Path(scratch).glob("*.tar.gz")
             with tarfile.open(archive) as packed:
                 packed.extractall(scratch, filter="data")
-            return _move(Path(scratch) / self.folder, home)
+            return move_into_cache(Path(scratch) / self.folder, home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class MavenJars:
 
     def fetch(self) -> Path:
         """The folder in the cache."""
-        home = _cache() / self.folder
+        home = cache_folder() / self.folder
         if home.is_dir():
             return home
-        with _scratch() as scratch:
+        with scratch_folder() as scratch:
             (Path(scratch) / "pom.xml").write_text(self._pom(), encoding="utf-8")
             _maven(scratch, self.coordinates[0], f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime")
             (Path(scratch) / "pom.xml").unlink()
@@ -83,7 +83,7 @@ class MavenJars:
             jars.mkdir()
             for jar in Path(scratch).glob("*.jar"):
                 jar.rename(jars / jar.name)
-            return _move(jars, home)
+            return move_into_cache(jars, home)
 
     def _pom(self) -> str:
         wanted = [
@@ -126,19 +126,21 @@ class SystemPackage:
 
 
 def _lacking(tools: Sequence[str], folder: str) -> str | None:
-    if not (_cache() / folder).is_dir():
+    if not (cache_folder() / folder).is_dir():
         tools = [*tools, "mvn"]
     lacking = [tool for tool in tools if shutil.which(tool) is None]
     return f"{' and '.join(lacking)} not found" if lacking else None
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """The folder of this user that keeps what was fetched."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redelivery"
 
 
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    _cache().mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(dir=_cache(), prefix="fetching-")
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder beside those of the cache, deleted in the end."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=cache_folder(), prefix="fetching-")
 
 
 def _maven(scratch: str, what: str, *goal: str) -> None:
@@ -158,7 +160,7 @@ def _maven(scratch: str, what: str, *goal: str) -> None:
         raise NotStartedError(f"Maven did not fetch {what} within {FETCH_SECONDS} s") from error
 
 
-def _move(unpacked: Path, home: Path) -> Path:
+def move_into_cache(unpacked: Path, home: Path) -> Path:
     """At once, so that another test run sees all of it or nothing."""
     home.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -19,17 +19,17 @@ from string import Template
 from redelivery.testing.brokers.sources import SystemPackage
 from redelivery.testing.brokers.spec import BrokerSpec, Image, Site
 
-_CONFIGURATION = Template("""\
+_CONFIGURATION = """\
 listeners.tcp.1 = $host:$amqp
 stomp.listeners.tcp.1 = $host:$stomp
 loopback_users = none
 load_definitions = $folder/definitions.json
 log.console.level = warning
-""")
+"""
 
 # Debian's /usr/sbin/rabbitmq-server would become another user; the programs behind it do not.
 _START = Template("""\
-export PATH="/usr/lib/rabbitmq/bin:$$PATH"
+export PATH="$programs:$$PATH"
 export HOME='$data' ERL_EPMD_PORT=$epmd ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_DIST_PORT=$erlang
 export RABBITMQ_NODENAME=redelivery@localhost RABBITMQ_CONF_ENV_FILE='$folder/none.conf'
 export RABBITMQ_CONFIG_FILE='$folder/rabbitmq.conf' RABBITMQ_ENABLED_PLUGINS_FILE='$folder/enabled_plugins'
@@ -45,11 +45,12 @@ def _user(name: str, configure: str) -> tuple[dict[str, str], dict[str, str]]:
     salt = b"salt"
     hashed = b64encode(salt + hashlib.sha256(salt + name.encode()).digest()).decode()
     algorithm = "rabbit_password_hashing_sha256"
-    user = {"name": name, "password_hash": hashed, "hashing_algorithm": algorithm, "tags": ""}
+    tags = "administrator" if name == "guest" else ""
+    user = {"name": name, "password_hash": hashed, "hashing_algorithm": algorithm, "tags": tags}
     return user, {"user": name, "vhost": "/", "configure": configure, "write": ".*", "read": ".*"}
 
 
-def configure(site: Site) -> None:
+def configure(site: Site, *, plugins: Sequence[str] = ("rabbitmq_stomp", "rabbitmq_amqp1_0"), more: str = "") -> None:
     """Write rabbitmq.conf and what it names; the users and policies are definitions that are loaded at each start."""
     users, permissions = zip(_user("guest", ".*"), _user("restricted", r"^(?!denied\.).*"), strict=True)
     full = {"max-length-bytes": 65536, "overflow": "reject-publish"}
@@ -70,13 +71,18 @@ def configure(site: Site) -> None:
     }
     values = {**site.ports, "host": site.host, "folder": site.folder, "data": site.data}
     site.write("definitions.json", json.dumps(definitions))
-    site.write("rabbitmq.conf", _CONFIGURATION.substitute(values))
-    site.write("enabled_plugins", "[rabbitmq_stomp,rabbitmq_amqp1_0].\n")
+    site.write("rabbitmq.conf", Template(_CONFIGURATION + more).substitute(values))
+    site.write("enabled_plugins", f"[{','.join(plugins)}].\n")
 
 
 def command(site: Site) -> Sequence[str]:
-    """A script of its own, that sets the node's environment; it keeps its messages (mnesia) in the site's data."""
-    values = {**site.ports, "folder": site.folder, "data": site.data}
+    """The package's own program, not its wrapper."""
+    return script(site, "/usr/lib/rabbitmq/bin")
+
+
+def script(site: Site, programs: str) -> Sequence[str]:
+    """Set the node's environment, and start what is in these folders; it keeps its messages in the site's data."""
+    values = {**site.ports, "folder": site.folder, "data": site.data, "programs": programs}
     site.write("start.sh", _START.substitute(values))
     return ["sh", str(site.folder / "start.sh")]
 
