@@ -22,9 +22,11 @@ from redelivery.cli.demo.view import LiveView
 from redelivery.cli.dlq import dlq
 from redelivery.cli.doctor import doctor
 from redelivery.cli.messages import browse, receive, send, tail
+from redelivery.cli.parts.broker import Broker, with_broker_or_none
+from redelivery.cli.parts.shown import complain, log_visibly, visible
+from redelivery.cli.parts.target import Properties, values_of
 from redelivery.cli.policy import policy
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
-from redelivery.cli.target import Properties, values_of
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.version import version
 
@@ -52,11 +54,10 @@ def redelivery(
 
 
 @app.command()
+@with_broker_or_none("demo", "Run on this broker, like stomp://user:password@host:61613, instead of an embedded one.")
 def demo(
-    url: Annotated[
-        str | None,
-        typer.Option(help="Run on this broker, like stomp://user:password@host:61613, instead of an embedded one."),
-    ] = None,
+    *,
+    broker: Broker | None,
     json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
     spark: Annotated[
         bool, typer.Option("--spark", help="End with a Spark stream that reads the dead letters into a table.")
@@ -69,6 +70,7 @@ def demo(
 
     With --url it works in two queues of its own, whose names no other run uses, and leaves them empty.
     """
+    url = None if broker is None else broker.url
     if spark:
         _check_spark(url)
     if outage and (spark or url is not None):
@@ -80,16 +82,13 @@ def demo(
     live = OutageView if outage else LiveView
     view = JsonView() if json else live(console) if console.is_terminal else LineView()
     summary: Summary | OutageSummary
+    options = None if broker is None else broker.options
     try:
         with view, SparkJob(view) if spark else nullcontext() as job:
-            summary = Outage(view).run() if outage else Demo(view, spark=job.read if job else None).run(url)
-    except JMSError as error:
-        for line in (str(error), *getattr(error, "__notes__", ())):
-            print(f"redelivery demo: {line}", file=sys.stderr)
+            summary = Outage(view).run() if outage else Demo(view, spark=job.read if job else None).run(url, options)
+    except ConfigError as error:
+        complain("demo", error)
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        print("redelivery demo: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None
     raise typer.Exit(1 if summary.problems else 0)
 
 
@@ -100,19 +99,20 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log at DEBUG, and not at INFO.")] = False,
 ) -> None:
     """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes what is in hand."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_visibly()
     logging.getLogger("redelivery").setLevel(logging.DEBUG if verbose else logging.INFO)
     try:
         load(name).run(drain_timeout=drain_timeout)
     except (NoAppError, ConfigError) as error:
-        print(f"redelivery run: {error}", file=sys.stderr)
+        complain("run", error)
         raise typer.Exit(2) from None
     except BrokenModuleError as error:
-        print(f"redelivery run: {name.partition(':')[0]} cannot be imported:\n{error}", file=sys.stderr)
+        print(f"redelivery run: {name.partition(':')[0]} cannot be imported:", file=sys.stderr)
+        print(visible(error, lines=True), file=sys.stderr)
         raise typer.Exit(1) from None
     except JMSError as error:
-        for line in (str(error), *getattr(error, "__notes__", ())):
-            print(f"redelivery run: {line}", file=sys.stderr)
+        for each in (error, *getattr(error, "__notes__", ())):
+            complain("run", each)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:  # before it listens, or in the import of the module
         print("redelivery run: interrupted", file=sys.stderr)
@@ -139,14 +139,14 @@ def broker(
         print("redelivery broker: pass --stomp PORT, --amqp PORT or both (0 for a free port)", file=sys.stderr)
         raise typer.Exit(2)
     values = values_of(property)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_visibly()
     try:
         made = EmbeddedBroker(
             "broker", stomp_port=stomp, amqp_port=amqp, store=store, config=config, properties=values or None
         )
         code = serve(made, as_json=json)
     except ConfigError as error:
-        print(f"redelivery broker: {error}", file=sys.stderr)
+        complain("broker", error)
         raise typer.Exit(2) from None
     raise typer.Exit(code)
 

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from redelivery import Connection, Message
-from redelivery.cli.letters import Work
+from redelivery import Connection
 from redelivery.cli.messages import stamp
-from redelivery.cli.target import AsJson, Queue, Url, Where, connect, outcome
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.canary import replay_canaries
+from redelivery.cli.parts.lines import read, write
+from redelivery.cli.parts.progress import Counting
+from redelivery.cli.parts.shown import CUT, as_json, visible
+from redelivery.cli.parts.tables import print_table
+from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
+from redelivery.cli.parts.work import Work, meant
 from redelivery.model.destinations import Destination
 from redelivery.model.destinations import destination as parse_destination
-from redelivery.model.errors import ConfigError, JMSError
-from redelivery.operate.letters.groups import Group, fingerprint, group
-from redelivery.operate.letters.records import expiration, from_record, to_record
-from redelivery.operate.letters.routes import REPLAYED, back, elsewhere, nowhere
+from redelivery.model.errors import ConfigError
+from redelivery.operate.letters.canary import check_watchable
+from redelivery.operate.letters.folding import By, Folding, failure
+from redelivery.operate.letters.groups import Group, group
+from redelivery.operate.letters.records import expiration, to_record
+from redelivery.operate.letters.routes import back, elsewhere, nowhere
 from redelivery.operate.letters.selection import Selection
 
 dlq = typer.Typer(no_args_is_help=True)
-CANARY_WAIT: Final = 5.0  # seconds in which a letter that fails again is back
+_LONG: Final = 2000  # characters of a value that `show` prints
 
 Group_ = Annotated[str | None, typer.Option("--group", metavar="FINGERPRINT", help="Only letters of this group.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="So many at most, from the head of the queue.")]
@@ -44,96 +49,155 @@ def about() -> None:
 
 
 @dlq.command(name="ls")
+@with_broker("dlq ls")
 def list_letters(
-    queue: Queue, *, url: Url, where: Where = None, group: Group_ = None, limit: Limit = None, json_: AsJson = False
+    queue: Queue,
+    *,
+    broker: Broker,
+    where: Where = None,
+    group: Group_ = None,
+    limit: Limit = None,
+    json_: AsJson = False,
 ) -> None:
-    """List the letters of a dead-letter queue: when they were sent, from where they came, and why they are here."""
-    with outcome("dlq ls"), connect(url) as connection:
-        for letter in _selection(queue, where, group, limit).browse(connection):
-            if json_:
-                print(json.dumps({**to_record(letter), "fingerprint": fingerprint(letter)}, ensure_ascii=False))
-            else:
-                said = letter.dead_letter
-                origin, why = (None, None) if said is None else (said.origin, said.exception or said.cause)
-                print(f"{stamp(letter)}  {letter.message_id or '-'}  {origin or '-'}  {why or 'no cause'}")
+    """List the letters of a dead-letter queue: when they failed, from where they came, and why they are here.
+
+    Where a letter does not say when it failed, there is when it was sent, after "sent".
+    """
+    shown = 0
+    with broker.connect() as connection:
+        selection = _selection(queue, where, group, limit).on(connection)
+        folding = _folding(connection, selection) if json_ else None
+        for letter in selection.browse(connection):
+            shown += 1
+            if folding is not None:
+                print(as_json({**to_record(letter), "fingerprint": folding.fingerprint(failure(letter))}))
+                continue
+            said = letter.dead_letter
+            origin, why = (None, None) if said is None else (said.origin, said.exception or said.cause)
+            at = None if said is None else said.at
+            when = f"sent {stamp(letter.timestamp)}" if at is None else stamp(at)
+            columns = (letter.message_id or "-", origin or "-", why or "no cause")
+            print(when, *(visible(each, CUT) for each in columns), sep="  ")
+    if not shown:
+        raise nothing_in(selection.queue, meant(selection))
 
 
 @dlq.command()
+@with_broker("dlq show")
 def show(
     queue: Queue,
     message_id: Annotated[
         str | None, typer.Argument(metavar="[MESSAGE-ID]", help="Which one; without it the first.")
     ] = None,
     *,
-    url: Url,
+    broker: Broker,
     where: Where = None,
     json_: AsJson = False,
 ) -> None:
-    """Show one letter: everything that it says."""
-    with outcome("dlq show"):
-        with connect(url) as connection:
-            letters = _selection(queue, where).browse(connection)
-            letter = next((each for each in letters if message_id in (None, each.message_id)), None)
-            if letter is None:
-                raise JMSError(f"{parse_destination(queue)} has no such letter")
-            record = {**to_record(letter), "fingerprint": fingerprint(letter)}
-        if json_:
-            print(json.dumps(record, ensure_ascii=False))
-            return
-        for name, value in record.items():
-            for line in _lines(name, value):
-                print(line)
+    """Show one letter: everything that it says. --json shows it whole, however long it is."""
+    with broker.connect() as connection:
+        selection = _selection(queue, where)
+        letters = selection.browse(connection)
+        letter = next((each for each in letters if message_id in (None, each.message_id)), None)
+        if letter is None and message_id is None:
+            raise nothing_in(selection.queue, meant(selection))
+        if letter is None:
+            raise NothingError(f"{selection.queue} has no such letter")
+        folding = _folding(connection, selection)
+    record = {**to_record(letter), "fingerprint": folding.fingerprint(failure(letter))}
+    if json_:
+        print(as_json(record))
+        return
+    for name, value in record.items():
+        for line in _lines(name, value):
+            print(line)
 
 
 @dlq.command()
-def groups(queue: Queue, *, url: Url, where: Where = None, limit: Limit = None, json_: AsJson = False) -> None:
-    """Count the letters that failed alike: the same origin and exception, whatever numbers and names are in it."""
-    with outcome("dlq groups"):
-        with connect(url) as connection:
-            found = group(_selection(queue, where, None, limit).browse(connection))
-        if json_:
-            print(json.dumps([_group_record(each) for each in found], indent=2, ensure_ascii=False))
-        elif not found:
-            print(f"{parse_destination(queue)} is empty")
-        else:
-            _print_groups(found)
+@with_broker("dlq groups")
+def groups(
+    queue: Queue,
+    *,
+    broker: Broker,
+    where: Where = None,
+    limit: Limit = None,
+    by: Annotated[By, typer.Option(help="What letters of a group have in common.")] = "cause",
+    json_: AsJson = False,
+) -> None:
+    """Count the letters that failed alike: the same origin and exception, whatever numbers and names are in it.
+
+    --by type counts those with the same type of exception, --by origin those from the same queue.
+    """
+    with broker.connect() as connection, Counting("looking", None, not json_) as counting:
+        selection = _selection(queue, where, None, limit)
+        found = group(counting.of(selection.browse(connection)), by)
+    if json_:
+        print(as_json([_group_record(each) for each in found], 2))
+    elif found:
+        print_table(
+            ("letters", "group", "first", "last", "origin", "why"),
+            [
+                (each.count, each.fingerprint, stamp(each.first), stamp(each.last), each.origin or "-", _why(each, by))
+                for each in found
+            ],
+            narrow=("first", "last"),
+        )
+    if not found:
+        raise nothing_in(selection.queue, meant(selection))
 
 
 @dlq.command()
+@with_broker("dlq replay")
 def replay(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,
     rate: Rate = None,
     canary: Annotated[
-        int | None, typer.Option(min=1, help="Replay so many first; stop where one of them comes back within 5 s.")
+        int | None,
+        typer.Option(min=1, help="Replay so many first, and the rest only when these have been handled."),
+    ] = None,
+    canary_wait: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long a canary may take until it is taken, and then until it could be back; without it as long "
+            "as the policy needs that the letters name, else 60 s.",
+        ),
     ] = None,
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="Instead of where each letter came from.")] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Send letters back to where they came from, and take them away from here, as one transaction for a batch."""
-    with outcome("dlq replay"), connect(url) as connection:
+    """Send letters back to where they came from, and take them away from here, as one transaction for a batch.
+
+    With --canary exit code 1 where one of the first is back here, or nobody took it: then nothing else is replayed.
+    """
+    if canary_wait is not None and (canary is None or not 0 < canary_wait < float("inf")):
+        raise ConfigError(f"--canary-wait {canary_wait:g}: give seconds > 0, beside --canary")
+    with broker.connect() as connection:
+        if canary is not None:
+            check_watchable(connection, ())
         run = token_hex(8)
-        work = Work("replay", connection, _selection(queue, where, group, limit), back(_optional(to), run), json_, rate)
+        route = back(_optional(to), run)
+        work = Work("replay", connection, _selection(queue, where, group, limit), route, json_, rate)
         work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
-        if canary is not None and canary < len(work.planned.ids):
-            work.move(replace(work.planned, ids=work.planned.ids[:canary]))
-            _check_canary(connection, queue, run, canary)
-            work.plan_again()
+        if canary is not None:
+            replay_canaries(connection, work, _optional(to), run, canary, canary_wait)
         work.move(work.planned)
         work.end()
 
 
 @dlq.command()
+@with_broker("dlq move")
 def move(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     to: Annotated[str, typer.Option(metavar="QUEUE", help="Where they go, with all that they say.")],
     where: Where = None,
     group: Group_ = None,
@@ -144,7 +208,7 @@ def move(
     json_: AsJson = False,
 ) -> None:
     """Move letters to another queue."""
-    with outcome("dlq move"), connect(url) as connection:
+    with broker.connect() as connection:
         target = parse_destination(to)
         if target == parse_destination(queue):
             raise ConfigError(f"--to {to}: they are there")
@@ -155,10 +219,11 @@ def move(
 
 
 @dlq.command()
+@with_broker("dlq purge")
 def purge(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,
@@ -167,7 +232,7 @@ def purge(
     json_: AsJson = False,
 ) -> None:
     """Take letters away, for good: export them first."""
-    with outcome("dlq purge"), connect(url) as connection:
+    with broker.connect() as connection:
         work = Work("purge", connection, _selection(queue, where, group, limit), nowhere(), json_)
         work.begin(dry_run=dry_run, yes=yes, what="take away {}, for good")
         work.move(work.planned)
@@ -175,57 +240,65 @@ def purge(
 
 
 @dlq.command()
+@with_broker("dlq export")
 def export(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     output: Annotated[Path | None, typer.Option(help="A file; without it the standard output.")] = None,
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,
 ) -> None:
     """Write letters as lines of JSON, with types and headers, and take nothing."""
-    with outcome("dlq export"), connect(url) as connection:
-        letters = _selection(queue, where, group, limit).browse(connection)
+    with broker.connect() as connection:
+        selection = _selection(queue, where, group, limit)
+        letters = selection.browse(connection)
+        first = next(letters, None)
+        if first is None:
+            raise nothing_in(selection.queue, meant(selection))
+        letters = chain((first,), letters)
         if output is None:
-            _write(letters, sys.stdout)
+            write(letters, sys.stdout)
             return
         try:
-            with output.open("x", encoding="utf-8") as file:
-                count = _write(letters, file)
+            with output.open("x", encoding="utf-8") as file, Counting("exporting", None) as counting:
+                count = write(counting.of(letters), file)
         except OSError as error:
             raise ConfigError(f"--output: {error}") from error
-        print(f"{count} written to {output}")
+        print(f"{count} written to {visible(output)}")
 
 
 @dlq.command(name="import")
+@with_broker("dlq import")
 def import_letters(
     queue: Queue,
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Of export; else standard input.")] = None,
     *,
-    url: Url,
+    broker: Broker,
 ) -> None:
     """Send what export has written to a queue: all of it, or nothing where the broker has transactions."""
-    with outcome("dlq import"):
-        try:
-            text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(str(error)) from error
-        lines = text.split("\n")  # not splitlines(): a body may have other characters that end a line
-        records = [_record(line, number) for number, line in enumerate(lines, 1) if line.strip()]
-        target, now = parse_destination(queue), datetime.now(UTC)
-        with connect(url) as connection:
-            transacted = connection.metadata.capabilities.transactions
-            with connection.session("transacted" if transacted else "auto") as session:
-                producer = session.producer(target)
-                for record, message in records:
-                    ends = expiration(record)
-                    ttl = None if ends is None else max(0.001, (ends - now).total_seconds())
-                    priority, persistent = record.get("priority", 4), record.get("persistent", True)
-                    producer.send(message, priority=priority, persistent=persistent, ttl=ttl)
-                if transacted:
-                    session.commit()
-        print(f"{len(records)} sent to {target}")
+    try:
+        text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(error)) from error
+    lines = text.split("\n")  # not splitlines(): a body may have other characters that end a line
+    records = [read(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    if not records:
+        raise NothingError(f"{'the standard input' if file is None else file} has no letters")
+    target, now = parse_destination(queue), datetime.now(UTC)
+    with broker.connect() as connection, Counting("importing", len(records)) as counting:
+        transacted = connection.metadata.capabilities.transactions
+        with connection.session("transacted" if transacted else "auto") as session:
+            producer = session.producer(target)
+            for record, message in counting.of(records):
+                ends = expiration(record)
+                ttl = None if ends is None else max(timedelta(milliseconds=1), ends - now)
+                priority, persistent = record.get("priority", 4), record.get("persistent", True)
+                producer.send(message, priority=priority, persistent=persistent, ttl=ttl)
+            if transacted:
+                session.commit()
+    print(f"{len(records)} sent to {visible(target)}")
 
 
 def _selection(queue: str, where: str | None = None, group: str | None = None, limit: int | None = None) -> Selection:
@@ -236,40 +309,18 @@ def _optional(text: str | None) -> Destination | None:
     return None if text is None else parse_destination(text)
 
 
-def _check_canary(connection: Connection, queue: str, run: str, canary: int) -> None:
-    """Raise JMSError where one that was replayed is here again."""
-    time.sleep(CANARY_WAIT)
-    again = sum(each.properties.get(REPLAYED) == run for each in _selection(queue).browse(connection))
-    if again:
-        raise JMSError(f"{again} of {canary} came back within {CANARY_WAIT:g} s: nothing else was replayed")
-
-
-def _write(letters: Iterator[Message], file: IO[str]) -> int:
-    count = 0
-    for letter in letters:
-        file.write(json.dumps(to_record(letter), ensure_ascii=False) + "\n")
-        count += 1
-    return count
-
-
-def _record(line: str, number: int) -> tuple[dict[str, Any], Message]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise ConfigError(f"line {number} is not JSON, as export writes it: {error}") from error
-    try:
-        return record, from_record(record)
-    except (ValueError, ConfigError) as error:
-        raise ConfigError(f"line {number}: {error}") from error
+def _folding(connection: Connection, selection: Selection) -> Folding:
+    """Of all letters among which the groups are found, so that their fingerprints are the same here."""
+    return Folding(map(failure, replace(selection, group=None, members=None, limit=None).browse(connection)))
 
 
 def _lines(name: str, value: object) -> Iterator[str]:
     if isinstance(value, dict) and value:
         yield f"{name}:"
         for each, inner in value.items():
-            yield f"  {each}: {inner}"
+            yield f"  {visible(each, CUT)}: {visible(inner, _LONG)}"
     else:
-        yield f"{name}: {value}"
+        yield f"{name}: {visible(value, _LONG)}"
 
 
 def _group_record(found: Group) -> dict[str, Any]:
@@ -277,11 +328,5 @@ def _group_record(found: Group) -> dict[str, Any]:
     return {**asdict(found), **times}
 
 
-def _print_groups(found: Sequence[Group]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("letters", justify="right")
-    for name in ("group", "origin", "why"):
-        table.add_column(name, overflow="fold")
-    for each in found:
-        table.add_row(str(each.count), each.fingerprint, each.origin or "-", each.exception or each.cause or "no cause")
-    Console().print(table)
+def _why(found: Group, by: By) -> str:
+    return "-" if by == "origin" else found.exception or found.cause or "no cause"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated
 
 import typer
 
 from redelivery import policies
-from redelivery.cli.target import Properties, values_of
-from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.shown import as_json, complain, visible
+from redelivery.cli.parts.target import Properties, values_of
+from redelivery.model.errors import ConfigError
 from redelivery.operate.doctor.doctor import examine
 
 
+@with_broker("doctor")
 def doctor(
-    url: Annotated[str, typer.Option(envvar="REDELIVERY_URL", help="The broker, such as amqp://user:password@host.")],
+    *,
+    broker: Broker,
     config: Annotated[str | None, typer.Option(help="The broker's configuration file.")] = None,
     queue: Annotated[list[str] | None, typer.Option(help="A queue to look at; may be given again.")] = None,
     client: Annotated[str | None, typer.Option(help="The URL of a client that redelivers by itself.")] = None,
@@ -29,17 +31,8 @@ def doctor(
         rules = None if config is None else policies.read(config, properties=values, strict=False)
         of_client = None if client is None else policies.read(client, properties=values)
     except ConfigError as error:
-        _complain(error)
+        complain("doctor", error)
         raise typer.Exit(1) from None
-    try:
-        report = examine(url, rules, queues=queue or (), client=of_client, watch=watch)
-    except (ConfigError, InvalidDestinationError) as error:
-        _complain(error)
-        raise typer.Exit(2) from None
-    print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if json_ else report)
+    report = examine(broker.url, rules, queues=queue or (), client=of_client, watch=watch, options=broker.options)
+    print(as_json(report.as_dict(), 2) if json_ else visible(report, lines=True))
     raise typer.Exit(1 if report.failed else 0)
-
-
-def _complain(error: ConfigError | InvalidDestinationError) -> None:
-    for line in str(error).splitlines():
-        print(f"redelivery doctor: {line}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 
@@ -22,8 +23,11 @@ def _run() -> None:
         return
     try:
         from redelivery.cli.app import app
+        from redelivery.cli.parts.shown import VisibleFormatter
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in {"typer", "rich"}:
             raise
         sys.exit(f"redelivery: the command line needs {error.name}; from the clone: pip install '.[cli]'")
+    if logging.lastResort is not None:  # what the library logs where no command sets logging up
+        logging.lastResort.setFormatter(VisibleFormatter())
     app()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any, Final
 
 import typer
 
 from redelivery import Connection, Message
-from redelivery.cli.target import AsJson, Queue, Url, Where, connect, outcome
+from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.shown import CUT, as_json, complain, visible
+from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
@@ -22,13 +24,14 @@ _SHOWN: Final = 100  # characters of a body in a line
 _REMEMBERED: Final = 100_000  # messages that tail has shown
 
 
+@with_broker("send")
 def send(
     queue: Queue,
     body: Annotated[
         list[str] | None, typer.Argument(metavar="[BODY]...", help="A message each; without one, standard input.")
     ] = None,
     *,
-    url: Url,
+    broker: Broker,
     lines: Annotated[bool, typer.Option("--lines", help="Each line of standard input is a message.")] = False,
     property: Annotated[list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A str.")] = None,
     type: Annotated[str | None, typer.Option("--type", help="JMSType.")] = None,
@@ -42,32 +45,32 @@ def send(
     json_: AsJson = False,
 ) -> None:
     """Send text messages. It ends when the broker has them all."""
-    with outcome("send"):
-        options: dict[str, Any] = {
-            "properties": dict(map(_pair, property or ())) or None,
-            "type": type,
-            "correlation_id": correlation_id,
-            "reply_to": reply_to,
-            "group_id": group_id,
-            "ttl": ttl,
-            "delivery_delay": delay,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
-        with connect(url) as connection, connection.session() as session:
-            producer, sent = session.producer(queue), 0
-            for each in body or _input(lines=lines):
-                message = producer.send(each, priority=priority, persistent=not non_persistent, **given)
-                sent += 1
-                if json_:
-                    print(json.dumps(to_record(message), ensure_ascii=False), flush=True)
-        if not json_:
-            print(f"{sent} sent to {parse_destination(queue)}")
+    options: dict[str, Any] = {
+        "properties": dict(map(_pair, property or ())) or None,
+        "type": type,
+        "correlation_id": correlation_id,
+        "reply_to": reply_to,
+        "group_id": group_id,
+        "ttl": ttl,
+        "delivery_delay": delay,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    with broker.connect() as connection, connection.session() as session:
+        producer, sent = session.producer(queue), 0
+        for each in body or _input(lines=lines):
+            message = producer.send(each, priority=priority, persistent=not non_persistent, **given)
+            sent += 1
+            if json_:
+                print(as_json(to_record(message)), flush=True)
+    if not json_:
+        print(f"{sent} sent to {visible(parse_destination(queue))}")
 
 
+@with_broker("receive")
 def receive(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     count: Annotated[int, typer.Option(min=1, help="How many at most.")] = 1,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each.")] = 5.0,
     where: Where = None,
@@ -75,43 +78,47 @@ def receive(
 ) -> None:
     """Receive messages, and print their bodies. Each is acknowledged when it has been printed.
 
-    Exit code 1 where none came.
+    A terminal shows control characters as \\x1b; a file or a pipe gets each body as it is. Exit code 1 where none came.
     """
     received = 0
-    with outcome("receive"), connect(url) as connection, connection.session("client") as session:
+    with broker.connect() as connection, connection.session("client") as session:
         consumer = session.consumer(queue, selector=where, prefetch=1)
         while received < count and (message := consumer.receive(timeout=timeout)) is not None:
-            _print(message, as_json=json_)
+            _print(message, json_)
             message.acknowledge()
             received += 1
     if not received:
-        print(f"redelivery receive: nothing came within {timeout:g} s", file=sys.stderr)
-        raise typer.Exit(1)
+        raise NothingError(f"nothing came within {timeout:g} s")
 
 
+@with_broker("browse")
 def browse(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
     where: Where = None,
     json_: AsJson = False,
 ) -> None:
-    """Print what a queue holds, a line each, and take nothing."""
+    """Print what a queue holds, a line each, and take nothing. Exit code 1 where nothing is there."""
+    shown = 0
     with (
-        outcome("browse"),
-        connect(url) as connection,
+        broker.connect() as connection,
         connection.session() as session,
         session.browser(queue, selector=where) as browser,
     ):
         for message in islice(browser, limit):
-            _show(message, as_json=json_)
+            _show(message, json_)
+            shown += 1
+    if not shown:
+        raise nothing_in(parse_destination(queue), where)
 
 
+@with_broker("tail")
 def tail(
     queue: Queue,
     *,
-    url: Url,
+    broker: Broker,
     interval: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks at a queue.")] = 1.0,
     where: Where = None,
     json_: AsJson = False,
@@ -120,10 +127,10 @@ def tail(
 
     What is on a queue for a shorter time than the interval may be missed.
     """
-    with outcome("tail"), connect(url) as connection:
+    with broker.connect() as connection:
         target = parse_destination(queue)
         for message in _news(connection, target, where, interval):
-            _show(message, as_json=json_)
+            _show(message, json_)
 
 
 def _news(connection: Connection, target: Destination, where: str | None, interval: float) -> Iterator[Message]:
@@ -157,43 +164,46 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _print(message: Message, *, as_json: bool) -> None:
-    """Its body, as it is where that is text or bytes."""
-    if as_json:
-        print(json.dumps(to_record(message), ensure_ascii=False), flush=True)
+def _print(message: Message, json_: bool) -> None:
+    """Its body, as it is where that is text or bytes and no terminal shows it."""
+    if json_:
+        print(as_json(to_record(message)), flush=True)
         return
     try:
         body: Any = message.body
     except MessageFormatError as error:
-        print(f"redelivery receive: {message.message_id}: {error}", file=sys.stderr)
+        complain("receive", f"{message.message_id}: {error}")
         return
-    if isinstance(body, bytes):
+    if sys.stdout.isatty() and isinstance(body, bytes | str):
+        text = body if isinstance(body, str) else body.decode("utf-8", "backslashreplace")
+        print(visible(text, lines=True), flush=True)
+    elif isinstance(body, bytes):
         sys.stdout.flush()
         sys.stdout.buffer.write(body + b"\n")
         sys.stdout.buffer.flush()
     elif isinstance(body, str):
         print(body, flush=True)
     else:
-        print(json.dumps(to_record(message)["body"], ensure_ascii=False), flush=True)
+        print(as_json(to_record(message)["body"]), flush=True)
 
 
-def _show(message: Message, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(to_record(message), ensure_ascii=False), flush=True)
+def _show(message: Message, json_: bool) -> None:
+    if json_:
+        print(as_json(to_record(message)), flush=True)
         return
-    print(f"{stamp(message)}  {message.message_id or '-'}  {shown(message)}", flush=True)
+    print(f"{stamp(message.timestamp)}  {visible(message.message_id or '-', CUT)}  {_body(message)}", flush=True)
 
 
-def stamp(message: Message) -> str:
-    """When it was sent."""
-    return "-" if message.timestamp is None else message.timestamp.isoformat(sep=" ", timespec="seconds")
+def stamp(at: datetime | None) -> str:
+    """A time, to the second."""
+    return "-" if at is None else at.isoformat(sep=" ", timespec="seconds")
 
 
-def shown(message: Message) -> str:
+def _body(message: Message) -> str:
     """Its body in a line, cut."""
     record = to_record(message)
     if "unreadable" in record:
-        return f"(unreadable: {record['unreadable']})"
+        return f"(unreadable: {visible(record['unreadable'], CUT)})"
     body = record["body"]
-    text = " ".join(body.split()) if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    text = " ".join(body[: 4 * _SHOWN].split()) if isinstance(body, str) else as_json(body)
+    return visible(text, _SHOWN)

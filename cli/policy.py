@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,9 @@ from typing import Annotated, Final
 import typer
 
 from redelivery import policies
-from redelivery.cli.target import Properties, values_of
+from redelivery.cli.parts.shown import as_json as to_json
+from redelivery.cli.parts.shown import complain, visible
+from redelivery.cli.parts.target import Properties, values_of
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.operate import as_json, plot
 from redelivery.operate.convert import TARGETS
@@ -46,7 +47,7 @@ def explain(file: File, destination: Destination, json_: AsJson = False, propert
     """Say which settings count for a destination, where they stand, and what they lead to."""
     with _errors("explain"):
         rules = _read(file, property).explain(destination)
-        print(json.dumps(as_json.explanation(rules), indent=2, ensure_ascii=False) if json_ else rules)
+        print(to_json(as_json.explanation(rules), 2) if json_ else visible(rules, lines=True))
 
 
 @policy.command()
@@ -60,7 +61,7 @@ def simulate(
     """Play a message that always fails: each attempt, when, who redelivers, and who decides in the end."""
     with _errors("simulate"):
         found = _simulation(file, destination, client, property)
-        print(json.dumps(as_json.simulation(found), indent=2, ensure_ascii=False) if json_ else found)
+        print(to_json(as_json.simulation(found), 2) if json_ else visible(found, lines=True))
 
 
 @policy.command(name="plot")
@@ -80,9 +81,9 @@ def draw(
         if output is not None:
             plot.save(found, output)
         if json_:  # what is drawn
-            print(json.dumps(as_json.simulation(found), indent=2, ensure_ascii=False))
+            print(to_json(as_json.simulation(found), 2))
         elif output is None:
-            print(plot.as_text(found, max(20, min(get_terminal_size().columns - _BESIDE, 120))))
+            print(visible(plot.as_text(found, max(20, min(get_terminal_size().columns - _BESIDE, 120))), lines=True))
 
 
 @policy.command()
@@ -91,9 +92,9 @@ def diff(before: Before, after: After, json_: AsJson = False, property: Properti
     with _errors("diff"):
         found = differences(_read(before, property), _read(after, property))
         if json_:
-            print(json.dumps(as_json.differences(found), indent=2, ensure_ascii=False))
+            print(to_json(as_json.differences(found), 2))
         else:
-            print("\n".join(map(str, found)) or "no destination is treated differently")
+            print(visible("\n".join(map(str, found)) or "no destination is treated differently", lines=True))
 
 
 @policy.command()
@@ -109,11 +110,12 @@ def convert(
     with _errors("convert"):
         found = converted(_read(file, property), to)
         if json_:
-            print(json.dumps({"text": found.text, "lost": list(found.lost)}, indent=2, ensure_ascii=False))
+            print(to_json({"text": found.text, "lost": list(found.lost)}, 2))
             return
-        print(found.text.removesuffix("\n"))
+        text = found.text.removesuffix("\n")
+        print(visible(text, lines=True) if sys.stdout.isatty() else text)
         for each in found.lost:
-            print(f"lost: {each}", file=sys.stderr)
+            print(f"lost: {visible(each)}", file=sys.stderr)
 
 
 def _simulation(file: str, destination: str, client: str | None, properties: list[str] | None) -> Simulation:
@@ -130,9 +132,8 @@ def _errors(command: str) -> Iterator[None]:
     try:
         yield
     except InvalidDestinationError as error:
-        print(f"redelivery policy {command}: {error}", file=sys.stderr)
+        complain(f"policy {command}", error)
         raise typer.Exit(2) from None
     except ConfigError as error:
-        for line in str(error).splitlines():
-            print(f"redelivery policy {command}: {line}", file=sys.stderr)
+        complain(f"policy {command}", error)
         raise typer.Exit(1) from None

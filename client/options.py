@@ -38,6 +38,8 @@ class ConnectionKeywords(TypedDict, total=False):
     non_blocking_redelivery: other messages overtake those that wait for their redelivery.
     prefetch: how many unacknowledged messages the broker may push, one number or a PrefetchPolicy.
     dead_letter_strategy: what becomes of poisoned and expired messages.
+    vhost: the broker's virtual host, instead of the path of the URL (RabbitMQ, Broker-J); not beside a failover: URL's
+        own.
     dialect: whose meaning of the protocol to speak; ``"auto"``, which is the default, finds out.
     tls: an SSLContext instead of the system's, which verifies; refused where the scheme is not encrypted.
     connect_timeout, request_timeout, close_timeout: seconds (15, 30, 15), the bounds of connecting, of every answer,
@@ -63,6 +65,7 @@ class ConnectionKeywords(TypedDict, total=False):
     prefetch: int | PrefetchPolicy | None
     dead_letter_strategy: DeadLetterStrategy | None
     dialect: str
+    vhost: str | None
     tls: SSLContext | None
     connect_timeout: float | timedelta
     request_timeout: float | timedelta

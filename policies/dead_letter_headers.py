@@ -8,6 +8,7 @@ from typing import Final
 from redelivery.model.destinations import Destination
 from redelivery.model.parts.dead_letters import (
     DELIVERY_COUNT,
+    FAILED_AT,
     FAILURE_CAUSE,
     ORIGINAL_DELIVERY_MODE,
     ORIGINAL_DESTINATION,
@@ -17,6 +18,7 @@ from redelivery.model.values import Value
 
 __all__ = [
     "DELIVERY_COUNT",
+    "FAILED_AT",
     "FAILURE_CAUSE",
     "ORIGINAL_DELIVERY_MODE",
     "ORIGINAL_DESTINATION",
@@ -42,6 +44,7 @@ _BROKER_OWNED: Final = frozenset(
         *("amqp-message-id", "ingress-timestamp"),
         # of an earlier dead letter
         *(FAILURE_CAUSE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION, ORIGINAL_DELIVERY_MODE, DELIVERY_COUNT),
+        FAILED_AT,
     )
 )
 # Artemis' and HornetQ's internals (duplicate id, last value, routing, origin), AMQP's delivery annotations.
@@ -59,11 +62,18 @@ def application_properties(properties: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def dead_letter_properties(
-    cause: str, original: Destination, expiration_ms: int, delivery_count: int, *, persistent: bool = True
+    cause: str,
+    original: Destination,
+    expiration_ms: int,
+    delivery_count: int,
+    *,
+    failed_at_ms: int | None = None,
+    persistent: bool = True,
 ) -> dict[str, Value]:
     """The properties that a copy carries beside the application's.
 
     ``expiration_ms``: the original's, epoch milliseconds, 0 for none. ``delivery_count``: that of its last delivery.
+    ``failed_at_ms``: when the copy is made, epoch milliseconds.
     """
     properties: dict[str, Value] = {
         FAILURE_CAUSE: cause,
@@ -71,6 +81,8 @@ def dead_letter_properties(
         ORIGINAL_EXPIRATION: str(expiration_ms),
         DELIVERY_COUNT: delivery_count,
     }
+    if failed_at_ms is not None:
+        properties[FAILED_AT] = failed_at_ms
     if not persistent:
         properties[ORIGINAL_DELIVERY_MODE] = "NON_PERSISTENT"
     return properties

@@ -26,6 +26,7 @@ from redelivery.cli.demo.events import (
 )
 from redelivery.cli.demo.spark import SparkError
 from redelivery.cli.demo.tally import Tally
+from redelivery.client.options import ConnectionKeywords
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 
 ALWAYS: Final = 1_000_000
@@ -81,8 +82,10 @@ class Demo:
         self._attempts: Counter[str] = Counter()
         self._rolled_back: dict[str, tuple[float, float]] = {}  # when, and the delay by the policy
 
-    def run(self, url: str | None = None) -> Summary:
+    def run(self, url: str | None = None, options: ConnectionKeywords | None = None) -> Summary:
         """Play it on the broker of ``url``, in queues of its own; None: on an embedded broker, over STOMP.
+
+        ``options``: what `redelivery.connect` takes beside the URL, and the demo has none of.
 
         Raises:
             JMSError: the broker cannot be reached, or failed meanwhile.
@@ -95,16 +98,11 @@ class Demo:
             else:
                 name = f"redelivery.demo.{token_hex(4)}"
                 self._queue, self._dead_letter_queue = f"{name}.orders", f"{name}.DLQ"
-            connection = stack.enter_context(
-                redelivery.connect(
-                    url,
-                    redelivery_policy=self._script.policy,
-                    dead_letter_strategy=SharedDeadLetterStrategy(self._dead_letter_queue),
-                    connect_timeout=5,
-                    request_timeout=5,
-                    close_timeout=5,
-                )
-            )
+            given: ConnectionKeywords = {"connect_timeout": 5, **(options or {})}
+            given |= {"request_timeout": 5, "close_timeout": 5}
+            given["redelivery_policy"] = self._script.policy
+            given["dead_letter_strategy"] = SharedDeadLetterStrategy(self._dead_letter_queue)
+            connection = stack.enter_context(redelivery.connect(url, **given))
             try:
                 self._play(connection)
                 summary = self._tally.summary(monotonic() - self._began)

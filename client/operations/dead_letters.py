@@ -13,6 +13,7 @@ from redelivery.model.capabilities import Capabilities
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.messages import Message
+from redelivery.model.times import to_epoch_ms
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop
 from redelivery.transports.seam import Delivery
@@ -107,6 +108,7 @@ def _copy(delivery: Delivery, cause: str, decision: CopyTo, now: datetime) -> Me
             # of its last delivery: a failed one has been counted as the redelivery that will not be, and one that is
             # refused before it is shown (expired, or over its limit) is not a delivery; 0 where it had none
             original.delivery_count - 1,
+            failed_at_ms=to_epoch_ms(now),
             persistent=original.persistent,
         ),
     )

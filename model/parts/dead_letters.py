@@ -17,6 +17,7 @@ ORIGINAL_DESTINATION: Final = "originalDestination"
 ORIGINAL_EXPIRATION: Final = "originalExpiration"
 ORIGINAL_DELIVERY_MODE: Final = "originalDeliveryMode"
 DELIVERY_COUNT: Final = "dlqDeliveryCount"
+FAILED_AT: Final = "dlqFailedAt"
 
 _THROWABLE: Final = "java.lang.Throwable: "  # before every cause of a Java client
 _EXPIRED: Final = "Message Expired"
@@ -48,7 +49,7 @@ class DeadLetter:
     ``cause``: why it is here, in the words of the client or broker that dead-lettered it.
     ``exception``: of the cause, the application's exception: ``ValueError: bad order``.
     ``count``: of its last delivery, 1 where it failed at its first.
-    ``at``: when it became a dead letter: known of what expired on Artemis or HornetQ.
+    ``at``: when it became a dead letter: known of this library's copies, and of what expired on Artemis or HornetQ.
     ``expired``: whether it outlived its time instead of failing.
     """
 
@@ -93,12 +94,13 @@ def read_dead_letter(
     if cause is not None:
         cause = cause.removeprefix(_THROWABLE)
     expiry = _number(_first(said, _EXPIRIES))
+    at = _number(said.get(FAILED_AT)) or expiry
     return DeadLetter(
         origin=origin,
         cause=cause,
         exception=_exception(cause),
         count=_count(said, cause),
-        at=from_epoch_ms(expiry) if expiry else None,
+        at=from_epoch_ms(at) if at else None,
         expired=bool(expiry) or cause == "expired" or (cause or "").startswith(_EXPIRED),
     )
 

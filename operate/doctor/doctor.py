@@ -9,6 +9,7 @@ from dataclasses import replace
 from time import sleep
 from typing import Final
 
+from redelivery.client.options import ConnectionKeywords
 from redelivery.client.sync.connection import Connection
 from redelivery.client.sync.factory import connect
 from redelivery.model.capabilities import ConnectionMetaData
@@ -42,6 +43,7 @@ def examine(
     client: BrokerPolicies | None = None,
     watch: float = 1.0,
     connect_timeout: float = 15.0,
+    options: ConnectionKeywords | None = None,
 ) -> Report:
     """Look at a broker, and at its configuration.
 
@@ -52,9 +54,10 @@ def examine(
         client: what was read of the URL of a client that redelivers by itself.
         watch: seconds between the two looks at the queues' depths; 0 for one look.
         connect_timeout: seconds.
+        options: what else `redelivery.connect` takes beside the URL.
 
     Raises:
-        ConfigError: the URL is malformed.
+        ConfigError: the URL or an option is malformed.
         InvalidDestinationError: one of the queues is not a destination.
     """
     asked = tuple(destination(each) for each in queues)
@@ -64,7 +67,8 @@ def examine(
     policy = None if client is None else client.redelivery_policies.default
     prefetch = _prefetch(url, client)
     try:
-        connection = connect(url, connect_timeout=connect_timeout)
+        given: ConnectionKeywords = {"connect_timeout": connect_timeout, **(options or {})}
+        connection = connect(url, **given)
     except ConfigError:
         raise
     except JMSError as error:

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
 
 from redelivery.model.messages import Message
-
-# What differs from letter to letter of one failure: the policy's fields, quoted names, ids, numbers.
-_DIFFERS: Final = (
-    (re.compile(r"\{[^{}]*\}"), "{}"),
-    (re.compile(r"'[^']*'|\"[^\"]*\""), "''"),
-    (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "#"),
-    (re.compile(r"\b0x[0-9a-f]+\b|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b", re.IGNORECASE), "#"),
-    (re.compile(r"\d+"), "#"),
-)
-_LENGTH: Final = 12  # hexadecimal digits of a fingerprint
+from redelivery.operate.letters.folding import By, Failure, Folding, failure, literal
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Letters of one fingerprint.
 
-    ``cause``, ``exception``: of its first letter. ``first``, ``last``: when the earliest and latest of them was sent.
+    ``cause``, ``exception``: of its first letter; by type the type alone. ``origin``: None where they have several.
+    ``first``, ``last``: when the earliest and latest of them failed, or were sent where they do not say that.
     """
 
     fingerprint: str
@@ -38,34 +27,61 @@ class Group:
     last: datetime | None
 
 
+@dataclass(slots=True)
+class _Members:
+    first: Message
+    count: int = 0
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    origins: set[str | None] = field(default_factory=set)
+
+    def add(self, other: _Members) -> None:
+        """Count those of another."""
+        self.count += other.count
+        self.origins |= other.origins
+        self.earliest = min(filter(None, (self.earliest, other.earliest)), default=None)
+        self.latest = max(filter(None, (self.latest, other.latest)), default=None)
+
+
 def fingerprint(message: Message) -> str:
-    """The same of letters that failed alike."""
+    """The same of letters that failed alike and have the same names in their exceptions; see `Folding`."""
+    return literal(failure(message))
+
+
+def failed_at(message: Message) -> datetime | None:
+    """When it became a dead letter; where it does not say that, when it was sent."""
     letter = message.dead_letter
-    origin = None if letter is None else letter.origin
-    said = None if letter is None else letter.exception or letter.cause
-    for pattern, instead in _DIFFERS:
-        said = None if said is None else pattern.sub(instead, said)
-    return hashlib.sha256(f"{origin}\n{said}".encode()).hexdigest()[:_LENGTH]
+    return message.timestamp if letter is None or letter.at is None else letter.at
 
 
-def group(messages: Iterable[Message]) -> list[Group]:
+def group(messages: Iterable[Message], by: By = "cause") -> list[Group]:
     """The groups, the largest first."""
-    found: dict[str, list[tuple[Message, datetime | None]]] = {}
+    failures: dict[Failure, _Members] = {}
     for message in messages:
-        found.setdefault(fingerprint(message), []).append((message, message.timestamp))
-    groups = [_group(name, members) for name, members in found.items()]
-    return sorted(groups, key=lambda each: (-each.count, each.fingerprint))
+        at, letter = failed_at(message), message.dead_letter
+        origin = None if letter is None or letter.origin is None else str(letter.origin)
+        members = failures.setdefault(failure(message), _Members(message))
+        members.add(_Members(message, 1, at, at, {origin}))
+    folding, groups = Folding(failures), dict[str, tuple[Failure, _Members]]()
+    for each, members in failures.items():
+        name = folding.fingerprint(each, by)
+        if name in groups:
+            groups[name][1].add(members)
+        else:
+            groups[name] = (each, members)
+    found = [_group(name, by, *each) for name, each in groups.items()]
+    return sorted(found, key=lambda each: (-each.count, each.fingerprint))
 
 
-def _group(name: str, members: list[tuple[Message, datetime | None]]) -> Group:
-    letter = members[0][0].dead_letter
-    times = [at for _, at in members if at is not None]
+def _group(name: str, by: By, found: Failure, members: _Members) -> Group:
+    letter = members.first.dead_letter
+    exception = None if letter is None else letter.exception
     return Group(
         fingerprint=name,
-        count=len(members),
-        origin=None if letter is None or letter.origin is None else str(letter.origin),
+        count=members.count,
+        origin=min(filter(None, members.origins), default=None) if len(members.origins) == 1 else None,
         cause=None if letter is None else letter.cause,
-        exception=None if letter is None else letter.exception,
-        first=min(times, default=None),
-        last=max(times, default=None),
+        exception=(found.kind or exception) if by == "type" else exception,
+        first=members.earliest,
+        last=members.latest,
     )

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from redelivery.client.sync.connection import Connection
 from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Value
-from redelivery.operate.letters.groups import fingerprint
+from redelivery.operate.letters.folding import Failure, Folding, failure, literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,10 @@ class Selection:
 
     ``where``: a JMS selector, judged by the broker. ``group``: a fingerprint, or its first digits.
     ``limit``: so many at most, from the head. ``here``: a selector that is judged here, as the broker has none.
+    ``members``: the failures of the group, once the queue has been looked at.
+
+    Raises:
+        ConfigError: ``group`` is empty, and would be all of them.
     """
 
     queue: Destination
@@ -27,22 +32,34 @@ class Selection:
     group: str | None = None
     limit: int | None = None
     here: Selector | None = None
+    members: frozenset[Failure] | None = None
+
+    def __post_init__(self) -> None:
+        if self.group == "":
+            raise ConfigError("the group is empty: name it by its fingerprint, or leave it out to mean all letters")
 
     def on(self, connection: Connection) -> Selection:
-        """The same, as it is asked of the broker of a connection.
+        """The same, as it is asked of the broker of a connection; of a group it is found out who belongs to it.
 
         Raises:
             InvalidSelectorError: ``where`` is not a selector.
+            JMSError: a group is meant, and the broker lets nobody look.
         """
-        if self.where is None or connection.metadata.capabilities.selectors:
-            return self
-        return replace(self, where=None, here=Selector(self.where, lenient=True))
+        found = self
+        if found.where is not None and not connection.metadata.capabilities.selectors:
+            found = replace(found, where=None, here=Selector(found.where, lenient=True))
+        if found.group is not None and found.members is None:
+            folding = Folding(map(failure, replace(found, group=None, limit=None).browse(connection)))
+            found = replace(found, members=folding.members(found.group))
+        return found
 
     def accepts(self, message: Message) -> bool:
         """Whether it is meant, as far as the broker has not judged that."""
         if self.here is not None and not self.here.matches(lambda name: _value(message, name)):
             return False
-        return self.group is None or fingerprint(message).startswith(self.group)
+        if self.members is None:
+            return self.group is None or literal(failure(message)).startswith(self.group)
+        return failure(message) in self.members
 
     def browse(self, connection: Connection) -> Iterator[Message]:
         """The letters that are meant.

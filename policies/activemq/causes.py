@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from redelivery.model.errors import ConfigError
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 MAX_CAUSE: Final = 2000
 """Longest exception text that a cause repeats, in characters: it travels as a header."""
+
+_POLICY: Final = re.compile(r"RedeliveryPolicy \{([^{}]{1,1000})\}")
+_FIELD: Final = re.compile(r"(\w+) = (-?[\w.]+(?:E-\d+)?)")
+_READ: Final = frozenset(
+    (
+        *("maximumRedeliveries", "initialRedeliveryDelay", "redeliveryDelay", "maximumRedeliveryDelay"),
+        *("useExponentialBackOff", "backOffMultiplier", "useCollisionAvoidance"),
+    )
+)
 
 
 def delivery_cause(redelivery_count: int, policy: RedeliveryPolicy, cause: BaseException | str | None) -> str:
@@ -29,6 +40,24 @@ def dispatch_cause(redelivery_count: int, consumer_id: str, policy: RedeliveryPo
 def expired_cause(expiration_ms: int) -> str:
     """A message outlived its expiration (epoch milliseconds) before it could be delivered."""
     return f"Message Expired. Expiration:{expiration_ms}"
+
+
+def policy_of(cause: str) -> RedeliveryPolicy | None:
+    """The policy whose limit was exceeded, as a cause describes it, of this client or of a Java one; None: of neither.
+
+    Its collision avoidance is at most 100 %, whatever it was.
+    """
+    found = _POLICY.search(cause)
+    if found is None:
+        return None
+    said = dict(_FIELD.findall(found[1]))
+    options: dict[str, object] = {name: value for name, value in said.items() if name in _READ}
+    factor = said.get("collisionAvoidanceFactor", "")
+    try:
+        options["collisionAvoidancePercent"] = min(100, round(float(factor) * 100))
+        return RedeliveryPolicy.from_activemq(options)
+    except (ConfigError, ValueError, OverflowError):
+        return None  # another client's words
 
 
 def describe_cause(cause: BaseException | str | None) -> str:

@@ -1,27 +1,24 @@
-"""What commands have in common: the broker's URL, placeholders of its file, what an error means for the exit code."""
+"""What commands have in common: their arguments, placeholders of a file, and what an error means for the exit code."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
 
-import redelivery
-from redelivery import Connection
+from redelivery.cli.parts.shown import complain
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, InvalidSelectorError, JMSError
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 _USAGE: Final = (ConfigError, InvalidDestinationError, InvalidSelectorError)
 
-Url = Annotated[
-    str,
-    typer.Option("--url", envvar="REDELIVERY_URL", help="The broker, such as stomp://user:password@host:61613."),
-]
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue, such as orders, or topic://news.")]
 Where = Annotated[str | None, typer.Option("--where", metavar="SELECTOR", help="Only messages of this JMS selector.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -41,19 +38,27 @@ def values_of(properties: list[str] | None) -> dict[str, str]:
     return {name: value for name, _, value in given}
 
 
-def connect(url: str) -> Connection:
-    """The connection of a command: with the library's bounds. Raises JMSError: as `redelivery.connect`."""
-    return redelivery.connect(url, connect_timeout=10, request_timeout=30, close_timeout=5)
+class NothingError(JMSError):
+    """Nothing is there, or nothing is what was meant: it is said, and the exit code is 1."""
+
+
+def nothing_in(queue: Destination, meant: str | None = None) -> NothingError:
+    """The error of a command that found nothing; ``meant``: what was asked for beside the queue."""
+    if meant is None:
+        return NothingError(f"{queue} has no messages: it is empty, or there is no such queue")
+    return NothingError(f"{queue} has nothing that matches {meant}, or there is no such queue")
 
 
 @contextmanager
 def outcome(command: str) -> Iterator[None]:
     """Exit code 2 where an argument is wrong, 1 where the broker refuses or fails, 130 after Ctrl-C.
 
-    Where the reader of the standard output has gone, the command has done what was wanted.
+    Where the reader of the standard output has gone, the command has done what was wanted. A warning is a line.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: complain(command, message)
+            yield
         sys.stdout.flush()
     except _USAGE as error:
         _complain(command, error)
@@ -70,5 +75,5 @@ def outcome(command: str) -> Iterator[None]:
 
 
 def _complain(command: str, error: JMSError) -> None:
-    for line in (*str(error).splitlines(), *getattr(error, "__notes__", ())):
-        print(f"redelivery {command}: {line}", file=sys.stderr)
+    for each in (error, *getattr(error, "__notes__", ())):
+        complain(command, each)

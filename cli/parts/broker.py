@@ -1,0 +1,188 @@
+"""How a broker is named on the command line, and reached: the same options on every command that uses one."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from getpass import getpass
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+import redelivery
+from redelivery import Connection
+from redelivery.broker.registry import running
+from redelivery.cli.parts.target import outcome
+from redelivery.client.options import ConnectionKeywords
+from redelivery.model.errors import ConfigError
+from redelivery.policies.connection_url import parse_connection_url
+
+CONNECT_TIMEOUT: Final = 10.0  # seconds
+_PANEL: Final = "The broker"
+_URL_HELP: Final = "The broker, such as stomp://user:password@host:61613."
+_Text = str | None
+_OPTIONS: Final[tuple[tuple[str, Any, Any], ...]] = (
+    ("user", _Text, typer.Option("--user", help="Who logs in.", rich_help_panel=_PANEL)),
+    (
+        "password_file",
+        Path | None,
+        typer.Option("--password-file", metavar="FILE", help="Its first line is the password.", rich_help_panel=_PANEL),
+    ),
+    (
+        "ca",
+        Path | None,
+        typer.Option("--ca", metavar="FILE", help="Certificates (PEM) that are trusted.", rich_help_panel=_PANEL),
+    ),
+    (
+        "cert",
+        Path | None,
+        typer.Option("--cert", metavar="FILE", help="The client's certificate (PEM).", rich_help_panel=_PANEL),
+    ),
+    (
+        "key",
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="Its key, where --cert has none.", rich_help_panel=_PANEL),
+    ),
+    (
+        "dialect",
+        _Text,
+        typer.Option("--dialect", help="Which broker it is, where that cannot be seen.", rich_help_panel=_PANEL),
+    ),
+    ("vhost", _Text, typer.Option("--vhost", help="The virtual host.", rich_help_panel=_PANEL)),
+    (
+        "connect_timeout",
+        float | None,
+        typer.Option(
+            "--connect-timeout",
+            help=f"Seconds until there must be a connection; {CONNECT_TIMEOUT:g} without it.",
+            rich_help_panel=_PANEL,
+        ),
+    ),
+)
+OPTIONS: Final = tuple(name for name, _, _ in _OPTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Where it is, and what `redelivery.connect` takes beside its URL."""
+
+    url: str
+    options: ConnectionKeywords = field(repr=False)
+
+    def connect(self) -> Connection:
+        """The connection of a command: with the library's bounds.
+
+        Raises:
+            ConfigError: it is a broker that would end with the command, and its messages with it.
+            JMSError: as `redelivery.connect`.
+        """
+        if self.url.lower().startswith("vm://"):
+            parsed = parse_connection_url(self.url)
+            if "store" not in parsed.params and running(parsed.host) is None:
+                raise ConfigError(
+                    f"{parsed.masked} would end with this command, and its messages with it: add a store "
+                    f"(vm://{parsed.host}?store={parsed.host}.db), or run 'redelivery broker' and use its URL"
+                )
+        return redelivery.connect(self.url, **self.options)
+
+
+def with_broker(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command: its keyword ``broker`` is what ``--url`` and the options beside it say.
+
+    ``name``: what it is called in an error; what it raises becomes its exit code, as `outcome` says.
+    """
+    url = typer.Option("--url", envvar="REDELIVERY_URL", help=_URL_HELP, rich_help_panel=_PANEL)
+    return lambda command: _with_options(command, name, str, url, Parameter.empty)
+
+
+def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The same of a command that does something without a broker, too: then ``broker`` is None."""
+    return lambda command: _with_options(
+        command, name, _Text, typer.Option("--url", help=help, rich_help_panel=_PANEL), None
+    )
+
+
+def options_of(given: dict[str, Any]) -> ConnectionKeywords:
+    """What `redelivery.connect` takes, of the options beside the URL.
+
+    Raises:
+        ConfigError: a file cannot be read, is empty or does not fit; or an option has no effect.
+    """
+    timeout = given["connect_timeout"]
+    options: ConnectionKeywords = {
+        "connect_timeout": CONNECT_TIMEOUT if timeout is None else timeout,
+        "request_timeout": 30,
+        "close_timeout": 5,
+    }
+    if given["user"] is not None:
+        options["username"] = given["user"]
+    if given["password_file"] is not None:
+        options["password"] = _password(given["password_file"])
+    if given["dialect"] is not None:
+        options["dialect"] = given["dialect"]
+    if given["vhost"] is not None:
+        options["vhost"] = given["vhost"]
+    if any(given[name] is not None for name in ("ca", "cert", "key")):
+        options["tls"] = _tls(given["ca"], given["cert"], given["key"])
+    return options
+
+
+def _with_options(command: Callable[..., None], name: str, kind: Any, url: Any, default: Any) -> Callable[..., None]:
+    found = signature(command, eval_str=True)
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
+        with outcome(name):
+            if where is None and (useless := [each for each in OPTIONS if beside[each] is not None]):
+                raise ConfigError(f"--{useless[0].replace('_', '-')} has no effect without --url")
+            command(**given, broker=None if where is None else Broker(where, options_of(beside)))
+
+    def parameter(name: str, kind: Any, option: Any, default: Any) -> Parameter:
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+
+    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in found.parameters.values() if each.name != "broker"]
+    added = [parameter("url", kind, url, default), *(parameter(*each, None) for each in _OPTIONS)]
+    called.__signature__ = found.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # for typer
+    called.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
+    return called
+
+
+def _password(file: Path) -> str:
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"--password-file: {file} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    password = lines[0].removesuffix("\r")
+    if not password:
+        raise ConfigError(f"--password-file: the first line of {file} is empty")
+    return password
+
+
+def _tls(ca: Path | None, cert: Path | None, key: Path | None) -> ssl.SSLContext:
+    if key is not None and cert is None:
+        raise ConfigError("--key has no effect without --cert")
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"--ca: {ca} has no certificates that can be read: {error}") from error
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key, lambda: _pass_phrase(key or cert))
+        except (OSError, ssl.SSLError) as error:
+            where = f"--cert: {cert}" if key is None else f"--cert, --key: {cert}, {key}"
+            raise ConfigError(f"{where}: no certificate with its key: {error}") from error
+    return context
+
+
+def _pass_phrase(file: Path) -> str:
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{file} is encrypted, and there is no terminal to ask for its pass phrase")
+    return getpass(f"Pass phrase of {file}: ")

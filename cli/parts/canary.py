@@ -1,0 +1,54 @@
+"""The first letters of a replay, after which the rest waits until they have been handled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from redelivery import Connection, Message
+from redelivery.cli.parts.progress import Watching
+from redelivery.cli.parts.target import nothing_in
+from redelivery.cli.parts.work import Work
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import MessageFormatError
+from redelivery.operate.letters.canary import Watch, check_watchable, needed
+from redelivery.operate.letters.routes import NoWayError, back
+from redelivery.operate.letters.selection import Selection
+
+
+def replay_canaries(
+    connection: Connection, work: Work, to: Destination | None, run: str, count: int, wait: float | None
+) -> None:
+    """Replay so many of what is planned, and return when they have been handled; then ``work`` has planned the rest.
+
+    ``wait``: seconds; None: as many as the policies need that the letters name.
+
+    Raises:
+        CanaryError: one is back, or nobody took it.
+        UnsupportedError: that could not be seen; nothing was replayed.
+    """
+    letters = list(islice(_leaving(connection, work.selection, run, to), count))
+    targets = [target for _, target in letters]
+    check_watchable(connection, targets)
+    seconds = needed(letter for letter, _ in letters) if wait is None else wait
+    sent = work.move(replace(work.planned, ids=work.planned.ids[:count]))
+    if not sent:
+        raise nothing_in(work.selection.queue)
+    with Watching(sent, seconds, wanted=not work.as_json) as shown:
+        Watch(connection, work.selection.queue, targets, run, sent, seconds).until_handled(shown.show)
+    work.plan_again()
+
+
+def _leaving(
+    connection: Connection, selection: Selection, run: str, to: Destination | None
+) -> Iterator[tuple[Message, Destination]]:
+    """The letters that can be replayed, in order, and where each goes."""
+    route = back(to, run)
+    for letter in selection.browse(connection):
+        try:
+            leaving = route(letter)
+        except (NoWayError, MessageFormatError):
+            continue
+        if leaving is not None:
+            yield letter, leaving.destination

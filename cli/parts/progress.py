@@ -1,0 +1,95 @@
+"""How far a command is, on the standard error of a terminal; what it prints elsewhere is not mixed with it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.status import Status
+from rich.text import Text
+
+from redelivery.operate.letters.canary import Progress as Canaries
+
+_T = TypeVar("_T")
+
+
+class Counting:
+    """A context in which letters are counted: how many, how many a second, and how long the rest will take.
+
+    Args:
+        what: is done with them.
+        total: None where nobody knows.
+        wanted: whether it is shown where the standard error is a terminal.
+    """
+
+    def __init__(self, what: str, total: int | None, wanted: bool = True) -> None:
+        columns: list[ProgressColumn] = [TextColumn("{task.description}"), _Count(), _Rate()]
+        if total is not None:
+            columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate()]
+            columns.append(TimeRemainingColumn(elapsed_when_finished=True))
+        shows = wanted and sys.stderr.isatty()
+        self._progress = Progress(*columns, console=Console(stderr=True), disable=not shows, transient=total is None)
+        self._task = self._progress.add_task(what, total=total)
+
+    def show(self, done: int) -> None:
+        """So many are done."""
+        self._progress.update(self._task, completed=done)
+
+    def of(self, letters: Iterable[_T]) -> Iterator[_T]:
+        """The same letters, counted as they pass."""
+        for number, each in enumerate(letters, 1):
+            yield each
+            self.show(number)
+
+    def __enter__(self) -> Counting:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+
+class Watching:
+    """A context in which canaries are watched: how many are still waiting, and how long until it is decided."""
+
+    def __init__(self, count: int, wait: float, wanted: bool = True) -> None:
+        canaries = "1 canary" if count == 1 else f"{count} canaries"
+        self._sent = f"{canaries} sent; what follows is replayed when they have been handled"
+        console = Console(stderr=True)
+        self._shows, self._wanted = wanted and sys.stderr.isatty(), wanted
+        self._status = Status(self._sent, console=console)
+        self._wait = wait
+
+    def show(self, progress: Canaries) -> None:
+        """So many are where they were sent to."""
+        left = "" if progress.waiting else f", {progress.left:.0f} s until they can no longer be back"
+        self._status.update(f"canaries: {progress.gone} taken, {progress.waiting} waiting{left}")
+
+    def __enter__(self) -> Watching:
+        if self._shows:
+            self._status.start()
+        elif self._wanted:
+            print(f"{self._sent}: gone for {self._wait:g} s, and not back", file=sys.stderr)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+
+
+class _Count(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.completed:,.0f}")
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")

@@ -1,0 +1,132 @@
+"""A command that takes letters from a queue: what is planned, whether it may be done, and how far it is."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+
+import typer
+
+from redelivery import Connection
+from redelivery.cli.parts.progress import Counting
+from redelivery.cli.parts.shown import as_json, complain, visible
+from redelivery.cli.parts.target import NothingError, nothing_in
+from redelivery.model.errors import ConfigError, JMSError
+from redelivery.operate.letters.moving import Mover, Plan, plan
+from redelivery.operate.letters.routes import Route
+from redelivery.operate.letters.selection import Selection
+
+
+class Work:
+    """One command that takes letters away: what is planned, whether it may be done, how far it is.
+
+    Raises:
+        ConfigError: the rate is not one.
+        JMSError: the broker refuses, or lets nobody look where that is needed.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        connection: Connection,
+        selection: Selection,
+        route: Route,
+        as_json: bool,
+        rate: str | None = None,
+    ) -> None:
+        self._command = command
+        self._connection = connection
+        self._rate = _rate(rate)  # before anybody is asked
+        self._asked = selection
+        self.selection = selection.on(connection)
+        self._route = route
+        self.as_json = as_json
+        self.moved = 0
+        self.planned = Plan([])
+
+    def begin(self, *, dry_run: bool, yes: bool, what: str) -> None:
+        """Look what is to be done, and ask whether it is.
+
+        Raises:
+            NothingError: nothing is to be done.
+            Exit: it is not to be done.
+        """
+        self.planned = plan(self._connection, self.selection, self._route)
+        count = len(self.planned.ids)
+        letters = "1 letter" if count == 1 else f"{count} letters"
+        if self.planned.unseen:
+            letters = f"all of {self.selection.queue}, which this broker does not let one look into"
+        if self.planned.stay:
+            complain("dlq", f"{self.planned.stay} stay: they do not say where they came from, or cannot be read")
+        if not count and not self.planned.unseen:
+            if self.planned.stay:
+                raise NothingError("no letter can leave: name a queue by --to")
+            raise nothing_in(self.selection.queue, meant(self._asked))
+        if dry_run:
+            if self.planned.unseen:
+                raise ConfigError("--dry-run: this broker does not let one look into a queue")
+            self._say(visible(f"would {what.format(letters)}"), dry_run=True)
+            raise typer.Exit
+        if not yes:
+            if not sys.stdin.isatty():
+                raise ConfigError(f"this would {what.format(letters)}: add --yes, or --dry-run to look only")
+            if not typer.confirm(visible(f"{what.format(letters).capitalize()}?"), err=True):
+                raise typer.Exit(1)
+
+    def plan_again(self) -> None:
+        """What is left after a part of it."""
+        limit = self.selection.limit
+        if limit is not None:
+            self.selection = replace(self.selection, limit=limit - self.moved)
+        self.planned = plan(self._connection, self.selection, self._route)
+
+    def move(self, planned: Plan) -> int:
+        """Move them, and show how far it is; how many they were."""
+        before = self.moved
+        with Counting(self._command, None if planned.unseen else before + len(planned.ids), not self.as_json) as shown:
+            shown.show(before)
+
+            def moved(count: int) -> None:
+                self.moved = before + count
+                shown.show(self.moved)
+
+            mover = Mover(self._connection, self.selection, self._route, rate=self._rate, moved=moved)
+            try:
+                mover.move(planned)
+            except BaseException as error:
+                if isinstance(error, JMSError | KeyboardInterrupt):
+                    print(f"{self.moved} letters had been moved before", file=sys.stderr)
+                raise
+        return self.moved - before
+
+    def end(self) -> None:
+        """Say what was done. Raises NothingError: nothing was."""
+        done = {"replay": "replayed", "move": "moved", "purge": "taken away"}[self._command]
+        if not self.moved:
+            raise nothing_in(self.selection.queue, meant(self._asked))
+        self._say(f"{self.moved} {done}", dry_run=False)
+
+    def _say(self, text: str, *, dry_run: bool) -> None:
+        if not self.as_json:
+            print(text)
+            return
+        count = len(self.planned.ids) if dry_run else self.moved
+        print(as_json({"letters": count, "stay": self.planned.stay, "dry_run": dry_run}))
+
+
+def meant(selection: Selection) -> str | None:
+    """What is asked for of a queue, for people; None: all of it."""
+    said = [f"--where {selection.where!r}"] if selection.where is not None else []
+    if selection.group is not None:
+        said.append(f"--group {selection.group} ('redelivery dlq groups' lists them)")
+    return " and ".join(said) or None
+
+
+def _rate(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/s)?", text)
+    if found is None or not float(found[1]):
+        raise ConfigError(f"--rate {text}: write letters per second, such as 50/s")
+    return float(found[1])

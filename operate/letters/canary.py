@@ -1,0 +1,151 @@
+"""Whether letters that were replayed are handled: gone from where they were sent to, and not back among the dead.
+
+A browser of some brokers does not show what a consumer holds, so that a message is gone while it is still tried. Only
+when it has been gone for as long as its policy needs to give it up, and is not back, has it been handled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from redelivery.client.sync.connection import Connection
+from redelivery.model.destinations import Destination, Topic
+from redelivery.model.errors import JMSError, UnsupportedError
+from redelivery.model.messages import Message
+from redelivery.operate.letters.routes import REPLAYED
+from redelivery.operate.letters.selection import Selection
+from redelivery.policies.activemq.causes import policy_of
+from redelivery.policies.brokers.rules import LISTED, listed_delays
+from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
+
+UNKNOWN: Final = 60.0
+"""Seconds that are waited where the letters do not say by which policy they failed."""
+_MARGIN: Final = 5.0  # seconds for the handler itself, and for the dead letter to be written
+_LONGEST: Final = 86_400.0  # seconds: a letter can say anything
+_OFTEN: Final = 0.5  # seconds between two looks, at most
+
+
+class CanaryError(JMSError):
+    """A canary is back, or nobody took it: nothing else is replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``waiting``: still where they were sent to; ``gone``: not there; ``left``: seconds until it is decided."""
+
+    waiting: int
+    gone: int
+    left: float
+
+
+def needed(letters: Iterable[Message]) -> float:
+    """Seconds after which the last of these would be a dead letter again, by the policies that they name.
+
+    `UNKNOWN` at least, where one of them names none.
+    """
+    found = [_longest(each) for each in letters]
+    return min(max(found, default=UNKNOWN), _LONGEST)
+
+
+def check_watchable(connection: Connection, targets: Iterable[Destination]) -> None:
+    """Raises UnsupportedError: nobody could see whether canaries that are sent there are handled."""
+    if not connection.metadata.capabilities.browse:
+        raise UnsupportedError(
+            "--canary: this broker lets nobody look at a queue over this protocol, so it could not be seen whether a "
+            "canary is handled or back; nothing was replayed"
+        )
+    for each in targets:
+        if isinstance(each, Topic):
+            raise UnsupportedError(
+                f"--canary: {each} cannot be looked at, so it could not be seen whether a canary is handled; choose "
+                "letters of queues by --where, or name a queue by --to; nothing was replayed"
+            )
+
+
+class Watch:
+    """Looks at the canaries of one run until it is known what has become of them.
+
+    Args:
+        queue: from which they were replayed, and where they are back.
+        targets: the queues that they were sent to.
+        count: how many they are.
+        wait: seconds within which each must be taken, and then seconds for which it must be gone.
+        clock, sleep: for tests.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        queue: Destination,
+        targets: Sequence[Destination],
+        run: str,
+        count: int,
+        wait: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connection = connection
+        self._queue = queue
+        self._targets = tuple(dict.fromkeys(targets))
+        self._run = run
+        self._count = count
+        self._wait = wait
+        self._clock = clock
+        self._sleep = sleep
+
+    def until_handled(self, notify: Callable[[Progress], None] = lambda _: None) -> None:
+        """Return when each has been taken, and has been gone for long enough.
+
+        Raises:
+            CanaryError: one is back, or is still there after so long.
+            JMSError: the broker does not let us look any more.
+        """
+        began = seen = self._clock()
+        while True:
+            now = self._clock()
+            back = self._here(self._queue)
+            if back:
+                raise CanaryError(
+                    f"{back} of {self._count} came back within {now - began:.3g} s: nothing else was replayed"
+                )
+            waiting = {each: count for each in self._targets if (count := self._here(each))}
+            if waiting:
+                seen = self._clock()
+                if now - began >= self._wait:
+                    raise CanaryError(self._nobody(waiting))
+            left = self._wait - (self._clock() - seen)
+            if not waiting and left <= 0:
+                return
+            number = sum(waiting.values())
+            notify(Progress(number, self._count - number, left))
+            took = self._clock() - now
+            self._sleep(max(0.01, min(left, max(_OFTEN, took))))
+
+    def _here(self, queue: Destination) -> int:
+        return sum(1 for _ in Selection(queue, f"{REPLAYED} = '{self._run}'").browse(self._connection))
+
+    def _nobody(self, waiting: dict[Destination, int]) -> str:
+        places = ", ".join(f"{count} on {each}" for each, count in waiting.items())
+        return (
+            f"nobody took {sum(waiting.values())} of {self._count} within {self._wait:g} s ({places}): start the "
+            "consumer, or give one that is busy more time by --canary-wait; nothing else was replayed"
+        )
+
+
+def _longest(letter: Message) -> float:
+    said = letter.dead_letter
+    policy = None if said is None or said.cause is None else policy_of(said.cause)
+    return UNKNOWN if policy is None or policy.maximum_redeliveries == NO_LIMIT else _duration(policy) + _MARGIN
+
+
+@lru_cache(maxsize=100)
+def _duration(policy: RedeliveryPolicy) -> float:
+    """From the first failure to the last, at most."""
+    number = policy.maximum_redeliveries
+    delays = [each.most for each in listed_delays(policy.delay, number + 1)]
+    return sum(delays) + (number - LISTED) * delays[-1] if number > LISTED else sum(delays)

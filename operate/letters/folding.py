@@ -1,0 +1,221 @@
+"""What of a failure's text is the same for all letters that failed alike: not its numbers, quoted values and names.
+
+Numbers and quoted values are recognized in each text by itself. A name is recognized by the other texts: where two that
+are equal in all other words differ in one place, and this is where a name can be, it is a name in both. So a text can
+be of the same kind as another one only among the letters that are looked at together: see `Folding`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Literal, TypeAlias
+
+from redelivery.model.destinations import Destination
+from redelivery.model.messages import Message
+
+By: TypeAlias = Literal["cause", "type", "origin"]
+
+_LENGTH: Final = 12  # hexadecimal digits of a fingerprint
+_READ: Final = 2000  # characters of a cause: a stranger's may be of any length
+_WORDS: Final = 24  # that are compared one by one; the rest is one more
+_TEXTS: Final = 5_000  # different ones by which names are recognized
+_NAME: Final = 3  # words of a name, at most
+_SHORT: Final = 10  # words of a text in which each of two names may have several words
+_FEW: Final = 8  # different texts that it takes where hardly another word says what has failed
+_TYPE: Final = re.compile(r"([A-Za-z_][\w.$]*)(?::\s*|$)")
+_NESTED: Final = re.compile(r"\{[^{}]*\}")
+_ALL: Final = (  # what differs from letter to letter, and what stands for it
+    (re.compile(r"(?<!\w)[bruBRU]{0,2}'(?:\\.|[^'\\]|(?<=\w)'(?=\w))*'(?!\w)"), "''"),
+    (re.compile(r"(?<!\w)[bruBRU]{0,2}\"(?:\\.|[^\"\\])*\""), "''"),
+    (re.compile(r"`[^`]*`|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\u2018(?:[^\u2019]|\u2019(?=\w))*\u2019"), "''"),
+    (re.compile(r"\b\w[\w+.-]*://\S+|\b[\w.+-]+@[\w-]+\.[\w.-]+"), "#"),
+    (re.compile(r"(?<![\w-])[-+]?[\w-]*\d[\w-]*(?:[.:,/+]+[\w-]*\d[\w-]*)*"), "#"),
+    (re.compile(r"(?:#|'')(?:,? (?:#|''))+|#(?:[.:,/+-]#)+"), "#"),
+)
+# These are no names, and no part of one.
+_PLAIN: Final = frozenset(
+    (
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "been",
+            "but",
+            "by",
+            "can",
+            "cannot",
+            "could",
+            "did",
+            "do",
+            "does",
+        ),
+        *("for", "from", "had", "has", "have", "if", "in", "into", "is", "it", "its", "may", "must", "no", "not", "of"),
+        *("off", "on", "or", "out", "over", "should", "since", "so", "than", "that", "the", "their", "then", "there"),
+        *("this", "to", "too", "under", "until", "was", "were", "when", "where", "which", "while", "who", "will"),
+        *("with", "within", "without", "would", "est", "ist", "nicht", "pas", "und", "{}", "-", "–", ":", "=", "->"),  # noqa: RUF001  # as others write it
+    )
+)
+_FOLDED: Final = frozenset(("#", "''", "{}"))
+# After these there is what is the matter, not who.
+_STATES: Final = frozenset(
+    (
+        *("are", "be", "been", "being", "became", "becomes", "cannot", "is", "isn't", "not", "remains", "was", "were"),
+        *("wasn't", "est", "ist"),
+    )
+)
+_NO_NAMES: Final = ("ed", "ing", "able", "ible")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a letter is there: ``origin``; the ``kind`` of its exception, or ""; its ``text`` without what is known to
+    differ.
+    """
+
+    origin: Destination | None
+    kind: str
+    text: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those that are compared."""
+        words = self.text.split()
+        return (*words[:_WORDS], " ".join(words[_WORDS:])) if len(words) > _WORDS else tuple(words)
+
+
+def failure(message: Message) -> Failure:
+    """What a letter says of it."""
+    letter = message.dead_letter
+    if letter is None:
+        return Failure(None, "", "")
+    said, kind = (letter.exception or letter.cause or "")[:_READ], ""
+    if letter.exception and (found := _TYPE.match(said)):
+        said, kind = said[found.end() :], found[1]
+    return Failure(letter.origin, kind, folded(said))
+
+
+def folded(text: str) -> str:
+    """The text without numbers, ids and quoted values."""
+    while text != (outer := _NESTED.sub("\0", text)):
+        text = outer
+    text = text.replace("\0", "{}")
+    for pattern, instead in _ALL:
+        text = pattern.sub(instead, text)
+    return " ".join(text.split())
+
+
+def literal(found: Failure) -> str:
+    """The fingerprint of a failure with the names that it has."""
+    return _hashed(found, " ".join(found.words))
+
+
+class Folding:
+    """The fingerprints of failures that are looked at together."""
+
+    def __init__(self, failures: Iterable[Failure]) -> None:
+        self._buckets: dict[tuple[Destination | None, str], dict[Failure, None]] = {}
+        for each in failures:
+            self._buckets.setdefault((each.origin, each.kind), {})[each] = None
+        self._found: dict[Failure, str] = {}
+        for alike in self._buckets.values():
+            self._found |= _fold(list(alike))
+
+    def fingerprint(self, found: Failure, by: By = "cause") -> str:
+        """The same of those that failed alike: by their exceptions' text, by its type, or where they come from."""
+        match by:
+            case "type":
+                return _digest(f"type\n{found.kind or found.text}")
+            case "origin":
+                return _digest(f"origin\n{found.origin}")
+        return self._found.get(found) or literal(found)
+
+    def members(self, fingerprint: str) -> frozenset[Failure]:
+        """Those of this fingerprint, or of one that begins so, by whatever it was grouped.
+
+        Also where it was made when there were others, by which more words were names.
+        """
+        wanted = fingerprint.lower()
+        known = list(self._found)
+        ways = (self.fingerprint, literal, lambda each: self.fingerprint(each, "type"))
+        for way in (*ways, lambda each: self.fingerprint(each, "origin")):
+            if found := frozenset(each for each in known if way(each).startswith(wanted)):
+                return found
+        if len(wanted) < _LENGTH:
+            return frozenset()
+        return frozenset(each for each in known if any(_hashed(each, way.text) == wanted for way in _ways(each.words)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to see names in a text. ``sure``: these words can be names. ``texts``: how many it takes."""
+
+    text: str
+    names: int
+    sure: bool
+    texts: int
+
+
+def _fold(failures: Sequence[Failure]) -> dict[Failure, str]:
+    if len(failures) == 1:
+        return {failures[0]: literal(failures[0])}
+    counted: Counter[int] = Counter()
+    for each in failures[:_TEXTS]:
+        counted.update(hash(way.text) for way in _ways(each.words) if way.sure)
+    return {each: _hashed(each, _best(each, counted)) for each in failures}
+
+
+def _best(found: Failure, counted: Counter[int]) -> str:
+    """With one name, if that makes it like others; with two, if that makes it like three times as many."""
+    best: dict[int, tuple[int, int, str]] = {}
+    for way in _ways(found.words):
+        count = counted[hash(way.text)]
+        if count >= way.texts:
+            best[way.names] = max(best.get(way.names, (0, 0, "")), (count, len(way.text.split()), way.text))
+    one, two = best.get(1), best.get(2)
+    if two is not None and (one is None or two[0] > 3 * one[0]):
+        return two[2]
+    return " ".join(found.words) if one is None else one[2]
+
+
+def _ways(words: tuple[str, ...]) -> Iterator[_Way]:
+    said = sum(each.lower() not in _FOLDED for each in words)
+    spans = [
+        (at, end)
+        for at in range(len(words))
+        if at == 0 or words[at - 1].lower() not in _STATES
+        for end in range(at + 1, min(at + _NAME, len(words)) + 1)
+        if _PLAIN.isdisjoint(map(str.lower, words[at:end]))
+    ]
+    for at, end in spans:
+        left = said - (end - at)
+        if left >= (end - at) - 1:
+            text = " ".join((*words[:at], "*", *words[end:]))
+            yield _Way(text, 1, all(map(_is_name, words[at:end])), 2 if left >= 2 else _FEW)
+    if len(words) > _SHORT:
+        spans = [(at, end) for at, end in spans if end == at + 1]
+    for (at, end), (second, last) in combinations(spans, 2):
+        if second > end and said - (end - at) - (last - second) >= 3:
+            text = " ".join((*words[:at], "*", *words[end:second], "*", *words[last:]))
+            yield _Way(text, 2, all(map(_is_name, (*words[at:end], *words[second:last]))), 2)
+
+
+def _is_name(word: str) -> bool:
+    word = word.rstrip(".,:;!?)").lower()
+    return word not in _FOLDED and not word.endswith(_NO_NAMES)
+
+
+def _hashed(found: Failure, text: str) -> str:
+    return _digest(f"{found.origin}\n{found.kind}\n{text}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]

@@ -1,0 +1,165 @@
+"""`redelivery dlq replay --canary`: the rest follows only when the first letters have been handled."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
+
+import redelivery
+from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery.operate.letters.canary import CanaryError, Watch, needed
+
+__all__ = ["url"]
+
+looked_at = pytest.mark.parametrize("url", LOOKED_AT, indirect=True)
+SLOW = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=1.0)
+
+
+@pytest.fixture
+def names() -> tuple[str, str]:
+    return f"canary.{uuid4().hex}", f"canary.{uuid4().hex}.DLQ"
+
+
+def worker(url: str, names: tuple[str, str], handler: Any) -> Any:
+    strategy = SharedDeadLetterStrategy(names[1])
+    connection = redelivery.connect(url, redelivery_policy=SLOW, dead_letter_strategy=strategy)
+    connection.listener_container(names[0], handler, ack_mode="client").start()
+    return connection
+
+
+@looked_at
+def test_the_rest_follows_when_the_canaries_have_been_handled(url: str, names: tuple[str, str]) -> None:
+    fail(url, *names, *[ValueError("x")] * 4)
+    handled: list[Any] = []
+    with worker(url, names, lambda message: handled.append(message.body)):
+        done = run(url, "dlq", "replay", names[1], "--canary", "2", "--canary-wait", "1", "--yes")
+    assert done.stdout == "4 replayed\n"
+    assert sorted(handled + bodies(url, names[0])) == ["0", "1", "2", "3"]
+
+
+@looked_at
+def test_a_canary_that_fails_by_a_policy_with_delays_stops_it(url: str, names: tuple[str, str]) -> None:
+    fail(url, *names, *[ValueError("x")] * 3, policy=SLOW)  # which they name: there is no --canary-wait
+
+    def handler(message: Message) -> None:
+        raise ValueError(message.body)
+
+    with worker(url, names, handler):
+        done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)
+    assert "1 of 1 came back within " in done.stderr
+    assert "nothing else was replayed" in done.stderr
+    assert done.stdout == ""
+    assert sorted(bodies(url, names[1])) == ["0", "1", "2"]
+
+
+@looked_at
+def test_canaries_that_nobody_takes_stop_it(url: str, names: tuple[str, str]) -> None:
+    fail(url, *names, *[ValueError("x")] * 3)
+    done = run(url, "dlq", "replay", names[1], "--canary", "2", "--canary-wait", "0.3", "--yes", code=1)
+    assert f"nobody took 2 of 2 within 0.3 s (2 on queue://{names[0]})" in done.stderr
+    assert (bodies(url, names[0]), bodies(url, names[1])) == (["0", "1"], ["2"])
+
+
+@pytest.mark.parametrize("url", ["stomp-embedded"], indirect=True)
+def test_as_many_canaries_as_letters_are_watched_too(url: str, names: tuple[str, str]) -> None:
+    fail(url, *names, ValueError("x"))
+    done = run(url, "dlq", "replay", names[1], "--canary", "5", "--canary-wait", "0.1", "--yes", code=1)
+    assert "nobody took 1 of 1" in done.stderr
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer(names[1]).send("to a topic", properties={"originalDestination": "topic://news"})
+    done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)
+    assert "topic://news cannot be looked at" in done.stderr
+    assert bodies(url, names[1]) == ["to a topic"]
+
+
+@pytest.mark.parametrize("url", HIDDEN, indirect=True)
+def test_where_nobody_can_look_it_is_refused(url: str, names: tuple[str, str]) -> None:
+    with redelivery.connect(url) as connection, connection.session() as session:
+        session.producer(names[1]).send("x", properties={"originalDestination": f"queue://{names[0]}"})
+    done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)
+    assert "--canary: this broker lets nobody look at a queue over this protocol" in done.stderr
+    assert bodies(url, names[1]) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--canary-wait", "5"), ("--canary", "1", "--canary-wait", "0"), ("--canary", "0")], ids=str
+)
+@pytest.mark.parametrize("url", ["stomp-embedded"], indirect=True)
+def test_a_wait_without_effect_is_wrong_usage(url: str, names: tuple[str, str], arguments: tuple[str, ...]) -> None:
+    run(url, "dlq", "replay", names[1], *arguments, "--yes", code=2)
+
+
+def letter(cause: str | None) -> Message:
+    class Letter(Message):
+        dead_letter = redelivery.model.parts.dead_letters.DeadLetter(None, cause)
+
+    return Letter("x")
+
+
+def test_a_letter_says_how_long_its_policy_needs() -> None:
+    policy = RedeliveryPolicy(
+        maximum_redeliveries=4,
+        redelivery_delay=3,
+        use_exponential_back_off=True,
+        back_off_multiplier=3.0,
+        use_collision_avoidance=True,
+        collision_avoidance_percent=50,
+    )
+    ours = f"Delivery[5] exceeds redelivery policy limit:{policy}, cause:ValueError: x"
+    most = 1 * 1 + 3 * 1.5 + 9 * 1.5**2 + 27 * 1.5**3
+    assert needed([letter(ours)]) == pytest.approx(most + 5, abs=0.1)
+    java = f"java.lang.Throwable: {ours.replace('null', 'queue://a')}"
+    assert needed([letter(java)]) == needed([letter(ours)])
+    for unknown in ("rejected", None, "RedeliveryPolicy {x = y}", ours.replace("= 4", "= -1")):
+        assert needed([letter(unknown)]) == 60
+    assert needed([letter(ours), letter(None)]) == needed([letter(ours)]) == pytest.approx(most + 5, abs=0.1)
+    assert needed([letter(ours.replace("= 4", "= 2000000000"))]) == 86400
+
+
+class Queues:
+    """What a look finds, at each time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *looks: tuple[int, int]) -> None:
+        self.now, self._looks, self._at = 0.0, looks, -1
+        monkeypatch.setattr(Watch, "_here", self.here)
+        self.watch = Watch(
+            None,  # type: ignore[arg-type]  # it is not asked
+            redelivery.Queue("dlq"),
+            [redelivery.Queue("orders")] * 2,
+            "run",
+            2,
+            10.0,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+        )
+
+    def here(self, queue: redelivery.Queue) -> int:
+        back, waiting = self._looks[min(self._at, len(self._looks) - 1)]
+        return back if queue.name == "dlq" else waiting
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self._at = int(self.now)
+
+    def outcome(self) -> str:
+        self._at = 0
+        try:
+            self.watch.until_handled()
+        except CanaryError as error:
+            return str(error)
+        return "handled"
+
+
+def test_it_must_be_gone_for_as_long_as_its_policy_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken_late = Queues(monkeypatch, *[(0, 2)] * 6, (0, 1), (0, 0))
+    assert (taken_late.outcome(), taken_late.now) == ("handled", pytest.approx(17, abs=0.6))
+    tried_again = Queues(monkeypatch, (0, 0), (0, 0), (0, 0), (0, 1), (0, 0))  # a broker shows it between two tries
+    assert (tried_again.outcome(), tried_again.now) == ("handled", pytest.approx(14, abs=0.6))
+    late_back = Queues(monkeypatch, *[(0, 0)] * 9, (1, 0))
+    assert late_back.outcome() == "1 of 2 came back within 9 s: nothing else was replayed"
+    stays = Queues(monkeypatch, (0, 1))
+    assert "nobody took 1 of 2 within 10 s (1 on queue://orders)" in stays.outcome()
+    assert stays.now == pytest.approx(10, abs=0.6)
