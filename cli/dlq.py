@@ -109,8 +109,9 @@ def show(
         print(as_json(record))
         return
     for name, value in record.items():
-        for line in _lines(name, value):
-            print(line)
+        if value is not None:
+            for line in _lines(name, value):
+                print(line)
 
 
 @dlq.command()

@@ -1,8 +1,8 @@
 """What of a failure's text is the same for all letters that failed alike: not its numbers, quoted values and names.
 
 Numbers and quoted values are recognized in each text by itself. A name is recognized by the other texts: where two that
-are equal in all other words differ in one place, and this is where a name can be, it is a name in both. So a text can
-be of the same kind as another one only among the letters that are looked at together: see `Folding`.
+are equal in all other words differ in one place, and this is where a name can be, it is a name in both. So which
+texts are alike depends on the letters that are looked at together: see `Folding`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _READ: Final = 2000  # characters of a cause: a stranger's may be of any length
 _WORDS: Final = 24  # that are compared one by one; the rest is one more
 _TEXTS: Final = 5_000  # different ones by which names are recognized
 _NAME: Final = 3  # words of a name, at most
-_SHORT: Final = 10  # words of a text in which each of two names may have several words
+_SHORT: Final = 10  # words, at most, where each of two names may have several words
 _FEW: Final = 8  # different texts that it takes where hardly another word says what has failed
 _TYPE: Final = re.compile(r"([A-Za-z_][\w.$]*)(?::\s*|$)")
 _NESTED: Final = re.compile(r"\{[^{}]*\}")
@@ -37,7 +37,7 @@ _ALL: Final = (  # what differs from letter to letter, and what stands for it
     (re.compile(r"(?<![\w-])[-+]?[\w-]*\d[\w-]*(?:[.:,/+]+[\w-]*\d[\w-]*)*"), "#"),
     (re.compile(r"(?:#|'')(?:,? (?:#|''))+|#(?:[.:,/+-]#)+"), "#"),
 )
-# These are no names, and no part of one.
+# These are no names, and no part of one, unless other texts have a name in their place.
 _PLAIN: Final = frozenset(
     (
         *(
@@ -156,7 +156,7 @@ class Folding:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One way to see names in a text. ``sure``: these words can be names. ``texts``: how many it takes."""
+    """One way to see names in what a letter says. ``sure``: these words can be names. ``texts``: how many it takes."""
 
     text: str
     names: int
@@ -187,30 +187,31 @@ def _best(found: Failure, counted: Counter[int]) -> str:
 
 
 def _ways(words: tuple[str, ...]) -> Iterator[_Way]:
-    said = sum(each.lower() not in _FOLDED for each in words)
+    says = [each not in _FOLDED for each in words]
+    said = sum(says)
     spans = [
         (at, end)
         for at in range(len(words))
         if at == 0 or words[at - 1].lower() not in _STATES
         for end in range(at + 1, min(at + _NAME, len(words)) + 1)
-        if _PLAIN.isdisjoint(map(str.lower, words[at:end]))
     ]
     for at, end in spans:
-        left = said - (end - at)
+        left = said - sum(says[at:end])
         if left >= (end - at) - 1:
             text = " ".join((*words[:at], "*", *words[end:]))
             yield _Way(text, 1, all(map(_is_name, words[at:end])), 2 if left >= 2 else _FEW)
+    spans = [(at, end) for at, end in spans if _PLAIN.isdisjoint(map(str.lower, words[at:end]))]
     if len(words) > _SHORT:
         spans = [(at, end) for at, end in spans if end == at + 1]
     for (at, end), (second, last) in combinations(spans, 2):
-        if second > end and said - (end - at) - (last - second) >= 3:
+        if second > end and said - sum(says[at:end]) - sum(says[second:last]) >= 3:
             text = " ".join((*words[:at], "*", *words[end:second], "*", *words[last:]))
             yield _Way(text, 2, all(map(_is_name, (*words[at:end], *words[second:last]))), 2)
 
 
 def _is_name(word: str) -> bool:
     word = word.rstrip(".,:;!?)").lower()
-    return word not in _FOLDED and not word.endswith(_NO_NAMES)
+    return word not in _FOLDED and word not in _PLAIN and not word.endswith(_NO_NAMES)
 
 
 def _hashed(found: Failure, text: str) -> str:

@@ -37,6 +37,7 @@ from redelivery.model.errors import ConfigError, InvalidDestinationError, JMSErr
 from redelivery.model.messages import Message
 from redelivery.policies.dead_letter_headers import (
     DELIVERY_COUNT,
+    FAILED_AT,
     FAILURE_CAUSE,
     ORIGINAL_DELIVERY_MODE,
     ORIGINAL_DESTINATION,
@@ -50,7 +51,7 @@ DEDUPE_ID: Final = "redelivery_dedupe_id"
 
 _LEFT_TO_BROKER: Final = frozenset(("message_id", "timestamp", "expiration", "redelivered", "delivery_count"))
 _REASONS: Final = frozenset(
-    (DELIVERY_COUNT, FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION)
+    (DELIVERY_COUNT, FAILED_AT, FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_DESTINATION, ORIGINAL_EXPIRATION)
 )
 _STRING: Final = (StringType, VarcharType, CharType)
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)

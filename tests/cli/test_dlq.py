@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -224,3 +225,91 @@ def test_a_replay_that_is_killed_loses_and_doubles_nothing(broker: EmbeddedBroke
             process.communicate()
     assert killed
     assert Counter(bodies(broker, "orders")) == Counter(map(str, range(count)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("ls",), "queue://nosuch has no messages: it is empty, or there is no such queue"),
+        (("groups",), "queue://nosuch has no messages"),
+        (("groups", "--json"), "queue://nosuch has no messages"),
+        (("show",), "queue://nosuch has no messages"),
+        (("replay", "--yes"), "queue://nosuch has no messages"),
+        (("replay", "--yes", "--canary", "1"), "queue://nosuch has no messages"),
+        (("replay", "--dry-run"), "queue://nosuch has no messages"),
+        (("move", "--to", "x", "--yes"), "queue://nosuch has no messages"),
+        (("purge", "--yes"), "queue://nosuch has no messages"),
+        (("export",), "queue://nosuch has no messages"),
+        (("ls", "--where", "a = 1"), "queue://nosuch has nothing that matches --where 'a = 1'"),
+    ],
+    ids=str,
+)
+def test_an_empty_or_unknown_queue_is_said(broker: EmbeddedBroker, arguments: tuple[str, ...], says: str) -> None:
+    done = run(broker, arguments[0], "nosuch", *arguments[1:], code=1)
+    assert done.stdout in ("", "[]\n")
+    assert f"redelivery dlq {arguments[0]}: {says}" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ls", "replay", "purge", "export"])
+def test_a_group_of_nothing_is_said(broker: EmbeddedBroker, command: str, tmp_path: Path) -> None:
+    fail(broker, *MIXED)
+    yes = () if command in ("ls", "export") else ("--yes",)
+    file = ("--output", str(tmp_path / "x")) if command == "export" else ()
+    done = run(broker, command, DLQ, "--group", "zzz", *yes, *file, code=1)
+    assert f"queue://{DLQ} has nothing that matches --group zzz" in done.stderr
+    assert "--group" not in run(broker, command, DLQ, "--group", "", *yes, code=2).stdout  # which would be all of them
+    assert len(bodies(broker, DLQ)) == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_are_folded_and_a_group_is_what_was_shown(broker: EmbeddedBroker) -> None:
+    names = ["ada", "bob", "Ada Lovelace", "eve"]
+    errors: list[Exception] = [ValueError(f"customer {name} is blocked since 2026-11-0{len(name)}") for name in names]
+    errors += [KeyError(name) for name in names]
+    errors += [TimeoutError("bank"), TimeoutError("bank")]
+    fail(broker, *((f"{number}", error) for number, error in enumerate(errors)))
+    found = json.loads(run(broker, "groups", DLQ, "--json").output)
+    assert [each["count"] for each in found] == [4, 4, 2]
+    listed = [json.loads(line) for line in run(broker, "ls", DLQ, "--json").output.splitlines()]
+    assert Counter(each["fingerprint"] for each in listed) == {each["fingerprint"]: each["count"] for each in found}
+    assert json.loads(run(broker, "show", DLQ, "--json").output)["fingerprint"] == listed[0]["fingerprint"]
+    blocked = listed[0]["fingerprint"]
+    assert run(broker, "replay", DLQ, "--group", blocked, "--limit", "3", "--yes").stdout == "3 replayed\n"
+    # the last one is alone now, and could have any name
+    assert run(broker, "replay", DLQ, "--group", blocked, "--yes").stdout == "1 replayed\n"
+    assert bodies(broker, "orders") == ["0", "1", "2", "3"]
+
+
+def test_groups_by_type_and_by_origin(broker: EmbeddedBroker) -> None:
+    fail(broker, *MIXED, ("c4", ValueError("something else")))
+    fail(broker, ("a4", TimeoutError("bank")), queue="bills")
+    by_type = json.loads(run(broker, "groups", DLQ, "--by", "type", "--json").output)
+    assert [(each["count"], each["exception"], each["origin"]) for each in by_type] == [
+        (3, "ValueError", "queue://orders"),
+        (2, "TimeoutError", None),
+    ]
+    by_origin = json.loads(run(broker, "groups", DLQ, "--by", "origin", "--json").output)
+    assert [(each["count"], each["origin"]) for each in by_origin] == [(4, "queue://orders"), (1, "queue://bills")]
+    assert "--by" in run(broker, "groups", DLQ, "--by", "colour", code=2).stderr
+    group = by_type[0]["fingerprint"]
+    assert run(broker, "move", DLQ, "--to", "x", "--group", group, "--yes").stdout == "3 moved\n"
+
+
+def test_the_time_at_which_a_letter_failed_is_shown(broker: EmbeddedBroker) -> None:
+    began = datetime.now(UTC) - timedelta(milliseconds=1)
+    fail(broker, ("a1", ValueError("x")))
+    (last,) = (json.loads(line) for line in run(broker, "ls", DLQ, "--json").output.splitlines())
+    at = datetime.fromisoformat(last["dead_letter"]["at"])
+    assert began <= at <= datetime.now(UTC)
+    assert run(broker, "ls", DLQ).output.startswith(at.isoformat(sep=" ", timespec="seconds"))
+    (found,) = json.loads(run(broker, "groups", DLQ, "--json").output)
+    assert found["first"] == found["last"] == last["dead_letter"]["at"]
+    broker.send("old", "of nobody", properties={"originalDestination": "queue://orders"})
+    assert run(broker, "ls", "old").output.startswith("sent 2")
+
+
+def test_a_broker_that_ends_with_the_command_is_refused() -> None:
+    for arguments in (("ls", DLQ), ("import", DLQ)):
+        done = CliRunner().invoke(app, ["dlq", *arguments, "--url", "vm://nope"], input='{"body": "x"}')
+        assert done.exit_code == 2
+        assert "vm://nope would end with this command, and its messages with it: add a store" in done.stderr

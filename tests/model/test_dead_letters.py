@@ -10,6 +10,7 @@ import pytest
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.messages import Message
 from redelivery.model.parts.dead_letters import DeadLetter, read_dead_letter
+from redelivery.model.times import from_epoch_ms
 
 OURS = (
     "Delivery[4] exceeds redelivery policy limit:RedeliveryPolicy {destination = null, maximumRedeliveries = 3}, "
@@ -97,6 +98,14 @@ def test_a_copy_of_ours() -> None:
         ({"dlqDeliveryFailureCause": "why", "originalDestination": "ftp://x"}, DeadLetter(None, "why")),
         ({"dlqDeliveryFailureCause": "why", "dlqDeliveryCount": "9" * 40}, DeadLetter(None, "why")),
         ({"dlqDeliveryFailureCause": 5}, DeadLetter(None)),
+        *(
+            (
+                {"dlqDeliveryFailureCause": "why", "dlqFailedAt": at},
+                DeadLetter(None, "why", at=from_epoch_ms(1700000000001)),
+            )
+            for at in (1700000000001, "1700000000001")
+        ),
+        ({"dlqDeliveryFailureCause": "why", "dlqFailedAt": "soon"}, DeadLetter(None, "why")),
     ],
 )
 def test_of_others(said: Mapping[str, object], letter: DeadLetter) -> None:

@@ -5,9 +5,21 @@ from __future__ import annotations
 import pytest
 
 from redelivery.model.errors import ConfigError
-from redelivery.policies.activemq.causes import MAX_CAUSE, delivery_cause, describe_cause, dispatch_cause, expired_cause
+from redelivery.policies.activemq.causes import (
+    MAX_CAUSE,
+    delivery_cause,
+    describe_cause,
+    dispatch_cause,
+    expired_cause,
+    policy_of,
+)
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.redelivery import RedeliveryPolicy
+
+
+class Half:
+    def random(self) -> float:
+        return 0.5
 
 
 def policy(**options: object) -> RedeliveryPolicy:
@@ -111,3 +123,30 @@ def test_a_long_cause_is_cut() -> None:
     assert len(text) == MAX_CAUSE
     assert text.startswith("ValueError: xxx")
     assert text.endswith("…")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"maximumRedeliveries": 3, "useExponentialBackOff": "true", "redeliveryDelay": 12345, "backOffMultiplier": 2.5},
+        {"useCollisionAvoidance": "true", "collisionAvoidancePercent": 50, "maximumRedeliveryDelay": 5000000},
+        {"maximumRedeliveries": -1, "initialRedeliveryDelay": 0, "backOffMultiplier": 1e9},
+    ],
+    ids=str,
+)
+def test_a_cause_says_its_policy(options: dict[str, object]) -> None:
+    limit = policy(**options)
+    found = policy_of(f"java.lang.Throwable: {delivery_cause(4, limit, 'x')}")
+    assert found is not None
+    assert found.maximum_redeliveries == limit.maximum_redeliveries
+    for n in (1, 2, 5):
+        assert found.delay(n, Half()) == limit.delay(n, Half())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Message Expired. Expiration:1", "RedeliveryPolicy {}", "RedeliveryPolicy {collisionAvoidanceFactor = inf}"],
+)
+def test_a_cause_of_another_kind_says_none(text: str) -> None:
+    assert policy_of(text) is None

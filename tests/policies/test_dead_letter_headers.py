@@ -15,11 +15,14 @@ def test_the_origin_of_a_dead_letter() -> None:
         "originalExpiration": "0",
         "dlqDeliveryCount": 3,
     }
-    assert dead_letter_properties("c", Topic("news"), 1700000000000, 1, persistent=False) == {
+    assert dead_letter_properties(
+        "c", Topic("news"), 1700000000000, 1, failed_at_ms=1700000000001, persistent=False
+    ) == {
         "dlqDeliveryFailureCause": "c",
         "originalDestination": "topic://news",
         "originalExpiration": "1700000000000",
         "dlqDeliveryCount": 1,
+        "dlqFailedAt": 1700000000001,
         "originalDeliveryMode": "NON_PERSISTENT",
     }
 
@@ -33,7 +36,7 @@ def test_the_origin_of_a_dead_letter() -> None:
         *("AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_CRON", "_HQ_SCHED_DELIVERY", "x-opt-delivery-time", "scheduledJobId"),
         *("JMSXDeliveryCount", "JMSXUserID", "JMS_AMQP_NATIVE", "redeliveryDelay"),
         *("dlqDeliveryFailureCause", "originalDestination", "originalExpiration", "originalDeliveryMode"),
-        "dlqDeliveryCount",
+        *("dlqDeliveryCount", "dlqFailedAt"),
     ],
 )
 def test_a_forged_or_leaked_header_does_not_survive(name: str) -> None:

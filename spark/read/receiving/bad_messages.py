@@ -13,6 +13,7 @@ from redelivery.model.messages import Message
 from redelivery.model.times import to_epoch_ms
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import DeadLetterStrategy, Decision, Facts
+from redelivery.transports.wire.clock import epoch_ms
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ def send_dead_letter(
             origin,
             to_epoch_ms(message.expiration) or 0,
             message.delivery_count,
+            failed_at_ms=epoch_ms(),
             persistent=message.persistent,
         ),
     )
