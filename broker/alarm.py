@@ -42,6 +42,12 @@ class Alarm:
         with self._changed:
             self._changed.notify()
 
+    def orphan(self) -> None:
+        """In a child after fork(): the thread is the parent's, and may have held the lock."""
+        self._changed = threading.Condition()
+        self._deadline = self._thread = None
+        self._closed = True
+
     def close(self, timeout: float) -> None:
         """End the thread, waiting for it up to ``timeout`` seconds. Idempotent."""
         with self._changed:

@@ -7,7 +7,9 @@ wait writes what all of them have done, with one sync.
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -23,6 +25,7 @@ from redelivery.broker.store.journal import UnreadableStoreError
 from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.model.errors import IllegalStateError, InvalidClientIDError, JMSError, ResourceAllocationError
 from redelivery.transports.dialects.detect import obeying
+from redelivery.transports.runtime import BROKER_OF_THE_PARENT, Owner
 from redelivery.transports.wire.clock import epoch_ms, monotonic
 
 T = TypeVar("T")
@@ -62,6 +65,8 @@ class Core:
         self._closed: str | None = None
         self._connections: dict[Connection, str | None] = {}  # with their client ids
         self._numbers = count(1)
+        self.owners: weakref.WeakSet[Owner] = weakref.WeakSet()  # of what a child after fork() has copies of
+        _cores.add(self)
 
     def keep_in(self, store: SqliteStore) -> None:
         """Begin with what a store holds, and keep everything in it; before anything else.
@@ -236,6 +241,20 @@ class Core:
         for connection in connections:
             connection.broker_closed(reason)
 
+    def orphan(self) -> None:
+        """In a child after fork(): the parent's threads held the locks, its broker goes on, and none of it is here."""
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._syncing = threading.Lock()
+        self._alarm.orphan()
+        self._closed = self._closed or BROKER_OF_THE_PARENT
+        store, self._store = self._store, None
+        if store is not None:
+            store.orphan(self._closed)
+        self._connections.clear()
+        for owner in list(self.owners):
+            owner.orphan()
+
     def _write(self, store: SqliteStore, wanted: int) -> None:
         with self._syncing:
             if store.durable >= wanted:
@@ -260,3 +279,13 @@ class Core:
 
     def _closed_error(self, reason: str) -> BrokerClosedError:
         return BrokerClosedError(f"the embedded broker {self.name!r} is closed: {reason}")
+
+
+def _after_fork() -> None:
+    for each in list(_cores):
+        each.orphan()
+
+
+_cores: weakref.WeakSet[Core] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

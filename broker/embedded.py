@@ -115,7 +115,7 @@ class EmbeddedBroker:
                 self.core.keep_in(SqliteStore(self.store, synchronous=synchronous))
             for protocol, listen in self._listeners.items():
                 self._open[protocol] = listen()
-        except ConfigError:
+        except BaseException:  # whatever it is: the name is free again, and the file
             registry.unregister(self)
             self._shut()
             if self.store is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 from collections.abc import Callable
+from os.path import realpath
 from pathlib import Path
 from typing import Protocol
 
@@ -22,9 +25,11 @@ class RunningBroker(Protocol):
         """End it. Idempotent."""
 
 
+log = logging.getLogger(__name__)
 _lock = threading.RLock()  # it is held while a broker is started, which registers itself
 _running: dict[str, RunningBroker] = {}
 _started_by_us: set[RunningBroker] = set()
+_parents: set[str] = set()  # the names of those that ran before a fork()
 
 
 def register(broker: RunningBroker) -> None:
@@ -86,8 +91,14 @@ def join(
                     f"vm://{name}: no embedded broker of that name runs in this process, and create=false"
                 )
             broker = start()
+            if name in _parents:
+                log.warning(
+                    "vm://%s: the broker of that name was started before fork() and is the parent's; this process has"
+                    " another one now, whose messages the parent does not see",
+                    name,
+                )
             _started_by_us.add(broker)
-        if store is not None and (broker.store is None or broker.store.resolve() != Path(store).resolve()):
+        if store is not None and (broker.store is None or realpath(broker.store) != realpath(store)):
             kept = "without a store" if broker.store is None else f"with store={str(broker.store)!r}"
             raise ConnectError(f"vm://{name}?store={store}: the embedded broker of that name runs {kept}")
         broker.core.connect(connection, client_id)
@@ -103,3 +114,16 @@ def leave(broker: RunningBroker, connection: Connection) -> None:
             unregister(broker)
     if last:
         broker.close()
+
+
+def _after_fork() -> None:
+    """They are the parent's; the core of each says so."""
+    global _lock
+    _lock = threading.RLock()
+    _parents.update(_running)
+    _running.clear()
+    _started_by_us.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

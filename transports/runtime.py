@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeAlias
 from redelivery.transports.flows import T, Waiter
 
 OF_THE_PARENT: Final = "the connection was made before fork() and is the parent's: make one in the child"
+BROKER_OF_THE_PARENT: Final = "it was started before fork() and is the parent's: start one in the child"
 Task: TypeAlias = Callable[[float], float | None]  # is given the time; says when it wants to be called again
 Watch: TypeAlias = Callable[[], bool]  # is called when there is input, or room; says whether to go on watching
 

@@ -98,12 +98,20 @@ class Listener:
         self._thread = threading.Thread(target=self._run, name=f"redelivery-broker-{core.name}-{protocol}", daemon=True)
         core.faults.on_change(self._faults_changed)
         core.when_closed(self._stop)
+        core.owners.add(self)
         self._thread.start()
 
     def close(self, timeout: float) -> None:
         """Cut every connection and end the thread, waiting for it up to ``timeout`` seconds. Idempotent."""
         self._stop()
         self._thread.join(timeout)
+
+    def orphan(self) -> None:
+        """In a child after fork(): its copies would keep port and clients when the parent is gone."""
+        self._closing = True
+        self._selector.close()
+        for each in (self._socket, self._pipe_out, self._pipe_in, *(client.socket for client in list(self._clients))):
+            each.close()
 
     def _stop(self) -> None:
         self._closing = True

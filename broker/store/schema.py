@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from redelivery.broker.store.lock import StoreLock
 from redelivery.model.errors import ConfigError
 
 APPLICATION: Final = 0x52454449  # "REDI": SQLite's application_id
@@ -44,6 +45,8 @@ _TABLES: Final = (
     "CREATE TABLE delayed (number INTEGER PRIMARY KEY, head BLOB NOT NULL, body BLOB NOT NULL, crc INTEGER,"
     " large INTEGER NOT NULL DEFAULT 0)",
 )
+FILE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)  # SQLite's words may quote damaged ones
+_IN_USE: Final = "store={!r} is in use by another broker, in this process or another one; close that first"
 # What brings a file of each older version to the next one.
 _MIGRATIONS: Final[dict[int, tuple[str, ...]]] = {
     1: (_REMOVED,),
@@ -54,28 +57,55 @@ _MIGRATIONS: Final[dict[int, tuple[str, ...]]] = {
 }
 
 
+def check_place(path: Path) -> None:
+    """Raise ConfigError where no store can be there; the text says why."""
+    try:
+        os.fsencode(path)
+        if "\0" in str(path):
+            raise ConfigError(f"store={str(path)!r} is not a file's name: it has a NUL")
+        if path.is_dir():
+            raise ConfigError(f"store={str(path)!r} is a folder: pass the name of a file")
+        if not path.parent.is_dir():
+            raise ConfigError(f"store={str(path)!r}: there is no folder {str(path.parent)!r}; make it first")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise ConfigError(
+                f"store={str(path)!r}: this user cannot write to the folder {str(path.parent)!r}, where a log is kept"
+                " beside the file"
+            )
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise ConfigError(f"store={str(path)!r}: the file cannot be read and written by this user")
+        if path.exists() and not path.is_file():
+            raise ConfigError(f"store={str(path)!r} is not a file")
+    except (OSError, UnicodeError) as error:  # no name for this file system
+        raise ConfigError(f"store={str(path)!r} cannot be opened: {error}") from error
+
+
+def open_alone(path: Path, *, synchronous: str) -> tuple[sqlite3.Connection, StoreLock]:
+    """Lock a store, then open it. Raises as `check_place` and `open_file`, and ConfigError: another broker has it."""
+    check_place(path)
+    try:
+        lock = StoreLock(path)
+    except BlockingIOError as error:
+        raise ConfigError(_IN_USE.format(str(path))) from error
+    except OSError as error:
+        raise ConfigError(f"store={str(path)!r} cannot be opened: {error}") from error
+    try:
+        return open_file(path, synchronous=synchronous), lock
+    except BaseException:
+        lock.release()
+        raise
+
+
 def open_file(path: Path, *, synchronous: str) -> sqlite3.Connection:
-    """Open a store, or make it where there is no file.
+    """Open a store, or make it where there is no file; by who holds its lock.
 
     Raises:
-        ConfigError: it cannot be had, is something else, is damaged, of a newer version, or another broker has it;
-            then it was not changed.
+        ConfigError: it cannot be had, is something else, is damaged, or of a newer version; then it was not changed.
     """
-    if path.is_dir():
-        raise ConfigError(f"store={str(path)!r} is a folder: pass the name of a file")
-    if not path.parent.is_dir():
-        raise ConfigError(f"store={str(path)!r}: there is no folder {str(path.parent)!r}; make it first")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise ConfigError(
-            f"store={str(path)!r}: this user cannot write to the folder {str(path.parent)!r}, where a log is kept"
-            " beside the file"
-        )
-    if path.exists() and not os.access(path, os.R_OK | os.W_OK):
-        raise ConfigError(f"store={str(path)!r}: the file cannot be read and written by this user")
     database: sqlite3.Connection | None = None
     try:
         database = sqlite3.connect(
-            f"file:{quote(str(path.absolute()))}?mode=rwc",
+            f"file:{quote(os.fsencode(path.absolute()))}?mode=rwc",
             uri=True,
             timeout=0,
             isolation_level=None,
@@ -84,13 +114,11 @@ def open_file(path: Path, *, synchronous: str) -> sqlite3.Connection:
         database.execute("PRAGMA locking_mode=EXCLUSIVE")
         _check(database, path)
         _set_up(database, synchronous)
-    except sqlite3.Error as error:
+    except BaseException as error:
         if database is not None:
             database.close()
-        raise _refusal(path, error) from error
-    except ConfigError:
-        if database is not None:
-            database.close()
+        if isinstance(error, FILE_ERRORS):
+            raise _refusal(path, error) from error
         raise
     return database
 
@@ -100,8 +128,7 @@ def extend_log(path: Path) -> None:
 
     SQLite takes what stands behind its last valid frame for nothing. Where the disk has no room, nothing is changed.
     """
-    log = path.with_name(f"{path.name}-wal")
-    with suppress(OSError), log.open("r+b") as file:
+    with suppress(OSError), open(f"{os.path.realpath(path)}-wal", "r+b") as file:
         size = file.seek(0, os.SEEK_END)
         try:
             while file.tell() < _LOG_SIZE:
@@ -182,12 +209,13 @@ def _pragma(database: sqlite3.Connection, name: str) -> int:
     return value
 
 
-def _refusal(path: Path, error: sqlite3.Error) -> ConfigError:
+def _refusal(path: Path, error: Exception) -> ConfigError:
+    if isinstance(error, UnicodeDecodeError):
+        said = error.object.decode(errors="backslashreplace")
+        return ConfigError(f"store={str(path)!r} is damaged: {said}; it was not changed")
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return ConfigError(
-            f"store={str(path)!r} is in use by another broker, in this process or another one; close that first"
-        )
+        return ConfigError(_IN_USE.format(str(path)))
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return ConfigError(f"store={str(path)!r} is not a store, or is damaged: {error}; it was not changed")
     return ConfigError(f"store={str(path)!r} cannot be opened: {error}")

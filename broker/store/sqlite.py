@@ -18,7 +18,17 @@ from redelivery.broker.store.bodies import LargeBodies, is_kept, with_kept
 from redelivery.broker.store.contents import read_contents
 from redelivery.broker.store.encoding import check, decode, decode_late, protocol_of
 from redelivery.broker.store.journal import Contents, UnreadableStoreError
-from redelivery.broker.store.schema import PIECE_BITS, PLACE, PLACE_BITS, compact, extend_log, free_space, open_file
+from redelivery.broker.store.lock import leak
+from redelivery.broker.store.schema import (
+    FILE_ERRORS,
+    PIECE_BITS,
+    PLACE,
+    PLACE_BITS,
+    compact,
+    extend_log,
+    free_space,
+    open_alone,
+)
 from redelivery.model.errors import ConfigError, MessageFormatError, ResourceAllocationError
 
 _PAGE: Final = (
@@ -45,7 +55,7 @@ class SqliteStore:
     All but `write` is called under the broker's lock, `write` by one thread at a time without it.
 
     Raises:
-        ConfigError: see `redelivery.broker.store.schema.open_file`.
+        ConfigError: see `redelivery.broker.store.schema.open_alone`.
     """
 
     def __init__(self, path: Path, *, synchronous: str = "full", window: int = 1000, memory: int = 64 << 20) -> None:
@@ -57,7 +67,7 @@ class SqliteStore:
         self.sequence = 0
         self.durable = 0  # of the sequence, what is on the disk
         self.is_full: Callable[[], bool] = bool  # a planned fault; without one never
-        self._database = open_file(path, synchronous=synchronous)
+        self._database, self._lock = open_alone(path, synchronous=synchronous)
         self._reading = threading.Lock()  # of the connection: held while it is written, too
         self._batch = Batch()
         self._writing: Batch | None = None  # what was taken, and is not yet in the file
@@ -67,8 +77,7 @@ class SqliteStore:
         self._failed = False
         self._given_up = ""  # why
         self._synchronous = synchronous
-        self._writes = 0
-        self._unpurged = self._unpurged_size = 0  # removed messages that are in the file
+        self._writes = self._unpurged = self._unpurged_size = 0  # the latter: removed messages that are in the file
 
     def restore(self) -> Contents:
         """What the file holds; once, before anything else.
@@ -81,8 +90,9 @@ class SqliteStore:
                 contents, self._queues = read_contents(self._database, self._large, self._message)
                 self._last_queue = max(self._queues.values(), default=0)
                 return contents
-        except ConfigError:
+        except BaseException:
             self._database.close()
+            self._lock.release()
             raise
 
     # For the engine
@@ -206,7 +216,7 @@ class SqliteStore:
                 execute(self._database, batch)
                 self._writing = None
                 self._busy()
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             raise ResourceAllocationError(f"the store {str(self.path)!r} cannot be written: {error}") from error
         self._failed = False
         self._room = None
@@ -236,10 +246,17 @@ class SqliteStore:
             batch = self.take()
             batch.purged = True
             self.write(batch)
-            with suppress(sqlite3.Error):  # the file stays larger
+            with suppress(*FILE_ERRORS):  # the file stays larger
                 compact(self._database, 10 * _PAGES)
         with self._reading:
             self._database.close()
+        self._lock.release()
+
+    def orphan(self, reason: str) -> None:
+        """In a child after fork(): it is the parent's, whose log SQLite would remove if it was closed here."""
+        self._given_up = reason
+        self._reading = threading.Lock()
+        self._database = leak(self._database)
 
     def _key(self, queue: str, order: int) -> int:
         number = self._queues.get(queue)
@@ -314,7 +331,8 @@ class SqliteStore:
                     take(piece)
                     expected += 1
         except sqlite3.ProgrammingError as error:  # it is closed
-            raise MessageFormatError(f"the body cannot be read from the store {str(self.path)!r}: {error}") from error
+            why = self._given_up or error
+            raise MessageFormatError(f"the body cannot be read from the store {str(self.path)!r}: {why}") from error
         except (sqlite3.Error, ValueError) as error:
             raise UnreadableStoreError(self._damaged(error)) from error
         if not complete:

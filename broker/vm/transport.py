@@ -31,6 +31,7 @@ from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
 from redelivery.model.version import version
 from redelivery.transports.dialects.embedded import MEANING
+from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
@@ -84,8 +85,8 @@ class VmTransport(Transport):
                 raise ConfigError(unknown_option(name, _OPTIONS, of=f"vm://{options.host}"))
             if name == "create" and value not in _FLAGS:
                 raise ConfigError(f"vm://{options.host}: create={value!r} is not a flag: pass true or false")
-            if name == "store" and not value:
-                raise ConfigError(f"vm://{options.host}: store= is empty: pass the name of a file")
+            if name == "store" and (not value or "\0" in value):
+                raise ConfigError(f"vm://{options.host}: store={value!r} is not a file's name")
         self.whole: Callable[[Callable[[], None]], None] = (runtime or THREADS).whole
         self._broker: RunningBroker | None = None
         self._channels: list[VmChannel] = []
@@ -123,6 +124,7 @@ class VmTransport(Transport):
             self._broker = registry.join(name, self, options.client_id, start, store)
         except IllegalStateError as error:
             raise ConnectError(f"vm://{name}: {error}") from error
+        self._broker.core.owners.add(self)
         if not self._broker.core.config.admits(options.username, options.password):
             registry.leave(self._broker, self)
             raise SecurityError(f"vm://{name}: user name {options.username!r} or password is wrong")
@@ -224,6 +226,12 @@ class VmTransport(Transport):
     def broker_closed(self, reason: str) -> None:
         """The broker has ended under us."""
         self.lose(f"the embedded broker is closed: {reason}")
+
+    def orphan(self) -> None:
+        """See `redelivery.transports.runtime.Owner`; a thread of the parent's may have held the lock."""
+        self._lock = threading.Lock()
+        self._channels, self._temporary, self._broker = [], [], None
+        self._ended = self._ended or ConnectionLostError(f"vm://{self.options.host}: {OF_THE_PARENT}")
 
     def _check_lost(self) -> None:
         if isinstance(self._ended, ConnectionLostError):

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
 
 
-_wired: weakref.WeakSet[ConnectionState] = weakref.WeakSet()
+_all: weakref.WeakSet[ConnectionState] = weakref.WeakSet()
 
 
 class ConnectionState(Adopter):
@@ -47,8 +47,7 @@ class ConnectionState(Adopter):
         self._epoch = 1
         self._started = False  # by `start`, whatever the connection is doing
         self._process: int | None = None  # in which it was opened
-        if any(server.scheme != "vm" for server in options.servers.values()):
-            _wired.add(self)
+        _all.add(self)
 
     @property
     def client_id(self) -> str | None:
@@ -180,7 +179,7 @@ class ConnectionState(Adopter):
 
 
 def _after_fork() -> None:
-    for each in list(_wired):
+    for each in list(_all):
         each.orphan()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import select
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -114,6 +116,14 @@ def test_a_system_that_is_not_supported_is_named(monkeypatch: pytest.MonkeyPatch
     with bench.connect().session() as session:
         session.producer("orders").send("x")
     assert bench.left == ["x"]
+
+
+def test_eventlet_is_named_where_it_has_taken_poll_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(select, "poll")
+    monkeypatch.setitem(sys.modules, "eventlet", ModuleType("eventlet"))
+    for url in ("stomp://127.0.0.1:1", "amqp://127.0.0.1:1", "failover:(stomp://127.0.0.1:1)"):
+        with pytest.raises(UnsupportedError, match=r"eventlet.monkey_patch\(\) has taken away; use gevent"):
+            redelivery.connect(url)
 
 
 @pytest.mark.parametrize("callback", [lambda: None, lambda _message, _session: None, lambda *, message: message])

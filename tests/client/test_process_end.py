@@ -101,3 +101,34 @@ def test_a_signal_ends_a_call_and_the_process(site: Site, call: str, away: bool,
     code, error = program.ends()
     assert code == (3 if number == signal.SIGTERM else -signal.SIGINT), error
     assert number == signal.SIGTERM or error.rstrip().endswith("KeyboardInterrupt")
+
+
+OUTLIVES: Final = """
+import asyncio, sys
+import redelivery
+from redelivery import aio
+how, closed, url = sys.argv[1:]
+async def made():
+    connection = await aio.connect(url)
+    await (await connection.session()).consumer("orders")
+    if closed == "closed":
+        await connection.close()
+    return connection
+if how == "aio":
+    connection = asyncio.run(made())
+else:
+    connection = redelivery.connect(url)
+    connection.session().consumer("orders")
+    if closed == "closed":
+        connection.close()
+sys.excepthook = lambda *_, kept=connection: None  # it is there until the interpreter has cleared all modules
+del connection
+"""
+
+
+@pytest.mark.parametrize("closed", ["closed", "open"])
+@pytest.mark.parametrize("how", ["threads", "aio"])
+def test_a_connection_that_outlives_the_modules_says_nothing(how: str, closed: str) -> None:
+    command = [sys.executable, "-c", OUTLIVES, how, closed, "vm://outlives"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  # ours
+    assert ended.stderr == ended.stdout == ""

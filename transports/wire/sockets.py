@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -214,9 +215,11 @@ def connect(
         ConnectError: the host is not known, refuses, is silent, or its certificate is not trusted.
     """
     if not hasattr(select, "poll"):
+        taken = "eventlet.monkey_patch() has taken away" if "eventlet" in sys.modules else "this system lacks"
+        instead = "; use gevent, threads or asyncio" if "eventlet" in sys.modules else ""
         raise UnsupportedError(
-            "redelivery runs on Linux and macOS: sockets are waited for by select.poll, which this system lacks; "
-            "vm:// needs none"
+            f"redelivery runs on Linux and macOS: sockets are waited for by select.poll, which {taken}{instead};"
+            " vm:// needs none"
         )
     deadline = monotonic() + timeout
     name = f"{host}:{port}"

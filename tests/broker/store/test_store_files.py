@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import quote
 
 import pytest
 
 import redelivery
 from redelivery import ConnectionLostError, Queue
 from redelivery.broker import BrokerConfig, EmbeddedBroker, registry
-from redelivery.broker.store import schema
+from redelivery.broker.store import schema, sqlite
 from redelivery.model.errors import ConfigError, ConnectError, IllegalStateError
 
 
@@ -87,6 +89,62 @@ def test_an_older_schema_is_brought_to_this_one(tmp_path: Path, monkeypatch: pyt
     with closing(sqlite3.connect(store)) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (last + 2,)
         assert database.execute("SELECT count(*), count(note) FROM message").fetchone() == (1, 0)
+
+
+def test_one_bit_of_the_schema_s_page(tmp_path: Path) -> None:
+    """SQLite quotes what it does not understand, which need not be UTF-8 any more."""
+    store = made(tmp_path / "shop.db")
+    whole, seen = store.read_bytes(), 0
+    for place in range(2900, 4096, 13):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x80
+        store.write_bytes(damaged)
+        try:
+            EmbeddedBroker("refused", store=store).start().close()
+        except ConfigError as error:
+            seen += "is damaged" in str(error)
+        EmbeddedBroker("refused").start().close()  # the name is free again
+    assert seen > 20
+
+
+@pytest.mark.parametrize("name", ["sh\0op.db", "\ud800.db", "x" * 300])
+def test_a_name_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="store="):
+        EmbeddedBroker("refused", store=tmp_path / name).start()
+    with pytest.raises(ConfigError, match="store"):
+        redelivery.connect(f"vm://refused?store={quote(str(tmp_path / name), errors='surrogatepass')}")
+    with (
+        EmbeddedBroker("refused", store=tmp_path / "shop.db"),
+        pytest.raises((ConfigError, ConnectError), match="store"),
+    ):
+        redelivery.connect(f"vm://refused?store={quote(str(tmp_path / name), errors='surrogatepass')}")
+
+
+def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    store = tmp_path / os.fsdecode(b"caf\xe9 100%41.db")
+    made(store)
+    assert store.exists()
+    with EmbeddedBroker("again", store=store) as broker:
+        assert [message.body for message in broker.messages("q")] == ["kept"]
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "shop.db")
+    with pytest.raises(ConfigError, match="is not a file"):
+        EmbeddedBroker("refused", store=tmp_path / "shop.db").start()
+
+
+def test_whatever_stops_a_start_leaves_the_name_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C, say; and the file too."""
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite, "read_contents", lambda *_: raise_(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            EmbeddedBroker("refused", store=tmp_path / "shop.db").start()
+    EmbeddedBroker("refused", store=tmp_path / "shop.db").start().close()
+
+
+def raise_(error: BaseException) -> NoReturn:
+    raise error
 
 
 def test_a_damaged_file(tmp_path: Path) -> None:
