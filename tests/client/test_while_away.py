@@ -134,6 +134,31 @@ class TestAnAsynchronousSend:
         away.site.broker.wait_for("orders", depth=1, timeout=SOON)
         assert future.result(SOON).body == "alone"
 
+    def test_leaves_with_the_connection_after_the_next_where_that_is_lost_before_it_has(
+        self, away: Away, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = away.connection.session()
+        producer = session.producer("orders")
+        away.begin()
+        futures = [producer.send_async(each) for each in ("one", "two")]
+        kind = type(session._core.epoch.channel)
+        send, lost = kind.send, threading.Event()
+
+        def lost_meanwhile(channel: Any, *args: Any, **options: Any) -> None:
+            if not lost.is_set():
+                away.begin()
+                lost.set()
+                raise ConnectionLostError("it was lost when the half of it had left")
+            send(channel, *args, **options)
+
+        monkeypatch.setattr(kind, "send", lost_meanwhile)
+        away.back()
+        assert lost.wait(SOON)
+        assert not any(future.done() for future in futures)
+        away.back()
+        assert [future.result(SOON).body for future in futures] == ["one", "two"]
+        assert [each.body for each in away.site.broker.messages("orders")] == ["one", "two"]
+
     def test_fails_when_its_time_is_over(self, opened: ExitStack) -> None:
         policy = ReconnectPolicy(maximum_delay=0.05, timeout=0.1)
         away = Away(Site("stomp", opened), opened, reconnect=policy)

@@ -16,7 +16,7 @@ from redelivery.broker import EmbeddedBroker
 from redelivery.model.destinations import destination
 from redelivery.operate.letters.groups import fingerprint
 from redelivery.operate.letters.moving import BATCH, Mover, plan
-from redelivery.operate.letters.routes import Leaving, Route, back
+from redelivery.operate.letters.routes import REPLAYED, REPLAYS, Leaving, Route, back
 from redelivery.operate.letters.selection import Selection
 
 DLQ, ORDERS = destination("dead"), "queue://orders"
@@ -100,6 +100,71 @@ def test_some_of_them_whatever_the_broker_can_do(broker: EmbeddedBroker, capabil
     moved = [str(number) for number in range(11, 71, 2)]
     assert bodies(broker, "orders") == moved
     assert Counter(bodies(broker, "dead")) == Counter(set(map(str, range(COUNT))) - set(moved))
+
+
+@pytest.mark.parametrize("selectors", [True, False])
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4])
+def test_a_limit_is_how_many_are_chosen(broker: EmbeddedBroker, limit: int, selectors: bool) -> None:
+    fill(broker, 3)
+    with redelivery.connect(broker.vm_url) as connection:
+        weaken(connection, selectors=selectors)
+        selection, route = Selection(DLQ, "number >= 0", limit=limit), back(None, "run")
+        assert [each.body for each in selection.browse(connection)] == ["0", "1", "2"][:limit]
+        assert len(plan(connection, selection, route).ids) == min(limit, 3)
+
+
+@pytest.mark.parametrize("selectors", [True, False], ids=["judged there", "judged here"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "JMSPriority = 7",
+        "JMSDeliveryMode = 'NON_PERSISTENT'",
+        "JMSType = 'order'",
+        "JMSCorrelationID = 'c-1'",
+        "JMSTimestamp > 0 AND colour = 'red'",
+        "JMSMessageID IS NOT NULL AND colour = 'red'",
+    ],
+)
+def test_a_selector_that_is_judged_here_sees_the_headers(
+    broker: EmbeddedBroker, selectors: bool, condition: str
+) -> None:
+    fill(broker, 2)
+    with redelivery.connect(broker.vm_url) as connection:
+        with connection.session() as session:
+            session.producer(DLQ).send(
+                "wanted",
+                properties={"colour": "red"},
+                priority=7,
+                persistent=False,
+                type="order",
+                correlation_id="c-1",
+            )
+        weaken(connection, selectors=selectors)
+        assert [each.body for each in Selection(DLQ, condition).browse(connection)] == ["wanted"]
+
+
+def test_a_refused_commit_is_counted_by_nobody(broker: EmbeddedBroker) -> None:
+    fill(broker, 3)
+    counted: list[int] = []
+    with redelivery.connect(broker.vm_url) as connection:
+        route = back(None, "run")
+        planned = plan(connection, Selection(DLQ), route)
+        broker.faults.error("COMMIT", "no more today")
+        mover = Mover(connection, Selection(DLQ), route, moved=counted.append)
+        with pytest.raises(redelivery.JMSError, match="no more today"):
+            mover.move(planned)
+    assert (mover.moved, counted) == (0, [])
+    assert (sorted(bodies(broker, "dead")), bodies(broker, "orders")) == (["0", "1", "2"], [])
+
+
+def test_it_says_how_often_it_was_replayed(broker: EmbeddedBroker) -> None:
+    fill(broker, 1)
+    with redelivery.connect(broker.vm_url) as connection:
+        for run in ("1", "2", "3"):
+            route = back(DLQ, run)
+            assert Mover(connection, Selection(DLQ), route).move(plan(connection, Selection(DLQ), route)) == 1
+    (letter,) = broker.messages(DLQ.name)
+    assert (letter.properties[REPLAYED], letter.properties[REPLAYS]) == ("3", 3)
 
 
 def test_the_plan_is_not_exceeded_by_what_comes_meanwhile(broker: EmbeddedBroker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,19 @@ def night(tmp_path: Path, **variables: str) -> tuple[subprocess.CompletedProcess
     environment = {**inherited, "PATH": path, "VENV": str(tmp_path), **variables}
     done = subprocess.run([str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=150, check=False)  # noqa: S603  # ours
     return done, calls.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("variables", "seed"), [({}, r"20\d{6}"), ({"REDELIVERY_SEED": ""}, r"20\d{6}"), ({"REDELIVERY_SEED": "7"}, "7")]
+)
+def test_each_night_generates_other_examples_by_a_seed_that_it_names(
+    tmp_path: Path, variables: dict[str, str], seed: str
+) -> None:
+    done, calls = night(tmp_path, **variables)
+    (tests,) = [each for each in calls if each.startswith("make test-all")]
+    found = re.search(rf"--hypothesis-seed=({seed})\b", tests)
+    assert found is not None
+    assert f"Hypothesis' seed of this night: {found[1]}" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.broker.raw_stomp import Raw
 import redelivery
 from redelivery import ConnectionLostError, InDoubtError, ResourceAllocationError, UnsupportedError
 from redelivery.broker import EmbeddedBroker
-from redelivery.broker.store.batch import Batch
+from redelivery.broker.store.batch import Batch, execute
 from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.model.errors import IllegalStateError, TransactionRolledBackError
 
@@ -73,6 +74,102 @@ def test_one_sync_serves_all_that_waited_for_the_one_before(
         for thread in sending:
             thread.join(5)
     assert written == [1, 19]
+
+
+class Slow:
+    """Each write of a store, which waits until the test lets it go; ``written``: how many messages each had."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.written: list[int] = []
+        self._begun, self._let_go = threading.Semaphore(0), threading.Semaphore(0)
+        patch.setattr("redelivery.broker.store.sqlite.execute", self._write)
+
+    def _write(self, database: sqlite3.Connection, batch: Batch) -> None:
+        self._begun.release()
+        assert self._let_go.acquire(timeout=5)
+        execute(database, batch)
+        self.written.append(len(batch.put))
+
+    def begun(self) -> bool:
+        """Whether another one has begun, soon."""
+        return self._begun.acquire(timeout=5)
+
+    def go_on(self, writes: int = 1) -> None:
+        self._let_go.release(writes)
+
+    def end(self) -> None:
+        """All that come."""
+        self.go_on(1000)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    slow = Slow(monkeypatch)
+    yield slow
+    slow.end()
+
+
+def test_who_asks_while_it_is_being_written_is_answered_after_that(broker: EmbeddedBroker, slow: Slow) -> None:
+    """Of two threads whose steps are written together one writes, and the other waits for it as well."""
+    core, noted, writing = broker.core, threading.Event(), threading.Event()
+    when_answered: list[list[int]] = []
+
+    def answered() -> None:
+        with core.gathering():
+            broker.send("q", "two")
+            noted.set()
+            assert writing.wait(5)
+            core.sync()
+        when_answered.append(list(slow.written))
+
+    other = threading.Thread(target=answered)
+    other.start()
+    assert noted.wait(5)
+    sending = threading.Thread(target=broker.send, args=("q", "one"))
+    sending.start()
+    try:
+        assert slow.begun()
+        writing.set()
+        other.join(0.1)  # it has time to be answered too early
+        assert when_answered == []
+    finally:
+        slow.end()
+        for thread in (sending, other):
+            thread.join(5)
+    assert when_answered == [[2]]
+    assert {message.body for message in broker.messages("q")} == {"one", "two"}
+
+
+def test_what_could_not_be_written_is_answered_to_nobody(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, noted, failed = broker.core, threading.Event(), threading.Event()
+    outcomes: list[BaseException | None] = []
+
+    def answered() -> None:
+        try:
+            with core.gathering():
+                broker.send("q", "two")
+                noted.set()
+                assert failed.wait(5)
+                core.sync()
+            outcomes.append(None)
+        except IllegalStateError as error:
+            outcomes.append(error)
+
+    def broken(_database: sqlite3.Connection, _batch: Batch) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr("redelivery.broker.store.sqlite.execute", broken)
+    other = threading.Thread(target=answered)
+    other.start()
+    assert noted.wait(5)
+    with pytest.raises(IllegalStateError, match="disk I/O error"):
+        broker.send("q", "one")
+    failed.set()
+    other.join(5)
+    assert len(outcomes) == 1
+    assert "disk I/O error" in str(outcomes[0])
 
 
 def test_when_the_disk_is_full_sends_are_refused_and_the_rest_goes_on(broker: EmbeddedBroker, store: Path) -> None:

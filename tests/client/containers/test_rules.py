@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from redelivery.client.containers.lanes import MAKERS
 from redelivery.client.containers.outcomes import Fate, Verdict, judge
 from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
 from redelivery.client.containers.settings import check_settings
+from redelivery.client.containers.signals import Asked, handling
 
 
 class TestTheBreaker:
@@ -245,6 +247,27 @@ class TestThePlan:
         plan.takes(message, 105.0, 1.0)
         assert plan.overdue(message, 109.9) is None
         assert plan.overdue(message, 110.0) == "the deadline of 10 s for all attempts has passed"
+
+
+def test_the_first_signal_drains_and_the_second_ends() -> None:
+    asked = Asked(30.0)
+    assert not asked.again(signal.SIGTERM)
+    assert asked.again(signal.SIGINT)
+    assert (asked.times, asked.exit_code) == (2, 128 + signal.SIGINT)
+
+
+def test_the_handlers_of_before_are_there_again() -> None:
+    def own(_number: int, _frame: object) -> None: ...
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with handling(Asked(30.0)):
+            assert signal.getsignal(signal.SIGTERM) is not own
+        assert signal.getsignal(signal.SIGTERM) is own
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.parametrize(

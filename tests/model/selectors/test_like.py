@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import product
 from time import process_time
 
 import pytest
@@ -43,6 +45,54 @@ def test_it_is_what_a_table_says(text: str, pattern: str, escape: str | None) ->
         assert rest.endswith(escape or ""), "only what ends with the escape character is refused"
         return
     assert found.matches(text) == is_like(text, pattern, escape)
+
+
+def words(letters: str, longest: int) -> list[str]:
+    return ["".join(each) for size in range(longest + 1) for each in product(letters, repeat=size)]
+
+
+def test_every_short_pattern_is_what_a_table_says_of_every_short_text() -> None:
+    """A place that is missed by one is where a segment with `_` ends with the text: `'abXc' LIKE '%X_%'`."""
+    texts = words("ab", 4)
+    wrong = [
+        (text, pattern)
+        for pattern in words("ab%_", 5)
+        for found in (Pattern(pattern, None),)
+        for text in texts
+        if found.matches(text) != is_like(text, pattern, None)
+    ]
+    assert wrong == []
+
+
+def test_every_short_pattern_with_an_escape_is_what_a_table_says() -> None:
+    texts = words("a%_!", 3)
+    wrong = []
+    for pattern in words("a%_!", 4):
+        if re.search(r"(?<!!)(!!)*!$", pattern):
+            with pytest.raises(ValueError, match="ends with its escape character"):
+                Pattern(pattern, "!")
+            continue
+        found = Pattern(pattern, "!")
+        wrong += [(text, pattern) for text in texts if found.matches(text) != is_like(text, pattern, "!")]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "value"),
+    [
+        ("abXc", "%X_%", True),
+        ("abX", "%X_%", False),
+        ("Xc", "%X_%", True),
+        ("abXc", "%_c%", True),
+        ("abXcYd", "%X_%Y_%", True),
+        ("abXcY", "%X_%Y_%", False),
+        ("abXc", "a%X_%c", False),
+        ("abXcc", "a%X_%c", True),
+    ],
+)
+def test_a_segment_may_end_with_the_text(text: str, pattern: str, value: bool) -> None:
+    assert Selector(f"a LIKE '{pattern}'").matches({"a": text}.get) is value
+    assert Selector(f"a NOT LIKE '{pattern}'").matches({"a": text}.get) is not value
 
 
 LONG = "a" * 200_000
