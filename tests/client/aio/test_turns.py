@@ -92,7 +92,7 @@ def test_those_who_wait_get_it_in_their_order() -> None:
     assert order == [0, 1, 2, 3, 4]
 
 
-def test_a_second_task_is_told_that_it_is_not_its_turn(url: str) -> None:
+def test_a_second_task_gets_an_error_that_says_whose_turn_it_is(url: str) -> None:
     async def work() -> None:
         async with await aio.connect(url) as connection:
             consumer = await (await connection.session()).consumer("orders")

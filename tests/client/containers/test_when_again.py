@@ -1,4 +1,4 @@
-"""When a message comes again: as the policy says, or when its handler has said, which at once is too."""
+"""When a message is redelivered: as the policy says, or when its handler has said, which at once is too."""
 
 from __future__ import annotations
 
