@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import plot, profiling, quiet, report, runner, update
+from benchmarks import plot, profiling, quiet, report, runner, spread, update
 from benchmarks.plan import CASES, Plan, names
 from benchmarks.results import BenchmarkError, Results
 
@@ -108,6 +108,7 @@ def write(results: Results, file: Path, *, page: bool) -> None:
         plotted, curved = plot.write(results, bars), plot.write_curves(results, curves)
         drawn = curved or curves.exists()  # a record that was made of the page has no curves, and the picture stays
         text = report.markdown(results, bars.name if plotted else None, curves.name if drawn else None)
+        text += spread.kept(PAGE.read_text(encoding="utf-8"))  # measured apart
         PAGE.write_text(text, encoding="utf-8")
         print(f"{PAGE} is written")
 

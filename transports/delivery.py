@@ -15,6 +15,7 @@ class Link:
 
     __slots__ = (
         *(
+            "ahead",
             "browse",
             "changed",
             "consumer",
@@ -23,6 +24,7 @@ class Link:
             "id",
             "no_local",
             "prefetch",
+            "pulls",
             "selector",
             "subscription",
         ),
@@ -39,6 +41,7 @@ class Link:
         browse: bool = False,
         subscription: SubscriptionName | None = None,
         exclusive: bool = False,
+        pulls: bool = False,
     ) -> None:
         self.destination = destination
         self.window = prefetch  # as it was wished
@@ -47,6 +50,8 @@ class Link:
         self.no_local = no_local
         self.browse = browse  # it takes nothing: what comes is never settled, see `Channel.browse_more`
         self.subscription = subscription  # of a topic, which it consumes; None: it has one of its own, without a name
+        self.pulls = pulls  # nothing is sent ahead: what comes is pulled, or has the room of what is settled
+        self.ahead = 0  # with what is pulled so many more may come
         self.exclusive = exclusive  # while it is there, other consumers of the queue get nothing
         self.changed = False  # this connection had a consumer of that name for another topic, selector or no_local
         self.id = ""
@@ -61,6 +66,7 @@ class Link:
             no_local=self.no_local,
             subscription=self.subscription,
             exclusive=self.exclusive,
+            pulls=self.pulls,
         )
 
 

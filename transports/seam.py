@@ -167,6 +167,9 @@ class Channel(ABC):
         yield from ()
         raise UnsupportedError("there is no browsing over this protocol")
 
+    def pull(self, link: Link) -> None:  # noqa: B027  # of those where the receiver gives credit
+        """The application wants one by a link that `pulls`. Where the broker pushes, its window is one unsettled."""
+
     @abstractmethod
     def dispatched(self, delivery: Delivery) -> None:
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from itertools import count
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
@@ -12,7 +12,7 @@ from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.stored import StoredMessage
-from redelivery.broker.engine.subscriptions import Dispatch, Subscription
+from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.vm.delivery import BrowserOutbox, LinkOutbox, VmDelivery
 from redelivery.model.errors import (
@@ -84,21 +84,20 @@ class VmChannel(Channel):
     def attach(self, link: Link) -> None:
         """Start consuming; a prefetch of 0 is 1."""
         if link.prefetch is None:
-            link.prefetch = DEFAULT_PREFETCH
+            link.prefetch = 0 if link.pulls else DEFAULT_PREFETCH
         self._links += 1
         link.id = str(self._links)
         outbox = (BrowserOutbox if link.browse else LinkOutbox)(link, self.events.inbox, self.events.waiter)
-        subscription = Subscription(
+        kind = CreditSubscription if link.pulls else partial(Subscription, prefetch=max(1, link.prefetch))
+        subscription = kind(
             link.destination,
             outbox,
-            prefetch=max(1, link.prefetch),
             no_local=link.no_local,
             origin=self._origin,
             named=link.subscription,
             client_id=self._client_id,
             exclusive=link.exclusive,
         )
-
         selector = None if link.selector is None else Selector(link.selector)
 
         def start(engine: Engine, now: int) -> None:
@@ -128,6 +127,15 @@ class VmChannel(Channel):
             self._transport.run(
                 "UNSUBSCRIBE", lambda engine, now: engine.unsubscribe(subscription, now, all_seen=False)
             )
+
+    def pull(self, link: Link) -> None:
+        """Let the link take one more than it has unseen."""
+        subscription = self._subscriptions.get(link.id)
+        if not isinstance(subscription, CreditSubscription):
+            return
+        if subscription.filling + subscription.credit <= link.ahead // 2:
+            credit = 1 + link.ahead - subscription.filling
+            self._transport.call(lambda engine, now: engine.grant(subscription, credit, now))
 
     def dispatched(self, delivery: Delivery) -> None:
         """The window moves on at once, so that a batch may be larger than the prefetch."""

@@ -104,7 +104,8 @@ def reattach(s: SessionState) -> Flow[None]:
             yield from _send_again(s)
         yield from _send_deferred(s)
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
-            late = consumer.link.window == 0 and consumer.link.subscription is None and not consumer.listening
+            link = consumer.link
+            late = link.window == 0 and link.subscription is None and not link.pulls and not consumer.listening
             if _renamed(s, consumer) and not late:
                 yield from _attach(s, consumer)  # one of 0 begins with its next receive
     except ConnectionLostError:

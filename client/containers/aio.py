@@ -292,6 +292,7 @@ class ListenerContainer(BaseContainer):
             failure = error
         finally:
             self._plan.returned(work)
+            lane.pace.handled(session_time() - work.since)
         return self._judge(message, result, failure)
 
 

@@ -12,6 +12,7 @@ from redelivery.client.aio.made import Message as AioMessage
 from redelivery.client.aio.producer import Producer as AioProducer
 from redelivery.client.aio.session import Session as AioSession
 from redelivery.client.containers.outcomes import Verdict
+from redelivery.client.ledger import ConsumerState
 from redelivery.client.observing.traced import SessionTracer, TracedWork
 from redelivery.client.operations.commit import put_back, rollback
 from redelivery.client.sync.consumer import Consumer
@@ -21,6 +22,9 @@ from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Delivery
 
+QUICK: Final = 0.005  # seconds: a handler that takes less is quick
+IN_A_ROW: Final = 100  # where one was that for so many messages,
+AHEAD: Final = 16  # so many more may come with the next one
 _REPLIES: Final = (str, bytes, dict, list, Message)
 # What a handler may take beside the message; the first is what a second argument without an annotation is.
 MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
@@ -52,12 +56,31 @@ def _work(tracer: SessionTracer | None, message: Message) -> AbstractContextMana
     return nullcontext() if tracer is None else tracer.processing(cast(Delivery, message.source))
 
 
+class Pace:
+    """How many messages may come ahead of the one that a worker has: none but where its handler is quick.
+
+    That is a window of its own choice (no ``prefetch`` was given, and it `pulls`), where the protocol lets it choose.
+    """
+
+    def __init__(self, consumer: ConsumerState) -> None:
+        self._consumer = consumer
+        self._quick = 0  # messages in a row
+
+    def handled(self, seconds: float) -> None:
+        """The handler has had one for so long."""
+        self._quick = self._quick + 1 if seconds < QUICK else 0
+        link = self._consumer.link  # another one after a loss
+        if link.pulls and link.window is None:
+            link.ahead = AHEAD if self._quick >= IN_A_ROW else 0
+
+
 class Lane:
     """One worker's session and consumer."""
 
     def __init__(self, session: Session, consumer: Consumer) -> None:
         self.session = session
         self.consumer = consumer
+        self.pace = Pace(consumer._state)
         self._tracer = _pushed(session._core.tracer)
 
     def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
@@ -97,6 +120,7 @@ class AioLane:
     def __init__(self, session: AioSession, consumer: AioConsumer) -> None:
         self.session = session
         self.consumer = consumer
+        self.pace = Pace(consumer._state)
         self._tracer = _pushed(session._core.tracer)
 
     def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:

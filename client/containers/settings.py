@@ -36,7 +36,9 @@ class ContainerKeywords(TypedDict, total=False):
         each message, with the stack that says where it is; None: never. Nothing else happens to it.
     subscription: the name of a subscription to the topic that the workers consume: a durable one, or as ``shared`` and
         ``durable`` say. Several workers need a shared one.
-    selector, prefetch, redelivery_policy: of the consumers, as for `Session.consumer`.
+    prefetch: of the consumers, as for `Session.consumer`; 0: a worker holds the message that it is handling, and no
+        other; None, where there are several: the same, but that more comes ahead to a quick handler (`lanes.Pace`).
+    selector, redelivery_policy: of the consumers, as for `Session.consumer`.
     """
 
     concurrency: int | tuple[int, int]
@@ -99,10 +101,7 @@ class Settings:
 
     def consume(self, session: Any) -> Any:
         """A worker's consumer, of a session of either shell."""
-        if self.named is None:
-            return session.consumer(self.destination, **self.consumer)
-        kind = self.named.kind.replace(" ", "_")
-        return getattr(session, f"{kind}_consumer")(self.destination, self.named.name, **self.consumer)
+        return session._consumer(self.named, self.destination, self.consumer, self.maximum)
 
     @property
     def name(self) -> str:

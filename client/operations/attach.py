@@ -49,6 +49,7 @@ class ConsumerSpec:
     policy: RedeliveryPolicy | None
     named: SubscriptionName | None = None
     exclusive: bool = False
+    pulls: bool = False
 
     @classmethod
     def checked(
@@ -56,9 +57,13 @@ class ConsumerSpec:
         options: ConnectionOptions,
         destination: Destination | str,
         named: SubscriptionName | None = None,
+        workers: int = 0,
         **given: Unpack[ConsumerKeywords],
     ) -> ConsumerSpec:
-        """Of what the application gave. Raises ConfigError, InvalidDestinationError, InvalidSelectorError."""
+        """Of what the application gave. Raises ConfigError, InvalidDestinationError, InvalidSelectorError.
+
+        ``workers``: it is one of so many of a container; 0: of none.
+        """
         given = {**CONSUMER_DEFAULTS, **given}
         policy, no_local, prefetch = given["redelivery_policy"], given["no_local"], given["prefetch"]
         destination, exclusive = consumer_options(destination)
@@ -72,7 +77,9 @@ class ConsumerSpec:
             check_subscription(target, named, no_local)
         windows = options.prefetch if prefetch is None else PrefetchPolicy.of(prefetch)
         window = windows.for_destination(target, durable=named is not None and named.durable)
-        return cls(target, condition, no_local, window, policy, named, exclusive)
+        kept = isinstance(target, Queue) or named is not None  # until somebody asks for it
+        pulls = kept and ((workers > 0 and window == 0) or (workers > 1 and window is None))
+        return cls(target, condition, no_local, window, policy, named, exclusive, pulls)
 
     @property
     def text(self) -> str | None:
@@ -107,6 +114,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
         no_local=spec.no_local,
         subscription=spec.named,
         exclusive=spec.exclusive,
+        pulls=spec.pulls,
     )
     consumer = ConsumerState(link, answer, name=name, check_limit=_check_limit(s, policy))
     if spec.named is not None:
@@ -118,7 +126,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
             f", {name} {value!r}" for name, value in (("selector", spec.text), ("prefetch", window)) if value
         )
         log.debug("%s: a consumer of %s%s", s.options.url, target, more)
-    if window == 0 and spec.named is None:  # a named one begins when it is made
+    if window == 0 and spec.named is None and not spec.pulls:  # a named one begins when it is made
         log.warning("prefetch=0 for %s works as 1, subscribed at the first receive: the transport only pushes", target)
         consumer.attached = False
         return policy
@@ -257,6 +265,7 @@ def _deferred(s: SessionState, spec: ConsumerSpec) -> ConsumerState | None:
     for consumer in s.ledger.consumers:
         link = consumer.link
         same = (link.destination, link.selector, link.exclusive) == (spec.destination, spec.text, spec.exclusive)
+        same = same and link.pulls == spec.pulls
         if consumer.closing and same and link.subscription == spec.named:
             return consumer if link.no_local == spec.no_local else None
     return None

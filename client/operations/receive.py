@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.epoch import ended
 from redelivery.client.ledger import ConsumerState
@@ -39,6 +41,8 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     if not s.running or consumer.stage is not OPEN or s.epoch.lost is not None:
         return
     try:
+        if consumer.link.pulls:
+            s.whole(lambda: s.epoch.channel.pull(consumer.link))
         yield from s.epoch.channel.fetch(consumer.link)
     except ConnectionLostError:
         if not s.comes_back:
@@ -112,9 +116,17 @@ def _receive(
                 if polled:
                     return None
                 polled = True  # what the socket holds already counts as there
+        pull(s, consumer)
         yield from arrival(s, Arrival(None if until == NEVER else until))
 
 
 def _check_serving(consumer: ConsumerState) -> None:
     if consumer.error is not None and consumer.stage is not CLOSED:
         raise ended(consumer, "receive")
+
+
+def pull(s: SessionState, consumer: ConsumerState) -> None:
+    """One more message than it has, where its link `pulls`; the wait that follows meets a loss."""
+    if consumer.link.pulls and not consumer.not_before and s.running:
+        with suppress(ConnectionLostError):
+            s.whole(lambda: s.epoch.channel.pull(consumer.link))

@@ -102,9 +102,10 @@ class MakesConsumers(BaseSession, Closing):
         named: SubscriptionName | None,
         destination: Destination | str,
         options: ConsumerKeywords,
+        workers: int = 0,
     ) -> Consumer:
         core = self._core
-        spec = ConsumerSpec.checked(core.options, destination, named, **options)
+        spec = ConsumerSpec.checked(core.options, destination, named, workers, **options)
         made: list[ConsumerState] = []
 
         def make() -> Consumer:

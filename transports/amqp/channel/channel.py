@@ -96,6 +96,13 @@ class AmqpChannel(Channel):
         """Ask for a window full."""
         return browse_more(self._context, cast(BrowsingReceiver, self._receivers[link]))
 
+    def pull(self, link: Link) -> None:
+        """Give credit for one, unless there is some."""
+        receiver = self._receivers.get(link)
+        if receiver is not None and receiver.spent:
+            with self._context.writing():
+                receiver.pull()
+
     def dispatched(self, delivery: Delivery) -> None:
         """Give credit for another one, the first time."""
         ours: AmqpDelivery = delivery  # type: ignore[assignment]  # cast() costs a call per message

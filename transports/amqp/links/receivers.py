@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import maxsize
 from typing import Any, Final
 
 import proton
@@ -121,11 +122,13 @@ class Receiver(Endpoint):
         self.format = AmqpFormat(dialect, link.destination)
         window = max(1, dialect.default_prefetch if link.prefetch is None else link.prefetch)
         self.window = min(window, dialect.most_credit) if dialect.most_credit else window
+        if link.pulls:
+            self.window = 0
         self.step = max(1, min(_STEP, self.window // 2))
         self.arrived = 0  # deliveries that came
         self.seen = 0  # of those, dispatched
         self.granted = 0  # deliveries that may come, and those that came
-        self.ack_threshold = self.step  # of `seen`: then there is credit to give
+        self.ack_threshold = maxsize if link.pulls else self.step  # of `seen`: then there is credit to give
         self.batched = 0  # acknowledgements since some of them were written
         self.unsettled: dict[AmqpDelivery, None] = {}  # in the peer's order
         self.drained: Pending | None = None
@@ -186,7 +189,7 @@ class Receiver(Endpoint):
         if lib.pn_delivery_aborted(handle):
             lib.pn_delivery_settle(handle)
             self.granted -= 1
-            self.give_credit()
+            (self.pull if self.link.pulls else self.give_credit)()
             return
         size = lib.pn_delivery_pending(handle)
         table = self.table
@@ -225,9 +228,21 @@ class Receiver(Endpoint):
 
     def give_credit(self) -> None:
         """As much as the window allows: for what was dispatched since the last time, or will never be whole."""
-        if self.ended is None and self.drained is None and self.wanted:
+        if self.ended is None and self.drained is None and self.wanted and not self.link.pulls:
             limit = self.window + self.seen
             self.ack_threshold = limit - self.window + self.step
+            lib.pn_link_flow(self.raw, limit - self.granted)
+            self.granted = limit
+
+    @property
+    def spent(self) -> bool:
+        """Of a link that pulls: whether what was asked for has been dispatched, or most of it where more may come."""
+        return self.granted <= self.seen + self.link.ahead // 2
+
+    def pull(self) -> None:
+        """See `Channel.pull`: credit for one, and for what may come with it."""
+        if self.ended is None and self.drained is None and self.wanted and self.spent:
+            limit = self.seen + 1 + self.link.ahead
             lib.pn_link_flow(self.raw, limit - self.granted)
             self.granted = limit
 

@@ -48,7 +48,7 @@ class StompChannel(Channel):
         """SUBSCRIBE, answered."""
         dialect, router = self._dialect, self._context.router
         size = window_size(link, dialect, deferred=self._acks_deferred)
-        link.prefetch = dialect.default_prefetch if link.prefetch is None else link.prefetch
+        link.prefetch = 1 if link.pulls else dialect.default_prefetch if link.prefetch is None else link.prefetch
         headers = subscribing.subscribe_headers(link, self._context, size)
         yield from subscribing.remove_changed(self._context, link)
         link.id = subscribing.new_identifier()
@@ -94,7 +94,7 @@ class StompChannel(Channel):
             held.append(ours)
             if len(held) >= subscription.ack_threshold:
                 self._enlist(subscription)
-        elif self._acks_deferred:
+        elif self._acks_deferred and not delivery.link.pulls:
             self._take((delivery,))
         if self._shown is not None:
             self._shown.show(cast(StompDelivery, delivery))

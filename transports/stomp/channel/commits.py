@@ -62,7 +62,8 @@ def _commit_at_once(
     """All that is missing in one write, of which nothing has left before the flow begins."""
     begins = not work.begun
     try:
-        if begins and len(deliveries) == 1 and context.dialect.lone_ack_commits:
+        # one ACK alone would take back the room that a parked one has made
+        if begins and len(deliveries) == 1 and context.dialect.lone_ack_commits and not parking.parks:
             ack = deliveries[0].subscription.ack(deliveries[0], b"\nreceipt:")
             pending, receipt = context.ask()
             return _end(context, work, None, b"%b%b\n\n\0" % (ack, receipt), pending, receipt)

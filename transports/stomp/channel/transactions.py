@@ -126,7 +126,7 @@ class Parking:
             self._loose.setdefault(each.subscription, {})[each] = None
         written = b""
         for subscription in {each.subscription for each in deliveries}:
-            if len(self._loose[subscription]) > subscription.ack_threshold // 2:
+            if len(self._loose[subscription]) > subscription.most_loose:
                 written += self._enlist(list(self._loose.pop(subscription)))
         return written
 
@@ -153,6 +153,11 @@ class Parking:
     def parked(self) -> list[StompDelivery]:
         """All that wait, also those that are loose."""
         return [*self._lots, *(each for loose in self._loose.values() for each in loose)]
+
+    @property
+    def parks(self) -> bool:
+        """Whether any that waits is in a transaction."""
+        return bool(self._lots)
 
     @property
     def busy(self) -> bool:

@@ -36,6 +36,8 @@ def window_size(link: Link, dialect: StompDialect, *, deferred: bool = False) ->
         return None
     if dialect.fixed_window:
         return dialect.fixed_window
+    if link.pulls:
+        return 1
     if deferred and topic:
         return None
     if link.prefetch is None and dialect.default_window:
@@ -76,6 +78,8 @@ class Window:
         if self._left > 0:
             return 0
         if self._dialect.fixed_window:
+            return self._size
+        if delivery.link.pulls:
             return self._size
         return max(self._size, min(sum(self._held.values()), _TIMES * self._size))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import maxsize
 from typing import Protocol
 
 from redelivery.model.destinations import Topic
@@ -59,6 +60,7 @@ class Subscription:
         "held",
         "identifier",
         "link",
+        "most_loose",
         "shown",
         "stopping",
         "superseded",
@@ -84,7 +86,9 @@ class Subscription:
         window = dialect.default_prefetch if link.prefetch is None else link.prefetch
         self.batch_limit = max(1, window // 2)
         self.batched = 0  # acknowledgements since some of them were written
-        self.ack_threshold = max(1, min(window // 2, dialect.enlist_at_most))
+        enlisted = max(1, min(window // 2, dialect.enlist_at_most))
+        self.ack_threshold = maxsize if link.pulls else enlisted  # where it pulls, only a commit makes room
+        self.most_loose = enlisted // 2  # that wait for a redelivery and are not parked
         if version == "1.1":
             self.ack_key = b"\nmessage-id:"
             self.ack_start = b"ACK\nsubscription:%b\nmessage-id:" % self.identifier

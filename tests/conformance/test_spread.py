@@ -1,0 +1,153 @@
+"""A container's workers share what is there: one that is busy holds nothing that another could handle."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+import pytest
+from tests.conformance.stage import QUICK, SOON, Stage, numbered
+
+from redelivery import Message, RedeliveryPolicy, aio
+
+WORKERS, BACKLOG = 4, 40
+LARGE = 12_000  # bytes: more than the window of HornetQ, which nobody else can set
+
+
+class Work:
+    """All workers meet at their first message, and one of them keeps its own until all others are handled."""
+
+    def __init__(self, stage: Stage, messages: int = BACKLOG) -> None:
+        self._stage = stage
+        self._messages = messages
+        self._small = stage.pair.can("a window of one message")
+        self.mode = "transacted" if stage.pair.can("transactions") else "client"
+        self.others = messages - 1
+        self.handled: list[str] = []
+        self.spread = False  # the one that was kept could wait for all others
+        if self._small:
+            self.send("")
+
+    def send(self, padding: str) -> None:
+        self._stage.send(*[number + padding for number in numbered(self._messages)])
+
+    def started(self) -> None:
+        """The workers consume: what they find at their beginning HornetQ may keep from all, until one ends."""
+        if not self._small:
+            self.send("-" * LARGE)
+
+    @property
+    def done(self) -> bool:
+        return len(self.handled) > self.others
+
+
+def with_threads(stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, **options: Any) -> None:
+    meet = threading.Barrier(containers * concurrency, timeout=SOON)
+    first, rest, all_done = threading.Semaphore(1), threading.Event(), threading.Event()
+    seen = threading.local()
+
+    def handle(message: Message) -> None:
+        if not hasattr(seen, "one"):
+            seen.one = True
+            meet.wait()
+            if first.acquire(blocking=False):
+                work.spread = rest.wait(SOON)
+        work.handled.append(message.body.rstrip("-"))
+        if len(work.handled) == work.others:
+            rest.set()
+        if work.done:
+            all_done.set()
+
+    with ExitStack() as opened:
+        for _ in range(containers):
+            connection = stage.connect()
+            options |= {"ack_mode": work.mode, "concurrency": concurrency}
+            opened.enter_context(connection.listener_container(stage.queue, handle, **options))
+        work.started()
+        assert all_done.wait(2 * SOON), f"{len(work.handled)} were handled"
+
+
+def with_tasks(stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, **options: Any) -> None:
+    async def main() -> None:
+        meet, rest, all_done = asyncio.Barrier(containers * concurrency), asyncio.Event(), asyncio.Event()
+        seen: set[object] = set()
+
+        async def handle(message: aio.Message) -> None:
+            if (me := asyncio.current_task()) not in seen:
+                seen.add(me)
+                async with asyncio.timeout(SOON):
+                    if await meet.wait() == 0:
+                        work.spread = await rest.wait()
+            work.handled.append(message.body.rstrip("-"))
+            if len(work.handled) == work.others:
+                rest.set()
+            if work.done:
+                all_done.set()
+
+        async with AsyncExitStack() as opened:
+            for _ in range(containers):
+                connection = await opened.enter_async_context(
+                    await aio.connect(stage.pair.url, redelivery_policy=QUICK)
+                )
+                options.update(ack_mode=work.mode, concurrency=concurrency)
+                await opened.enter_async_context(connection.listener_container(stage.queue, handle, **options))
+            await asyncio.to_thread(work.started)
+            async with asyncio.timeout(2 * SOON):
+                await all_done.wait()
+
+    asyncio.run(main())
+
+
+SHELLS = pytest.mark.parametrize("run", [with_threads, with_tasks])
+
+
+@SHELLS
+@pytest.mark.parametrize("options", [{}, {"prefetch": 0}], ids=["as it is", "prefetch=0"])
+def test_a_backlog_is_spread_and_a_slow_message_holds_nobody(stage: Stage, run: Any, options: dict[str, int]) -> None:
+    work = Work(stage)
+    run(stage, work, concurrency=WORKERS, **options)
+    assert work.spread
+    assert sorted(work.handled) == numbered(BACKLOG)
+    assert stage.left() == []
+
+
+@SHELLS
+def test_with_a_prefetch_of_0_one_worker_holds_the_message_that_it_handles_and_no_other(stage: Stage, run: Any) -> None:
+    """Two containers of one worker each, as two processes would have; the order in which they begin is free."""
+    work = Work(stage, 10)
+    run(stage, work, containers=2, prefetch=0)
+    assert work.spread
+    assert sorted(work.handled) == numbered(10)
+    assert stage.left() == []
+
+
+@pytest.mark.parametrize(("prefetch", "failing"), [(0, 5), (4, 8)])
+def test_what_waits_for_its_redelivery_without_blocking_holds_nobody(stage: Stage, prefetch: int, failing: int) -> None:
+    handled: list[str] = []
+    all_done = threading.Event()
+    policy = RedeliveryPolicy(initial_redelivery_delay=1.5, maximum_redeliveries=3)
+
+    def handle(message: Message) -> None:
+        handled.append(message.body.rstrip("-"))
+        if len(handled) <= failing:
+            raise ValueError("once more")
+        if len(handled) == 20 + failing:
+            all_done.set()
+
+    work = Work(stage, 20)
+    connection = stage.connect(redelivery_policy=policy, non_blocking_redelivery=True)
+    with connection.listener_container(stage.queue, handle, ack_mode=work.mode, prefetch=prefetch, outage_after=None):
+        work.started()
+        assert all_done.wait(2 * SOON), handled
+    assert handled == [*numbered(20), *numbered(failing)]
+    assert stage.left() == []
+
+
+@SHELLS
+def test_nothing_is_lost_where_handlers_are_so_quick_that_more_comes_ahead(stage: Stage, run: Any) -> None:
+    work = Work(stage, 150)
+    run(stage, work, concurrency=2)
+    assert sorted(work.handled) == numbered(150)
+    assert stage.left() == []
