@@ -67,6 +67,10 @@ class InterruptedWait(RequestTimeoutError):
     """No time-out of the broker's: the one who waits was interrupted, or cancelled, and waits no longer."""
 
 
+class NotSent(ConnectionLostError):
+    """The connection was lost before anything of the request had left: it is in no doubt."""
+
+
 NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown into a flow whose answer did not come
 
 

@@ -34,6 +34,7 @@ from redelivery.transports.flows import (
     Flow,
     InterruptedWait,
     Lookup,
+    NotSent,
     Opening,
     Parked,
     Pause,
@@ -57,6 +58,7 @@ __all__ = [
     "InterruptedWait",
     "Link",
     "Lookup",
+    "NotSent",
     "Opening",
     "Parked",
     "Pause",
@@ -222,10 +224,18 @@ class Channel(ABC):
         """Hold the application back while the channel is congested, as a full pipe would.
 
         Raises:
-            RequestTimeoutError: the peer took too little within request_timeout; what waits leaves when it can.
-            ConnectionLostError: the connection is gone.
+            ResourceAllocationError: the peer gave no credit within request_timeout, and the last message that was sent
+                is withdrawn.
+            RequestTimeoutError: the system took too little within request_timeout; what waits leaves when it can.
+            ConnectionLostError: the connection is gone; NotSent: and that message had not left.
         """
         yield from ()
+
+    def withdraw(self, pending: Pending) -> None:  # noqa: B027  # of those where something may wait for the peer
+        """Its answer is waited for no longer: what has not left is taken back, and fails with ResourceAllocationError.
+
+        Nothing is done where it has left, or may have.
+        """
 
     commits_whole: ClassVar[bool] = (
         False  # an interrupt leaves nothing half done in `commit` now, where nothing is sent

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Closing
-from redelivery.client.operations.send import send, send_confirmed, send_when_connected
+from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
 from redelivery.client.shells.producer import BaseProducer
 from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message
@@ -36,6 +36,7 @@ class Producer(BaseProducer, Closing):
             MessageFormatError: the message type or the protocol cannot carry a value.
             InvalidDestinationError: no destination, or one that cannot be sent to.
             InDoubtError: the broker's answer did not come.
+            ResourceAllocationError: it has no room; or it gave no credit (AMQP), and nothing was sent.
             JMSError: the broker refused it, as the class says.
         """
         core = self._core
@@ -63,6 +64,6 @@ class Producer(BaseProducer, Closing):
             else:
                 send(core, message, None, transacted=self._transacted)
             if core.epoch.channel.congested:
-                await core.relieve()
+                await core.do(make_room(core, None if self._transacted else message))
         else:
             await core.do(send_confirmed(core, message))

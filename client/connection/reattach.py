@@ -30,7 +30,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.events import Sent
 from redelivery.model.messages import Message
-from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
+from redelivery.transports.seam import Arrival, Flow, NotSent, Parked, Pending, Wish
 
 log = logging.getLogger(__name__)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
@@ -237,9 +237,10 @@ class Deferrable(Pending):
     """The answer to an asynchronous send. Where the connection is away this leaves with the next one, and once only.
 
     A loss after it has left ends it. ``deferred``: it has waited. ``left``: not waiting any more, it was sent.
+    ``message``: what leaves with the next one where it waited for credit at the loss; None where nothing does.
     """
 
-    __slots__ = ("_comes_back", "_waiting", "deferred", "left")
+    __slots__ = ("_comes_back", "_waiting", "deferred", "left", "message")
 
     def __init__(self, comes_back: Callable[[], bool]) -> None:
         super().__init__()
@@ -247,6 +248,7 @@ class Deferrable(Pending):
         self._waiting: list[Message] = []  # taken out in one step: the thread that ends it is another's
         self.deferred = False
         self.left = True
+        self.message: Message | None = None
 
     @property
     def waits(self) -> bool:
@@ -275,7 +277,9 @@ class Deferrable(Pending):
 
     def fail(self, error: JMSError) -> None:
         """See Pending; to one that waits a loss is nothing new, while there will be another connection."""
-        if not (self._waiting and isinstance(error, ConnectionLostError) and self._comes_back()):
+        if isinstance(error, NotSent) and self.message is not None and not self._waiting and self._comes_back():
+            self.defer(self.message)
+        elif not (self._waiting and isinstance(error, ConnectionLostError) and self._comes_back()):
             super().fail(error)
 
 

@@ -9,7 +9,7 @@ from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
-from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
+from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, NotSent, Pending
 
 _MOST_WAITING: Final = 1000  # asynchronous sends of a session that wait for a connection, before a sender waits too
 _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a silent broker may take one and two
@@ -29,8 +29,28 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
 
     Raises:
         InDoubtError: no answer came.
+        ResourceAllocationError: the broker gave no credit, and nothing was sent.
         JMSError: the broker refused it.
     """
+    while isinstance((pending := (yield from _asked(s, message))).error, NotSent):
+        if not s.comes_back:
+            raise not_sent(str(pending.error), pending.error)
+        yield from await_loss(s)
+    if isinstance(pending.error, NO_ANSWER):
+        pending = yield from _sent_again(s, message, pending.error)
+    error = pending.error
+    if error is None:
+        s.heard = s.now()
+        if pending.value is not None:
+            message.stamp(message_id=pending.value)
+        if s.observed is not None:
+            s.observed.notify(Sent(s.number, message, confirmed=True))
+    else:
+        raise refused_send(message, error)
+
+
+def _asked(s: SessionState, message: Message) -> Flow[Pending]:
+    """The answer to the first attempt, or that none came."""
     pending = Pending(s.waiter)
     if s.options.reconnect is None:  # no loss that is known before it would be any better
         s.epoch.channel.send(message, transacted=False, pending=pending)
@@ -44,18 +64,11 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
         else:
             yield pending
     except NO_ANSWER as none:
-        pending.error = pending.error or none
-    if isinstance(pending.error, NO_ANSWER):
-        pending = yield from _sent_again(s, message, pending.error)
-    error = pending.error
-    if error is None:
-        s.heard = s.now()
-        if pending.value is not None:
-            message.stamp(message_id=pending.value)
-        if s.observed is not None:
-            s.observed.notify(Sent(s.number, message, confirmed=True))
-    else:
-        raise refused_send(message, error)
+        if isinstance(none, RequestTimeoutError):
+            s.epoch.channel.withdraw(pending)
+        if pending.error is None or isinstance(none, InterruptedWait):  # which no lack of credit has caused
+            pending.error = none
+    return pending
 
 
 def _sent_again(s: SessionState, message: Message, error: JMSError) -> Flow[Pending]:
@@ -109,14 +122,23 @@ def patiently(s: SessionState, flow: Flow[None]) -> Flow[None]:
         return
 
 
-def make_room(s: SessionState) -> Flow[None]:
-    """`Channel.room`; where the connection is lost and comes back, nothing waits any more."""
-    try:
-        yield from s.epoch.channel.room()
-    except ConnectionLostError:
-        if not s.comes_back:
-            raise
-        yield from await_loss(s)
+def make_room(s: SessionState, unconfirmed: Message | None = None) -> Flow[None]:
+    """`Channel.room`; where the connection is lost and comes back, nothing waits any more.
+
+    ``unconfirmed``: what was sent last, and nobody has an answer of: if it has not left, the next connection sends it.
+    """
+    while s.epoch.lost is None and s.epoch.channel.congested:
+        try:
+            yield from s.epoch.channel.room()
+        except ConnectionLostError as error:
+            if not s.comes_back:
+                raise
+            yield from await_loss(s)
+            if unconfirmed is None or not isinstance(error, NotSent):
+                return
+            yield from send_when_connected(s, unconfirmed, None, transacted=False, batched=False)
+        else:
+            return
 
 
 def send_when_connected(
@@ -151,7 +173,7 @@ def send_when_connected(
             if pending is not None and pending.done:
                 pending.done, pending.error = False, None
         else:
-            if isinstance(pending, Repeatable):
+            if isinstance(pending, Repeatable) or (isinstance(pending, Deferrable) and timeout is None):
                 pending.message = message
             return
 

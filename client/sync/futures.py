@@ -15,7 +15,7 @@ from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
 from redelivery.policies.reconnect import ReconnectPolicy
-from redelivery.transports.seam import NO_ANSWER, Pending
+from redelivery.transports.seam import NO_ANSWER, NotSent, Pending
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
@@ -90,6 +90,8 @@ class SendFuture(Future[Message]):
             return error
         if isinstance(self.pending, Deferrable) and not self.pending.left and isinstance(error, NO_ANSWER):
             return error if isinstance(error, ConnectionLostError) else not_sent(str(error), error)
+        if isinstance(error, NotSent):
+            return not_sent(str(error), error)
         unanswered = isinstance(error, NO_ANSWER)
         return in_doubt_send(self._message, error) if unanswered else refused_send(self._message, error)
 

@@ -45,6 +45,7 @@ class Producer(BaseProducer, Closing):
             MessageFormatError: the message type or the protocol cannot carry a value.
             InvalidDestinationError: no destination, or one that cannot be sent to.
             InDoubtError: the broker's answer did not come.
+            ResourceAllocationError: it has no room; or it gave no credit (AMQP), and nothing was sent.
             JMSError: the broker refused it, as the class says.
         """
         core = self._core
@@ -121,7 +122,7 @@ class Producer(BaseProducer, Closing):
         else:
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:
-            core.do(make_room(core))
+            core.do(make_room(core, message if pending is None and not self._transacted else None))
 
     def _answer(self) -> Pending:
         """Of an asynchronous send."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -274,7 +275,7 @@ def test_a_connection_that_goes_while_threads_use_it_crashes_nothing(pool: Threa
             working = [pool.submit(work, client, started) for _ in range(4)]
             started.wait(TIMEOUT)
             if way == "loss":
-                ends[-1].sock.close()
+                ends[-1].sock.shutdown(socket.SHUT_RDWR)  # a close alone waits for the thread that reads
             else:
                 getattr(client, way)()
             gc.collect()

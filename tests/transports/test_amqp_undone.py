@@ -15,7 +15,11 @@ from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.client.connection.shared import Bare
 from redelivery.client.sync.driver import run
-from redelivery.model.errors import InvalidDestinationError, JMSError, TransactionRolledBackError
+from redelivery.model.errors import (
+    InvalidDestinationError,
+    ResourceAllocationError,
+    TransactionRolledBackError,
+)
 from redelivery.transports.seam import Pending
 
 LARGE = "x" * 20_000
@@ -262,14 +266,15 @@ def test_a_commit_that_is_given_up_takes_back_what_waits(way: str, monkeypatch: 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session, sent = waiting(client, 2)
         if way == "time-out":
-            with pytest.raises(TransactionRolledBackError, match="did not answer"):
+            with pytest.raises(TransactionRolledBackError, match="no credit: nothing was sent"):
                 session.do(session.channel.commit([]), timeout=0.1)
         else:
             with monkeypatch.context() as patch:
                 patch.setattr(session.transport, "wait", _interrupt)
                 with pytest.raises(KeyboardInterrupt):
                     run(session.channel.commit([]), Bare(session.transport), session.waiter, TIMEOUT)
-        assert all(isinstance(each.error, TransactionRolledBackError) for each in sent)
+        kind = ResourceAllocationError if way == "time-out" else TransactionRolledBackError
+        assert all(isinstance(each.error, kind) for each in sent)
         session.until(undone.is_set)
 
 
@@ -290,7 +295,7 @@ def test_a_dead_letter_that_waits_for_credit_is_taken_back_when_its_time_is_over
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session, (delivery,) = transacted(client, 1)
-        with pytest.raises(JMSError, match="did not answer"):
+        with pytest.raises(ResourceAllocationError, match="no credit: nothing was sent"):
             session.do(session.channel.poison(delivery, "no", text("copy", "dead")), timeout=0.2)
         session.until(undone.is_set)
 

@@ -115,6 +115,11 @@ class WireConnection(Generic[P]):
         """See `WireOwner.flush_soon`."""
         self._runtime.at(monotonic() + _TOGETHER_FOR, self._flush)
 
+    def tick_at(self, due: float) -> None:
+        """See `WireOwner.tick_at`."""
+        if self.lost is None:
+            self._runtime.at(due, self._tick)
+
     def read_on_behalf(self) -> None:
         """See `WireOwner.read_on_behalf`: the housekeeping thread does; an event loop reads anyway."""
         if not self._reads_on_behalf and self._runtime.blocks:

@@ -77,6 +77,9 @@ class WireOwner(Protocol):
     def flush_soon(self) -> None:
         """Something waits for company: within milliseconds it is to leave anyway."""
 
+    def tick_at(self, due: float) -> None:
+        """`WireProtocol.tick` is to be called then (monotonic seconds), if it is not earlier."""
+
     def read_on_behalf(self) -> None:
         """An answer is awaited by nobody who reads: soon another thread is to read."""
 

@@ -194,7 +194,11 @@ class AmqpChannel(Channel):
         asked = self._context.ask()
         with self._context.writing():
             sender.send(parts, None, asked)
-        yield from self._context.answer(asked)
+        try:
+            yield from self._context.answer(asked)
+        except RequestTimeoutError as error:
+            self.withdraw(asked)  # or the next attempt would make a second one
+            raise asked.error or error from None
         self.accept((ours,), batched=False)
 
     def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
@@ -235,6 +239,10 @@ class AmqpChannel(Channel):
             protocol.whole(protocol.go_on_soon)
             raise
 
+    def withdraw(self, pending: Pending) -> None:
+        """See `Channel.withdraw`: what waits for credit."""
+        self._protocol.whole(lambda: self._sending.withdraw((pending,)))
+
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """Discharge; in CLIENT mode, where there are no sends to go with it, `accepted`.
 
@@ -273,6 +281,8 @@ class AmqpChannel(Channel):
             yield from detach(self._context, receivers)
             with suppress(RequestTimeoutError):  # then their end reports it
                 yield from self._sending.answers()
+            self._sending.withdraw()
+            with suppress(RequestTimeoutError):
                 yield from self._sending.detach()
             ended = []
             with self._context.writing():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from itertools import count
 from typing import Final, cast
 
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import JMSError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, JMSError, ResourceAllocationError
 from redelivery.model.messages import Message
 from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.transactions import Transactions
@@ -61,7 +62,7 @@ class Sending:
         self.links: dict[Destination | None, Sender] = {}
         self.congested = False
         self._last: tuple[Destination | None, str] = (None, "")  # that a message was encoded for, and its address
-        self._full: Sender | None = None  # has more than that waiting
+        self._held: tuple[Sender, Pending, int] | None = None  # `room` waits until no more wait there, or it has left
 
     def send(
         self,
@@ -89,8 +90,9 @@ class Sending:
             at_once = not (batched or transacted) or protocol.waiting > TOGETHER
             if at_once:
                 protocol.write()
-            if len(sender.queued) > _MOST_BLOCKED:
-                self._full, self.congested = sender, True
+            alone = pending is None and not transacted  # its caller goes on when it has left
+            if sender.queued and (alone or len(sender.queued) > _MOST_BLOCKED):
+                self._held, self.congested = (sender, answer, 0 if alone else _MOST_BLOCKED // 2), True
         if protocol.blocked and not protocol.drain():
             self.congested = True
         if protocol.table.notifications:
@@ -129,7 +131,7 @@ class Sending:
         waiter = self._context.events.waiter
         with self._protocol.lock:
             asked = [each for sender in self.links.values() for each in sender.unanswered.values()]
-            asked += [each for sender in self.links.values() for _, _, each in sender.queued]
+            asked += [each[2] for sender in self.links.values() for each in sender.queued]
         for each in asked:
             each.also = waiter  # a thread that asked for the result keeps its own
             if not each.done:
@@ -147,27 +149,47 @@ class Sending:
         for each in asked:
             yield from self._context.answer(each)
 
+    def withdraw(self, among: Collection[Pending] | None = None) -> None:
+        """Take back what has not left of these sends, or of all: it fails for want of credit."""
+        if self._protocol.lost is not None:
+            return
+        with suppress(ConnectionLostError), self._context.writing():
+            for sender in self.links.values():
+                if sender.queued:
+                    sends = [each[2] for each in sender.queued] if among is None else among
+                    sender.withdraw(sends, sender.no_credit())
+
     def room(self) -> Flow[None]:
-        """See `Channel.room`: until there was credit for half of what may wait, and the system has taken the rest."""
-        sender = self._full
-        self._full, self.congested = None, False
+        """See `Channel.room`.
+
+        What nobody will confirm has left when this ends; of the rest half of what may wait waits. And the system has
+        taken what is written.
+        """
+        held = self._held
+        self._held, self.congested = None, False
         if self._protocol.blocked:
             yield from self._context.drained()
-        if sender is None:
+        if held is None:
             return
+        sender, last, most = held
+        if not most:
+            last.on_done = None  # whatever comes of it now is raised here
         deadline = monotonic() + self._timeout
         sender.blocked_senders = self._context.events
         try:
-            while (waiting := len(sender.queued)) > _MOST_BLOCKED // 2:
-                remaining = deadline - monotonic()
-                if remaining <= 0:
-                    raise RequestTimeoutError(
-                        f"{sender.what}: the broker gave no credit within {self._timeout:g} s; "
-                        f"about {waiting} messages wait"
-                    )
+            while len(sender.queued) > most and sender.queued[-1][2] is last and monotonic() < deadline:
                 yield Arrival(min(deadline, monotonic() + _LOOK))
+        except JMSError as error:  # an interrupt, or a loss
+            self.withdraw((last,))
+            raise last.error or error from None
         finally:
             sender.blocked_senders = None
+        if len(sender.queued) > most:
+            self.withdraw((last,))
+        if not most:
+            last.on_done = self.report_refusal
+        if last.error is not None and (not most or isinstance(last.error, ResourceAllocationError)):
+            raise last.error
 
     def report_refusal(self, pending: Pending) -> None:
         """Of a send that no call waits for."""

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, cast
 
@@ -19,6 +20,8 @@ from redelivery.model.errors import (
     ConnectionLostError,
     InDoubtError,
     JMSError,
+    RequestTimeoutError,
+    ResourceAllocationError,
     TransactionRolledBackError,
     UnsupportedError,
 )
@@ -26,7 +29,8 @@ from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.amqp.links.senders import Coordinator, Parts, Sender
-from redelivery.transports.seam import NO_ANSWER, Flow, Pending
+from redelivery.transports.seam import NO_ANSWER, Flow, InterruptedWait, NotSent, Pending
+from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import monotonic
 
 _FRESH: Final = 20.0  # seconds that a declared transaction may have waited; the shortest limit of a broker is 60
@@ -78,11 +82,15 @@ class Transactions:
             self._undo()
             if coordinator is not None and self._context.protocol.written != left:  # lost while it was written
                 raise _in_doubt(error, transaction) from error
-            text = f"the transaction was undone before the commit: {error}"
-            raise TransactionRolledBackError(text) from error
+            raise _rolled_back(f"the transaction was undone before the commit: {error}", error) from error
         try:
             yield from self._context.answer(asked)
         except JMSError as error:
+            kept = asked.error if isinstance(asked.error, NotSent) else self._take_back(coordinator, transaction, asked)
+            if kept is not None:
+                undone = _rolled_back(f"the commit was not sent: {kept}", kept)
+                undone.redelivered_by_broker = bool(deliveries)
+                raise undone from kept
             if isinstance(error, NO_ANSWER) or coordinator.session.ended is not None:
                 raise _in_doubt(error, transaction) from error
             rolled_back = TransactionRolledBackError(f"the commit was refused: {error}")
@@ -110,7 +118,7 @@ class Transactions:
         with self._context.writing():
             sender.send(parts, transaction, sent)
         try:
-            yield from self._context.answer(sent)
+            yield from self._answer_or_withdraw(sent, (sender,))
             with self._context.writing():
                 receiver.enlist(delivery, transaction)  # not settled: if the broker refuses, it stays ours
                 coordinator.discharge(transaction, done, fail=False)
@@ -146,14 +154,14 @@ class Transactions:
     def _ready(self) -> Flow[bytes]:
         """The transaction's id; what waited for it has left."""
         with self._context.writing():
-            gone = self._gone()
+            gone = self._gone() or next((each.error for each in self.sends if each.error is not None), None)
             if gone is not None:
                 raise gone
             transaction = self._id()
         declared = self._declared
         assert declared is not None, "declared by _id"
         if transaction is None:
-            yield from self._context.answer(declared)
+            yield from self._answer_or_withdraw(declared, [each for each in (self._coordinator,) if each is not None])
             transaction = cast(bytes, declared.value)
         if self._waiting:
             with self._context.writing():
@@ -170,11 +178,42 @@ class Transactions:
 
     def _confirm_sends(self) -> Flow[None]:
         for pending in self.sends:
-            if not pending.done:
-                yield pending
-            if pending.error is not None:
-                raise pending.error
+            yield from self._answer_or_withdraw(pending, self._senders, self.sends)
         self.sends = []
+
+    def _answer_or_withdraw(
+        self, pending: Pending, senders: Collection[Sender], among: Iterable[Pending] = ()
+    ) -> Flow[None]:
+        """Wait for the answer; when that is given up, it and ``among`` are taken back where they wait for credit.
+
+        Raises as `answer`, and:
+
+        Raises:
+            ResourceAllocationError: there was no credit for it.
+        """
+        try:
+            yield from self._context.answer(pending)
+        except RequestTimeoutError as error:
+            if isinstance(error, InterruptedWait) or pending.done:
+                raise
+            self._withdraw(senders, frozenset((pending, *among)))
+            raise pending.error or error from None
+
+    def _withdraw(self, senders: Collection[Sender], sends: Collection[Pending]) -> None:
+        """They are waited for no longer: those that wait for credit are taken back."""
+        with self._context.writing():
+            for each in senders:
+                each.withdraw(sends, each.no_credit())
+
+    def _take_back(self, coordinator: Coordinator, transaction: bytes, asked: Pending) -> JMSError | None:
+        """Of a commit that is waited for no longer, and that waits for credit itself: why; and it will be undone."""
+        if not asked.done:
+            with suppress(ConnectionLostError):
+                self._withdraw((coordinator,), (asked,))
+                if isinstance(asked.error, ResourceAllocationError):
+                    with self._context.writing():
+                        coordinator.discharge(transaction, Pending(), fail=True)
+        return asked.error if isinstance(asked.error, ResourceAllocationError) else None
 
     def _gone(self) -> JMSError | None:
         """Why the transaction is gone that something was sent in; None: it is not."""
@@ -239,8 +278,20 @@ class Transactions:
     def _declare(self) -> None:
         coordinator = self._open()
         self._declared = self._context.ask()
+        self._declared.on_done = self._on_declared
         self._since = monotonic()
         coordinator.declare(self._declared)
+
+    def _on_declared(self, declared: Pending) -> None:
+        """On the thread that reads: where there is no transaction, what waited for it fails; of a loss the session says
+        what becomes of it.
+        """
+        if declared.error is None or isinstance(declared.error, ConnectionLostError):
+            return
+        with self._context.protocol.lock:
+            waiting, self._waiting = self._waiting, []
+        for _, _, pending in waiting:
+            finish(pending, declared.error)
 
     def _open(self) -> Coordinator:
         if not self._context.dialect.capabilities.transactions:
@@ -251,6 +302,14 @@ class Transactions:
             coordinator.open(None)
             self._declared = None
         return coordinator
+
+
+class _NoCredit(TransactionRolledBackError, ResourceAllocationError):
+    """Both: for who begins the transaction anew, and for who waits until the broker takes more."""
+
+
+def _rolled_back(text: str, error: JMSError) -> TransactionRolledBackError:
+    return (_NoCredit if isinstance(error, ResourceAllocationError) else TransactionRolledBackError)(text)
 
 
 def _in_doubt(error: JMSError, transaction: bytes) -> InDoubtError:

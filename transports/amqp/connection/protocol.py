@@ -39,7 +39,9 @@ class AmqpProtocol:
         self.engine = engine
         self.lock = threading.Lock()
         self.rows = Rows(self.lock, engine.raw, stream)
-        self.table = LinkTable(engine, stream.name, client_id=options.client_id is not None)
+        self.table = LinkTable(
+            engine, stream.name, options.request_timeout, owner.tick_at, client_id=options.client_id is not None
+        )
         self.lost: JMSError | None = None
         self.blocked = False  # the system did not take all
         self.unwritten = False  # something waits for company
@@ -261,19 +263,22 @@ class AmqpProtocol:
         with self.lock:
             if self.lost is not None:
                 return None
-            due = self.engine.tick(now)
+            due = min(self.engine.tick(now) or _NEVER, self.table.expire(self._ticked) or _NEVER)
             self.engine.dispatch(self._handlers)
             self.write()
             silent_until = self._silent_until()
+            notifications = self.table.take_notifications()
+        if notifications is not None:
+            notifications.notify(self._events.on_error)
         if self._failure is None and now >= silent_until:
             self._failure = ConnectionLostError(
                 f"{self._stream.name} was silent for {now - self._heard:.3g} s; the idle time-out is {self._idle:g} s"
             )
         if self._failure is not None:
             raise self._failure
-        if silent_until == _NEVER:
-            return due
-        return min(due or _NEVER, silent_until, now + self._idle)
+        if silent_until != _NEVER:
+            due = min(due, silent_until, now + self._idle)
+        return None if due == _NEVER else due
 
     def _silent_until(self) -> float:
         """When a peer that has been silent since it was last heard is taken for dead.

@@ -24,6 +24,8 @@ class LinkTable:
         broker: its address, as far as counts of deliveries go.
         client_id: whether the application has named the connection: named subscriptions are its own then.
         endpoints: links and sessions by the C library's pointer.
+        expire_at: is called where something begins to wait, with the time (monotonic seconds) at which to `expire` it.
+        patience: seconds that it may wait for credit.
         unanswered: an entry for each send; a list, since a row can add to it (`rows`).
         view: where a message is read to, which is the C library's ``space``.
     """
@@ -33,16 +35,22 @@ class LinkTable:
         "client_id",
         "endpoints",
         "engine",
+        "expire_at",
         "most_sessions",
         "notifications",
+        "patience",
         "sessions",
         "space",
         "unanswered",
         "view",
     )
 
-    def __init__(self, engine: Engine, broker: str, *, client_id: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, broker: str, patience: float, expire_at: Callable[[float], None], *, client_id: bool
+    ) -> None:
         self.client_id = client_id
+        self.patience = patience
+        self.expire_at = expire_at
         self.engine = engine
         self.broker = broker
         self.endpoints: dict[Any, Endpoint] = {}
@@ -60,6 +68,11 @@ class LinkTable:
             return None
         taken, self.notifications = self.notifications, Notifications()
         return taken
+
+    def expire(self, now: float) -> float | None:
+        """What has waited for too long is given up; when (monotonic seconds) the next may be, None for never."""
+        waits = [due for each in list(self.endpoints.values()) if (due := each.expire(now)) is not None]
+        return min(waits, default=None)
 
     def handlers(self) -> dict[int, Callable[[Event], None]]:
         """What the peer did, by the type of proton's event: it is passed on to the session or link."""
@@ -205,6 +218,9 @@ class Endpoint:
 
     def on_flow(self) -> None:
         """The peer has said how much may come or go."""
+
+    def expire(self, now: float) -> float | None:
+        """See `LinkTable.expire`."""
 
     def forget(self) -> None:
         """Both sides have ended it: its memory in the C library is free again."""

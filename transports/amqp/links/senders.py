@@ -12,7 +12,7 @@ import proton
 from cproton_ffi import ffi, lib
 
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import JMSError, ProtocolError
+from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError, ResourceAllocationError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.links.dispositions import (
     ACCEPTED,
@@ -29,9 +29,11 @@ from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
 from redelivery.transports.amqp.rows import Step
 from redelivery.transports.dialects.dialect import AmqpDialect
-from redelivery.transports.seam import Pending, SessionEvents
+from redelivery.transports.seam import NotSent, Pending, SessionEvents
+from redelivery.transports.wire.clock import monotonic
 
 Parts: TypeAlias = tuple[bytes, ...]  # of a message, to be sent one behind the other
+Queued: TypeAlias = tuple[Parts, bytes | None, Pending, float]  # with its transaction, and since when it waits
 
 _DECLARE: Final = b"\x00\x53\x77\x00\x53\x31\xc0\x02\x01\x40"  # amqp-value: declare, a list of a null
 _DELETE_ON_CLOSE: Final = 0x2B
@@ -43,15 +45,17 @@ class Sender(Endpoint):
     """A link that messages leave by; each is answered by its outcome.
 
     What waits for credit is `queued` here and not given to proton, which would let it go whenever there is credit, also
-    when its transaction is over.
+    when its transaction is over. It is withdrawn when there was no credit for as long as a request may take: nobody
+    waits for it any more, and sending it behind the application's back would double what that sends again.
     """
 
-    __slots__ = ("_alive", "_credit", "_numbers", "blocked_senders", "queued", "session", "unanswered")
+    __slots__ = ("_alive", "_credit", "_moved", "_numbers", "blocked_senders", "queued", "session", "unanswered")
 
     def __init__(self, session: AmqpSession, what: str) -> None:
         super().__init__(session.table, session.handle.sender(link_name("sender")), what)
         self.session = session
-        self.queued: deque[tuple[Parts, bytes | None, Pending]] = deque()  # waits for credit
+        self.queued: deque[Queued] = deque()  # waits for credit
+        self._moved = 0.0  # when something of it left last
         self.unanswered: dict[Any, Pending] = {}  # by the C library's delivery
         self.blocked_senders: SessionEvents | None = None  # waits for credit
         self._numbers = count(1)
@@ -69,7 +73,10 @@ class Sender(Endpoint):
             return
         self.table.unanswered.append(None)
         if self.queued or lib.pn_link_credit(self.raw) <= 0:
-            self.queued.append((parts, transaction, pending))
+            now = monotonic()
+            if not self.queued:
+                self.table.expire_at(now + self.table.patience)
+            self.queued.append((parts, transaction, pending, now))
         else:
             self._transfer(parts, transaction, pending)
 
@@ -102,16 +109,38 @@ class Sender(Endpoint):
 
         These are written in part, or wait for room in the session. Those that have left are neither.
         """
-        kept: deque[tuple[Parts, bytes | None, Pending]] = deque()
+        kept: deque[Queued] = deque()
         for each in self.queued:
             if each[2] in sends:
-                self.table.unanswered.pop()
-                self.table.notifications.answer(each[2], error)
+                self._give_up(each[2], error)
             else:
                 kept.append(each)
         self.queued = kept
         inside = 0 if self.ended is not None else lib.pn_link_queued(self.raw)  # in proton: the last of them
         return [each for each in list(self.unanswered.values())[len(self.unanswered) - inside :] if each in sends]
+
+    def no_credit(self) -> ResourceAllocationError:
+        """Why what is withdrawn was not sent."""
+        return ResourceAllocationError(
+            f"no credit: nothing was sent: {self.what}: the broker takes no more there now (a full address, or nobody "
+            "who consumes)"
+        )
+
+    def expire(self, now: float) -> float | None:
+        """See `Endpoint.expire`: what waits for credit, for a request's time since the last that left."""
+        while self.queued and self._expires(self.queued[0][0]):
+            due = max(self.queued[0][3], self._moved) + self.table.patience
+            if now < due:
+                return due
+            self._give_up(self.queued.popleft()[2], self.no_credit())
+        return None
+
+    def _expires(self, parts: Parts) -> bool:  # noqa: ARG002  # of the coordinator
+        return True
+
+    def _give_up(self, pending: Pending, error: JMSError) -> None:
+        self.table.unanswered.pop()
+        self.table.notifications.answer(pending, error)
 
     def _transfer(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
         tag = b"%x" % next(self._numbers)
@@ -125,8 +154,10 @@ class Sender(Endpoint):
 
     def on_flow(self) -> None:
         """See `Endpoint.on_flow`: what waits for credit leaves."""
-        while self.queued and lib.pn_link_credit(self.raw) > 0:
-            self._transfer(*self.queued.popleft())
+        if self.queued and lib.pn_link_credit(self.raw) > 0:
+            self._moved = monotonic()
+            while self.queued and lib.pn_link_credit(self.raw) > 0:
+                self._transfer(*self.queued.popleft()[:3])
         if self.blocked_senders is not None:
             self.table.notifications.awake.append(self.blocked_senders)
 
@@ -164,11 +195,16 @@ class Sender(Endpoint):
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`: what is not answered fails."""
         self._alive.clear()
-        unanswered = [*self.unanswered.values(), *(pending for _, _, pending in self.queued)]
+        unanswered, queued = list(self.unanswered.values()), [each[2] for each in self.queued]
         self.unanswered.clear()
         self.queued.clear()
-        del self.table.unanswered[: len(unanswered)]
+        del self.table.unanswered[: len(unanswered) + len(queued)]
         for pending in unanswered:
+            self.table.notifications.answer(pending, error)
+        if queued and isinstance(error, ConnectionLostError):
+            cause, error = error, NotSent(f"nothing was sent: it waited for credit: {error}")
+            error.__cause__ = cause
+        for pending in queued:
             self.table.notifications.answer(pending, error)
         self.on_flow()
         if not ours:
@@ -234,6 +270,10 @@ class Coordinator(Sender):
         """End one; ``fail`` undoes it."""
         fields = b"\xa0%c%b%c" % (len(transaction), transaction, 0x41 if fail else 0x42)
         self.send((b"\x00\x53\x77\x00\x53\x32\xc0%c\x02%b" % (len(fields) + 1, fields),), None, pending)
+
+    def _expires(self, parts: Parts) -> bool:
+        """What declares. What discharges has a commit that waits for it, or is to leave however late."""
+        return parts[0] is _DECLARE
 
     def _read(self, handle: Any, state: int) -> tuple[JMSError | None, object]:
         return (None, declared_id(handle)) if state == DECLARED else super()._read(handle, state)
