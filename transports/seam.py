@@ -34,7 +34,6 @@ from redelivery.transports.flows import (
     Flow,
     InterruptedWait,
     Lookup,
-    NotSent,
     Opening,
     Parked,
     Pause,
@@ -58,7 +57,6 @@ __all__ = [
     "InterruptedWait",
     "Link",
     "Lookup",
-    "NotSent",
     "Opening",
     "Parked",
     "Pause",
@@ -163,8 +161,7 @@ class Channel(ABC):
         To be asked when the application has had what came before.
 
         Raises:
-            UnsupportedError: there is no browsing over this protocol.
-            JMSError: the broker has ended the link.
+            UnsupportedError, JMSError: there is no browsing over this protocol; the broker has ended the link.
         """
         yield from ()
         raise UnsupportedError("there is no browsing over this protocol")
@@ -224,18 +221,14 @@ class Channel(ABC):
         """Hold the application back while the channel is congested, as a full pipe would.
 
         Raises:
-            ResourceAllocationError: the peer gave no credit within request_timeout, and the last message that was sent
-                is withdrawn.
+            ResourceAllocationError: there was no credit within request_timeout; what was sent last is withdrawn.
             RequestTimeoutError: the system took too little within request_timeout; what waits leaves when it can.
-            ConnectionLostError: the connection is gone; NotSent: and that message had not left.
+            ConnectionLostError: the connection is gone; NotSent: and what was sent last had not left.
         """
         yield from ()
 
     def withdraw(self, pending: Pending) -> None:  # noqa: B027  # of those where something may wait for the peer
-        """Its answer is waited for no longer: what has not left is taken back, and fails with ResourceAllocationError.
-
-        Nothing is done where it has left, or may have.
-        """
+        """It is waited for no longer: what surely has not left is taken back, and fails (ResourceAllocationError)."""
 
     commits_whole: ClassVar[bool] = (
         False  # an interrupt leaves nothing half done in `commit` now, where nothing is sent

@@ -30,7 +30,8 @@ from redelivery.model.errors import (
 )
 from redelivery.model.events import Sent
 from redelivery.model.messages import Message
-from redelivery.transports.seam import Arrival, Flow, NotSent, Parked, Pending, Wish
+from redelivery.transports.flows import NotSent
+from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
 
 log = logging.getLogger(__name__)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it

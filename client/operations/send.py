@@ -9,7 +9,8 @@ from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
-from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, NotSent, Pending
+from redelivery.transports.flows import NotSent
+from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
 
 _MOST_WAITING: Final = 1000  # asynchronous sends of a session that wait for a connection, before a sender waits too
 _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a silent broker may take one and two

@@ -15,7 +15,8 @@ from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
 from redelivery.policies.reconnect import ReconnectPolicy
-from redelivery.transports.seam import NO_ANSWER, NotSent, Pending
+from redelivery.transports.flows import NotSent
+from redelivery.transports.seam import NO_ANSWER, Pending
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 

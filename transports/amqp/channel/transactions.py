@@ -29,7 +29,8 @@ from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.amqp.links.senders import Coordinator, Parts, Sender
-from redelivery.transports.seam import NO_ANSWER, Flow, InterruptedWait, NotSent, Pending
+from redelivery.transports.flows import NotSent
+from redelivery.transports.seam import NO_ANSWER, Flow, InterruptedWait, Pending
 from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import monotonic
 

@@ -29,7 +29,8 @@ from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
 from redelivery.transports.amqp.rows import Step
 from redelivery.transports.dialects.dialect import AmqpDialect
-from redelivery.transports.seam import NotSent, Pending, SessionEvents
+from redelivery.transports.flows import NotSent
+from redelivery.transports.seam import Pending, SessionEvents
 from redelivery.transports.wire.clock import monotonic
 
 Parts: TypeAlias = tuple[bytes, ...]  # of a message, to be sent one behind the other
