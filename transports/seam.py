@@ -228,7 +228,7 @@ class Channel(ABC):
         yield from ()
 
     def withdraw(self, pending: Pending) -> None:  # noqa: B027  # of those where something may wait for the peer
-        """It is waited for no longer: what is known not to have left is taken back, and fails (ResourceAllocationError)."""
+        """It is waited for no longer: what waits for the peer is taken back, and fails with ResourceAllocationError."""
 
     commits_whole: ClassVar[bool] = (
         False  # an interrupt leaves nothing half done in `commit` now, where nothing is sent
