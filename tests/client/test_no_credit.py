@@ -1,4 +1,4 @@
-"""A peer that gives no credit: what was never written is withdrawn, its sender is told so, and it leaves no more."""
+"""A peer that gives no credit: what was never written is withdrawn, its sender gets an error, and it leaves no more."""
 
 from __future__ import annotations
 
