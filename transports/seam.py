@@ -230,9 +230,7 @@ class Channel(ABC):
     def withdraw(self, pending: Pending) -> None:  # noqa: B027  # of those where something may wait for the peer
         """It is waited for no longer: what waits for the peer is taken back, and fails with ResourceAllocationError."""
 
-    commits_whole: ClassVar[bool] = (
-        False  # an interrupt leaves nothing half done in `commit` now, where nothing is sent
-    )
+    commits_whole: ClassVar[bool] = False  # an interrupt leaves nothing half done in `commit`, where nothing is sent
 
     @abstractmethod
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
@@ -298,7 +296,7 @@ class Transport(ABC):
     def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:  # noqa: ARG002  # of those that can
         """A TemporaryQueue or TemporaryTopic that the broker makes and removes with the connection.
 
-        ``waiter``: of the driver of this flow.
+        ``waiter``: of the driver of this flow, made by `new_waiter`.
 
         Raises:
             UnsupportedError: it makes none over this protocol.
@@ -343,10 +341,7 @@ class Transport(ABC):
 
     @abstractmethod
     def close(self, waiter: Waiter) -> Flow[None]:
-        """Say goodbye within `close_timeout`, then close whatever answers or not. Harmless twice.
-
-        ``waiter``: of the driver of this flow, made by `new_waiter`.
-        """
+        """Say goodbye within `close_timeout`, then close, answered or not. Harmless twice. ``waiter``: as above."""
 
     @abstractmethod
     def abort(self) -> None:
