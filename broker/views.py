@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from redelivery.broker.engine.stored import StoredMessage, detached
+from redelivery.broker.engine.stored import StoredMessage, carried, detached
+from redelivery.model.parts.raw import RawBody
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
@@ -28,6 +29,14 @@ class StoredSource:
     def body(self) -> Body:
         """The body; a map or stream is the caller's own copy."""
         return detached(self._stored.body)
+
+    def raw_body(self) -> RawBody:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        return carried(self._stored.body)
+
+    def readable(self) -> tuple[Mapping[str, Value], list[str]]:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        return properties_of(self._stored), []
 
     def properties(self) -> Mapping[str, Value]:
         """The properties."""

@@ -7,12 +7,16 @@ that nobody reads costs nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from redelivery.model.destinations import Destination, destination
+from redelivery.model.destinations import Destination
 from redelivery.model.parts.dead_letters import DeadLetter, read_dead_letter
 from redelivery.model.parts.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.parts.headers import COPIED, check_header
+from redelivery.model.parts.raw import KnownBody, RawBody, raw_of
 from redelivery.model.parts.shown import shown
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value, body_kind, check_body, check_properties
@@ -129,11 +133,27 @@ class Message:
         if value is _UNREAD:
             assert self.source is not None, "only a received message reads its body late"
             value = self.fields["body"] = self.source.body()
+        elif isinstance(value, RawBody):  # of a copy, which is sent as it came until somebody can have changed it
+            value = value.read()
+            if isinstance(value, (dict, list)):
+                value = self.fields["body"] = deepcopy(value)
         return value
 
     @body.setter
     def body(self, value: object) -> None:
         self._write("body", check_body(value))
+
+    @property
+    def raw_body(self) -> bytes:
+        """The body's bytes as they came, also where `body` raises. See Consuming for what they are of a map."""
+        return self.carried().data()
+
+    def carried(self) -> RawBody:
+        """The body as a copy has it; for the library's own use."""
+        if self.source is not None:
+            return raw_of(self.source)
+        body = self.fields["body"]
+        return body if isinstance(body, RawBody) else KnownBody(check_body(body))
 
     @property
     def properties(self) -> Mapping[str, Value]:
@@ -200,7 +220,7 @@ class Message:
 
     @correlation_id.setter
     def correlation_id(self, value: str | bytes | None) -> None:
-        self._write("correlation_id", _checked("correlation_id", value))
+        self._write("correlation_id", check_header("correlation_id", value))
 
     @property
     def reply_to(self) -> Destination | None:
@@ -209,7 +229,7 @@ class Message:
 
     @reply_to.setter
     def reply_to(self, value: Destination | str | None) -> None:
-        self._write("reply_to", _checked("reply_to", value))
+        self._write("reply_to", check_header("reply_to", value))
 
     @property
     def type(self) -> str | None:
@@ -218,7 +238,7 @@ class Message:
 
     @type.setter
     def type(self, value: str | None) -> None:
-        self._write("type", _checked("type", value))
+        self._write("type", check_header("type", value))
 
     @property
     def group_id(self) -> str | None:
@@ -227,7 +247,7 @@ class Message:
 
     @group_id.setter
     def group_id(self, value: str | None) -> None:
-        self._write("group_id", _checked("group_id", value))
+        self._write("group_id", check_header("group_id", value))
 
     @property
     def group_sequence(self) -> int | None:
@@ -236,7 +256,7 @@ class Message:
 
     @group_sequence.setter
     def group_sequence(self, value: int | None) -> None:
-        self._write("group_sequence", _checked("group_sequence", value))
+        self._write("group_sequence", check_header("group_sequence", value))
 
     @property
     def delivery_count(self) -> int:
@@ -268,16 +288,24 @@ class Message:
         self._receipt.acknowledge(self)
 
     def copy(self) -> Message:
-        """A writable message with the same body, properties and application's headers."""
-        return Message(
-            self.body,
-            properties=self.properties,
-            correlation_id=self.correlation_id,
-            reply_to=self.reply_to,
-            type=self.type,
-            group_id=self.group_id,
-            group_sequence=self.group_sequence,
-        )
+        """A writable message with the same body, properties and application's headers.
+
+        A received body is sent as it came, also one that `body` cannot read. Raises MessageFormatError for the rest.
+        """
+        copy, carried = Message(), self.carried()
+        copy.fields["body"] = carried.read() if isinstance(carried, KnownBody) else carried
+        copy.adopt(self.properties)
+        for header in COPIED:
+            if (value := getattr(self, header)) is not None:
+                setattr(copy, header, value)
+        return copy
+
+    def adopt(self, properties: Mapping[str, Value]) -> None:
+        """Set a received message's properties, which may be lists and maps of AMQP; for the library's own use."""
+        nested = {name: value for name, value in properties.items() if isinstance(value, (dict, list))}
+        self.properties = {name: value for name, value in properties.items() if name not in nested}
+        if nested:
+            self.fields["properties"] = MappingProxyType({**self.properties, **nested})
 
     def stamp(self, **headers: object) -> None:
         """Set what the provider sets at a send (JMS: what the application wrote there is overwritten).
@@ -320,17 +348,3 @@ def convert_body(message: Message, kind: type) -> Any:
     if isinstance(body, kind):
         return body
     raise MessageFormatError(f"the message holds {body_kind(body)}, not {_KINDS[kind]}; read message.body instead")
-
-
-def _checked(name: str, value: object) -> object:
-    if value is None:
-        return None
-    if name == "reply_to":
-        return destination(value)  # type: ignore[arg-type]  # it checks the type itself
-    if name == "group_sequence":
-        if isinstance(value, int) and not isinstance(value, bool) and value >= -1:
-            return value
-        raise MessageFormatError(f"group_sequence={value!r} is neither a whole number from 0, nor -1 (the last)")
-    if isinstance(value, str) or (name == "correlation_id" and isinstance(value, bytes)):
-        return value
-    raise MessageFormatError(f"{name}={value!r} is not a str")

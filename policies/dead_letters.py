@@ -24,11 +24,13 @@ class Native:
 class CopyTo:
     """A copy goes to ``destination``, then the original is acknowledged.
 
-    ``expiration``: seconds until the copy expires, None for never.
+    ``expiration``: seconds until the copy expires, None for never. ``or_native``: where no copy can be made, the broker
+    is known to keep it in its own dead-letter queue.
     """
 
     destination: Destination
     expiration: float | None = None
+    or_native: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ class DeadLetterStrategy(ABC):
 
     ``process_expired``: expired messages become dead letters too; False drops them.
     ``process_non_persistent``: non-persistent messages as well; False drops them where we make the copy (a broker
-    that dead-letters natively follows its own rule).
+    that dead-letters natively follows its own rule). True where a copying strategy is named: other clients send
+    non-persistently without a word.
     ``expiration``: seconds (or timedelta) until a copy expires; None, or 0 as in ActiveMQ, for never.
     ``for_expired``: the strategy that decides about expired messages instead of this one, as with Artemis'
     expiry-address; None: this one does.
@@ -114,13 +117,16 @@ class DeadLetterStrategy(ABC):
             return Drop("it is not persistent, and process_non_persistent is False")
         if target == facts.original:
             return Drop(f"it was consumed from its own dead-letter destination {target}")
-        return CopyTo(target, None if self.expiration is None else check_seconds("expiration", self.expiration))
+        expiration = None if self.expiration is None else check_seconds("expiration", self.expiration)
+        # the safest guess of what the broker does with those that are not persistent: it drops them
+        return CopyTo(target, expiration, or_native=facts.native_available and facts.persistent)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDeadLetterStrategy(DeadLetterStrategy):
     """One dead-letter queue (or topic) for all: a copy goes there."""
 
+    process_non_persistent: bool = field(default=True, kw_only=True)
     dead_letter_queue: Destination | str = DEFAULT_DEAD_LETTER_QUEUE
 
     def __post_init__(self) -> None:
@@ -138,6 +144,7 @@ class IndividualDeadLetterStrategy(DeadLetterStrategy):
     ``use_queue_for_queue_messages``, ``use_queue_for_topic_messages``: it is a queue; False makes it a topic.
     """
 
+    process_non_persistent: bool = field(default=True, kw_only=True)
     queue_prefix: str = "ActiveMQ.DLQ.Queue."
     topic_prefix: str = "ActiveMQ.DLQ.Topic."
     queue_suffix: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from redelivery.model.destinations import Destination, SubscriptionName
+from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import Body, Value
 
 
@@ -112,6 +113,14 @@ class Delivery(ABC):
     def noted(self) -> Mapping[str, object]:
         """See `redelivery.model.parts.dead_letters.Noting`: what the broker has written on it as no property."""
         return {}
+
+    def sent_to(self) -> Destination:
+        """The header ``destination``; where nobody can read it, what it was consumed from."""
+        try:
+            found = self.header("destination")
+        except MessageFormatError:
+            found = None
+        return found if isinstance(found, Destination) else self.link.destination
 
     def consumed_from(self) -> Destination:
         """See `redelivery.model.parts.dead_letters.Noting`."""

@@ -208,6 +208,9 @@ class Channel(ABC):
         ``expired``: it has expired and not failed, where the protocol can say so.
         """
 
+    def check(self, message: Message) -> None:  # noqa: B027  # where nothing is refused before it is sent
+        """Raise as `send` would for what a stamped message holds; nothing is written."""
+
     @abstractmethod
     def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
         """Write a stamped message. A pending is completed by the broker's confirmation; transacted ones need none.

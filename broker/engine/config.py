@@ -39,7 +39,9 @@ class BrokerConfig:
         ConfigError: a value of the wrong type or out of its range; the text names it.
     """
 
-    dead_letter_strategy: DeadLetterStrategy = field(default_factory=SharedDeadLetterStrategy)
+    dead_letter_strategy: DeadLetterStrategy = field(
+        default_factory=lambda: SharedDeadLetterStrategy(process_non_persistent=False)
+    )
     dead_letter_strategies: Mapping[str, DeadLetterStrategy] = field(default_factory=dict)
     rules: Rules | None = None
     memory_limit: int | None = None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
 from redelivery.model.destinations import Destination, Queue
-from redelivery.model.errors import IllegalStateError, InvalidDestinationError
+from redelivery.model.errors import IllegalStateError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
+from redelivery.model.parts.raw import RawBody, body_bytes, decoded
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Long, Value
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
@@ -25,6 +27,9 @@ class LateBody(Protocol):
 
     def read(self) -> Body:
         """The body, the caller's own copy. Raises MessageFormatError where JMS has none for it."""
+
+    def carried(self) -> RawBody:
+        """The same for a copy."""
 
     def __len__(self) -> int:
         """About how many bytes it takes."""
@@ -49,12 +54,41 @@ class EncodedBody(ABC):
     def read(self) -> Body:
         """See `LateBody`."""
 
+    def carried(self) -> RawBody:
+        """See `LateBody`."""
+        return StoredRaw(self)
+
     @abstractmethod
     def __len__(self) -> int:
         """See `LateBody`."""
 
 
 StoredBody: TypeAlias = Body | LateBody
+
+
+class StoredRaw(RawBody):
+    """A body that the broker has, as a copy of its message has it."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: StoredBody) -> None:
+        self._body = body
+
+    def data(self) -> bytes:
+        """See `body_bytes`; none of what the store cannot read any more."""
+        try:
+            return body_bytes(self.read())
+        except MessageFormatError:
+            return b""
+
+    def read(self) -> Body:
+        """See `RawBody`."""
+        return detached(self._body)
+
+
+def carried(body: StoredBody) -> RawBody:
+    """The body as a copy of its message has it."""
+    return StoredRaw(body) if body is None or isinstance(body, (str, bytes, dict, list)) else body.carried()
 
 
 class WireMessage(Protocol):
@@ -112,6 +146,8 @@ class StoredMessage:
         if target is None or target.is_pattern:
             raise InvalidDestinationError(f"a message cannot be sent to {target}: pass the name of one queue or topic")
         body, properties = fields["body"], fields.get("properties", _NO_PROPERTIES)
+        if isinstance(body, RawBody):
+            body = decoded(body)
         return cls(
             message_id=message_id,
             destination=target,
@@ -134,7 +170,10 @@ class StoredMessage:
     def value_of(self, name: str) -> Value:
         """What a name in a selector stands for, at the first delivery; None where it is not set (JMS 3.1 §3.8.1.1)."""
         read = _SELECTABLE.get(name)
-        return self.properties.get(name) if read is None else read(self)
+        if read is not None:
+            return read(self)
+        value = self.properties.get(name)
+        return None if isinstance(value, (dict, list)) else value  # lists and maps of AMQP
 
     def parts(self) -> tuple[StoredMessage, ...]:
         """One for each part of a composite destination; of any other, itself. Raises as `Destination.parts`.
@@ -175,9 +214,10 @@ def detached(body: StoredBody) -> Body:
     """The body itself where it is immutable, else a copy. Raises MessageFormatError, see `LateBody`."""
     if body is None or isinstance(body, (str, bytes)):
         return body
-    if isinstance(body, dict):
-        return dict(body)
-    return list(body) if isinstance(body, list) else body.read()
+    if isinstance(body, (dict, list)):
+        inner = body.values() if isinstance(body, dict) else body
+        return deepcopy(body) if any(isinstance(each, (dict, list)) for each in inner) else copy(body)
+    return body.read()
 
 
 def size_of(body: StoredBody, properties: Mapping[str, Value]) -> int:

@@ -261,6 +261,10 @@ def _write(value: Value) -> Any:
         return value
     if isinstance(value, bytes):
         return ["bytes", b64encode(value).decode()]
+    if isinstance(value, dict):
+        return ["map", {name: _write(item) for name, item in value.items()}]
+    if isinstance(value, list):
+        return ["list", [_write(item) for item in value]]
     return [_KINDS[kind], value]  # type: ignore[index]  # a value of the model is one of these
 
 
@@ -268,6 +272,10 @@ def _read(value: Any) -> Value:
     if not isinstance(value, list):
         return value  # type: ignore[no-any-return]  # plain, see _write
     kind, content = value
+    if kind == "map":
+        return {name: _read(item) for name, item in content.items()}  # type: ignore[return-value]  # as AMQP has it
+    if kind == "list":
+        return [_read(item) for item in content]  # type: ignore[return-value]  # as above
     return b64decode(content) if kind == "bytes" else _NUMBERS[kind](content)
 
 

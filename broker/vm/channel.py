@@ -189,6 +189,10 @@ class VmChannel(Channel):
 
         self._transport.run("NACK", replace)
 
+    def check(self, message: Message) -> None:
+        """See `Channel`."""
+        self._stored(message, 0)
+
     def send(
         self,
         message: Message,
@@ -250,7 +254,9 @@ class VmChannel(Channel):
         self._transport.run("ABORT", lambda _engine, _now: None)
 
     def park(self, deliveries: Sequence[Delivery]) -> None:
-        """Nothing to do: what was dispatched to the application does not fill the window."""
+        """What was dispatched to the application does not fill the window; what never will be does not either."""
+        for each in deliveries:
+            self.dispatched(each)
 
     def unpark(self, deliveries: Sequence[Delivery]) -> None:
         """Nothing to do, as with `park`."""

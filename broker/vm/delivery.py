@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Mapping
 
-from redelivery.broker.engine.stored import END_OF_QUEUE, detached
+from redelivery.broker.engine.stored import END_OF_QUEUE, carried, detached
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.views import header_of, properties_of
 from redelivery.model.errors import IllegalStateError
+from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body, Value
 from redelivery.transports.seam import Delivery, Link, Pending, Waiter
 
@@ -33,6 +34,14 @@ class VmDelivery(Delivery):
     def body(self) -> Body:
         """The receiver's own copy."""
         return detached(self.dispatch.message.body)
+
+    def raw_body(self) -> RawBody:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        return carried(self.dispatch.message.body)
+
+    def readable(self) -> tuple[Mapping[str, Value], list[str]]:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        return properties_of(self.dispatch.message), []
 
     def properties(self) -> Mapping[str, Value]:
         """The properties, on a dead letter with its origin."""

@@ -16,6 +16,7 @@ from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener, check_exception_listener
 from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.events import Connected, Event
 from redelivery.model.modes import AckMode
@@ -89,6 +90,10 @@ class ConnectionState(Adopter):
     def dropped_count(self) -> int:
         """How many messages a DiscardingDeadLetterStrategy has dropped."""
         return self._shared.dead_letters.dropped
+
+    def stuck(self, destination: Destination) -> int:
+        """How many messages of a consumer's destination cannot be dead-lettered now, and stay unacknowledged."""
+        return self._shared.dead_letters.stuck(destination)
 
     @property
     def late_reply_count(self) -> int:

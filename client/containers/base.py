@@ -7,6 +7,7 @@ from typing import Protocol
 from redelivery.client.containers.outcomes import Verdict, judge, say
 from redelivery.client.containers.plan import Counters, InProgress, Plan
 from redelivery.client.containers.settings import Settings
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.messages import Message
 from redelivery.transports.wire.clock import session_time
@@ -21,6 +22,9 @@ class Connected(Protocol):
 
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost."""
+
+    def stuck(self, destination: Destination) -> int:
+        """How many messages of a consumer's destination cannot be dead-lettered now."""
 
 
 class Stopping(Protocol):
@@ -64,9 +68,14 @@ class BaseContainer:
 
     @property
     def healthy(self) -> bool:
-        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed."""
+        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed.
+
+        False too while a message of its destination cannot be dead-lettered, on this connection.
+        """
         running = self._started and not self._stopping.is_set() and self.counters.workers > 0
-        return running and self._connection.connected and not self._plan.outage
+        if not running or not self._connection.connected or self._plan.outage:
+            return False
+        return not self._connection.stuck(self._settings.destination)
 
     def check_ended(self) -> bool:
         """Whether it has ended by itself. Raises what ended it."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, MutableSequence
-from heapq import heappop, heappush
+from heapq import heappop
 from random import Random
 
-from redelivery.client.ledger.orders import Detach, Order, Park, Poison, Release, Unpark
+from redelivery.client.ledger.orders import Detach, Order, Poison, Release, Unpark
 from redelivery.client.ledger.redelivery import BY_POLICY, Ruling, limit, redeliver, verdict
 from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED, OPEN
 from redelivery.client.ledger.state import (
     ACCEPTED,
     CONDEMNED,
-    DELAYED,
     GONE,
     HELD,
     READY,
@@ -23,6 +22,7 @@ from redelivery.client.ledger.state import (
     State,
     inherited,
 )
+from redelivery.client.ledger.waiting import Waiting
 from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -31,7 +31,7 @@ from redelivery.transports.delivery import Delivery
 NEVER = float("inf")
 
 
-class Ledger:
+class Ledger(Waiting):
     """Facts in, orders out; `take_orders` after each fact, `next_deadline` for when to `tick` again.
 
     ``wall_ms``: epoch milliseconds, for messages that can expire; all other times are the caller's monotonic seconds.
@@ -47,16 +47,13 @@ class Ledger:
         non_blocking: bool = False,
         max_delayed: int = 1000,
     ) -> None:
+        super().__init__(max_delayed)
         self.mode = mode
-        self.orders: list[Order] = []
         self.consumers: list[ConsumerState] = []
         self.held: dict[Delivery, None] = {}  # in the order in which the application got them
-        self.delayed: list[tuple[float, int, ConsumerState, tuple[Delivery, ...]]] = []  # a heap
-        self.delayed_count = self._sequence = 0
-        self.condemned: dict[Delivery, Poison] = {}  # could not be dead-lettered yet; the verdict stands
         self.link_has_ended = False  # some consumer's, by the broker
         self.lost = False  # with the connection: nothing is ours any more
-        self.non_blocking, self.max_delayed = non_blocking, max_delayed
+        self.non_blocking = non_blocking
         self.rng, self._wall_ms = rng, wall_ms
 
     def take_orders(self) -> list[Order]:
@@ -191,16 +188,23 @@ class Ledger:
         """A listener raised (AUTO, DUPS_OK, INDIVIDUAL): everything that its consumer holds failed."""
         self._failed(tuple(each for each in self.held if each.link is consumer.link), now, cause)
 
-    def poison_failed(self, poison: Poison, now: float) -> None:
-        """It could not be dead-lettered: it stays unacknowledged and unseen, and is tried again, a second later."""
+    def poison_failed(self, poison: Poison, now: float) -> float | None:
+        """It could not be dead-lettered: it stays unacknowledged and unseen, and others of its queue go on meanwhile.
+
+        In how many seconds it is tried again; None: never, as its consumer is closed.
+        """
         delivery = poison.delivery
         consumer: ConsumerState = delivery.link.consumer
         if consumer not in self.consumers or consumer.stage is not OPEN:
-            return
+            return None
         policy, count = self._limit(delivery, consumer)
-        delivery.state, self.condemned[delivery] = CONDEMNED, poison
-        consumer.ready.appendleft(delivery)
-        consumer.not_before = max(consumer.not_before, now + max(policy.delay(max(count, 1), self.rng), 1.0))
+        self.condemned[delivery] = poison
+        wait = max(policy.delay(max(count, 1), self.rng), 1.0)
+        if not self.delay(consumer, (delivery,), now + wait):
+            delivery.state = CONDEMNED
+            consumer.ready.appendleft(delivery)
+            consumer.not_before = max(consumer.not_before, now + wait)
+        return wait
 
     def _failed(
         self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None, ruling: Ruling = BY_POLICY
@@ -238,14 +242,9 @@ class Ledger:
         return limit(delivery, consumer)
 
     def _wait(self, consumer: ConsumerState, batch: tuple[Delivery, ...], now: float, delay: float) -> None:
-        if self.non_blocking and delay > 0 and self.delayed_count + len(batch) <= self.max_delayed:
-            for delivery in batch:
-                delivery.state = DELAYED
-            self._sequence += 1
-            heappush(self.delayed, (now + delay, self._sequence, consumer, batch))
-            self.delayed_count += len(batch)
-            self.orders.append(Park(batch))
-        elif self.non_blocking and delay <= 0:
+        if self.non_blocking and delay > 0 and self.delay(consumer, batch, now + delay):
+            return
+        if self.non_blocking and delay <= 0:
             consumer.ready.extend(batch)
         else:
             consumer.ready.extendleft(reversed(batch))
@@ -260,9 +259,13 @@ class Ledger:
         while self.delayed and self.delayed[0][0] <= now:
             _, _, consumer, batch = heappop(self.delayed)
             self.delayed_count -= len(batch)
-            for delivery in batch:
-                delivery.state = READY
-            consumer.ready.extend(batch)
+            if batch[0] in self.condemned:  # alone
+                batch[0].state = CONDEMNED
+                consumer.ready.appendleft(batch[0])
+            else:
+                for delivery in batch:
+                    delivery.state = READY
+                consumer.ready.extend(batch)
             self.orders.append(Unpark(batch))
 
     def next_deadline(self, consumer: ConsumerState | None = None) -> float:
@@ -289,7 +292,7 @@ class Ledger:
         consumer.error = consumer.error or error
         self.link_has_ended = True
         consumer.not_before = 0.0
-        self._forget_waiting(consumer)
+        self.forget_waiting(consumer)
         self._forget_ready(consumer)
         if consumer in self.consumers:
             self.consumers.remove(consumer)
@@ -308,7 +311,7 @@ class Ledger:
             self._forget_ready(consumer)
             consumer.held = 0
             consumer.not_before = 0.0
-            self._forget_waiting(consumer)
+            self.forget_waiting(consumer)
         for delivery in self.held:
             delivery.state = GONE
         for collection in (self.held, self.condemned, self.orders):
@@ -324,7 +327,7 @@ class Ledger:
         """Finish a deferred close as soon as the consumer holds nothing."""
         if consumer.stage is not CLOSING or consumer.held:
             return
-        self.orders += [Unpark(batch) for batch in self._forget_waiting(consumer)]
+        self.orders += [Unpark(batch) for batch in self.forget_waiting(consumer)]
         unseen = tuple(each for each in consumer.ready if not each.state and not each.redeliveries)
         self._forget_ready(consumer)
         if unseen:
@@ -338,13 +341,3 @@ class Ledger:
         while consumer.ready:
             consumer.ready[0].state = GONE
             self.condemned.pop(consumer.ready.popleft(), None)
-
-    def _forget_waiting(self, consumer: ConsumerState) -> list[tuple[Delivery, ...]]:
-        """Its batches that wait for a non-blocking redelivery are the broker's again."""
-        batches = [entry[3] for entry in sorted(self.delayed) if entry[2] is consumer]
-        self.delayed = sorted(entry for entry in self.delayed if entry[2] is not consumer)
-        for batch in batches:
-            self.delayed_count -= len(batch)
-            for delivery in batch:
-                delivery.state = GONE
-        return batches

@@ -8,6 +8,7 @@ from random import Random
 
 from redelivery.client.ledger.orders import Poison
 from redelivery.client.ledger.state import ConsumerState
+from redelivery.model.parts.raw import readable_of
 from redelivery.policies.activemq.causes import delivery_cause, dispatch_cause, expired_cause, given_up_cause
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
@@ -23,7 +24,7 @@ def verdict(delivery: Delivery, consumer: ConsumerState, wall_ms: Callable[[], i
         return Poison(delivery, expired_cause(expires), expired=True)
     if consumer.check_limit and delivery.redeliveries == 0:
         policy, count = consumer.policy(delivery), delivery.charged()
-        if policy.exceeded(count) and "redeliveryDelay" not in delivery.properties():
+        if policy.exceeded(count) and "redeliveryDelay" not in readable_of(delivery)[0]:
             return Poison(delivery, dispatch_cause(count, consumer.name, policy, listener=consumer.listening))
     return None
 

@@ -204,8 +204,8 @@ def facts(delivery: Delivery, count: int, cause: str) -> dict[str, object]:
 def message_facts(message: Message, cause: str) -> dict[str, object]:
     """The same, of a message as the application has it."""
     return {
-        "message_id": message.message_id,
-        "destination": str(message.destination),
+        "message_id": _attribute(message, "message_id"),
+        "destination": str(_attribute(message, "destination")),
         "delivery_count": message.delivery_count,
         "cause": cause,
     }
@@ -218,6 +218,13 @@ def count_of(delivery: Delivery) -> int:
 
 def _place(delivery: Delivery) -> str:
     return shown_destination(_read(delivery, "destination"))
+
+
+def _attribute(message: Message, name: str) -> object:
+    try:
+        return getattr(message, name)
+    except MessageFormatError:
+        return None
 
 
 def _read(delivery: Delivery, name: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Unpack, cast
+from typing import Unpack
 
 from redelivery.client.arguments import (
     CONSUMER_DEFAULTS,
@@ -275,7 +275,7 @@ def _policy_of(s: SessionState, spec: ConsumerSpec, policy: RedeliveryPolicy) ->
     if spec.policy is not None or not spec.destination.is_pattern:
         return lambda _: policy
     policies = s.options.redelivery_policies  # and not the s: the transport holds what holds this
-    return lambda delivery: policies.policy_for(cast(Destination, delivery.header("destination")))
+    return lambda delivery: policies.policy_for(delivery.sent_to())
 
 
 def _check_limit(s: SessionState, policy: RedeliveryPolicy) -> bool:

@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Final, TypeVar
+from weakref import WeakSet
 
-from redelivery.client.ledger import Poison
+from redelivery.client.ledger import Ledger, Poison
 from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, not_dead_lettered, shown_destination
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import JMSError, MessageFormatError
+from redelivery.model.errors import (
+    ConnectionLostError,
+    InDoubtError,
+    InvalidDestinationError,
+    JMSError,
+    MessageFormatError,
+    UnsupportedError,
+)
 from redelivery.model.messages import Message
+from redelivery.model.parts.copies import named, readable_copy
+from redelivery.model.parts.headers import COPIED
+from redelivery.model.parts.raw import RawBody
 from redelivery.model.times import to_epoch_ms
-from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
-from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop
-from redelivery.transports.seam import Delivery
+from redelivery.model.values import Value
+from redelivery.policies.dead_letter_headers import (
+    FAILURE_CAUSE,
+    ORIGINAL_DELIVERY_MODE,
+    copy_properties,
+    dead_letter_properties,
+)
+from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop, Native
+from redelivery.transports.seam import NO_ANSWER, Delivery
 
 log = logging.getLogger(__name__)
+
+
+T = TypeVar("T")
+UNFIT: Final = (MessageFormatError, UnsupportedError, InvalidDestinationError)
+"""What says that a message cannot be sent as it is, before anything is written."""
+_NAMED: Final = 10  # of what is left out, in a cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +76,38 @@ class DeadLetters:
         self._strategy = strategy
         self._lines = lines
         self.dropped = 0  # by a discarding strategy
+        self._ledgers: WeakSet[Ledger] = WeakSet()  # that have had one which could not be written
 
-    def decide(self, order: Poison, capabilities: Capabilities, now: datetime) -> Verdict:
-        """What becomes of one poisoned or expired delivery; ``now``: of the wall clock, aware.
+    def decide(
+        self, order: Poison, capabilities: Capabilities, now: datetime, check: Callable[[Message], None]
+    ) -> Verdict:
+        """What becomes of one poisoned or expired delivery.
+
+        Args:
+            order: what is to be carried out.
+            capabilities: the broker's.
+            now: of the wall clock, aware.
+            check: raises what keeps a message from being sent; see `Channel.check`.
 
         Raises:
-            MessageFormatError: its body cannot be read, so that no copy can be made.
+            MessageFormatError, UnsupportedError: no copy can be made, and the broker is not known to keep it.
         """
         delivery = order.delivery
         decision = self._strategy.decide(
-            cast(Destination, delivery.header("destination")),
-            persistent=bool(delivery.header("persistent")),
+            delivery.sent_to(),
+            persistent=_persistent(delivery),
             expired=order.expired,
             native_available=capabilities.native_poison,
             native_possible=capabilities.poison_by_broker,
         )
-        copy = _copy(delivery, order.cause, decision, now) if isinstance(decision, CopyTo) else None
-        return Verdict(decision, copy)
+        if not isinstance(decision, CopyTo):
+            return Verdict(decision)
+        try:
+            return Verdict(decision, _copy(delivery, order.cause, decision, now, check))
+        except UNFIT:
+            if not decision.or_native:
+                raise
+            return Verdict(Native())
 
     def done(self, order: Poison, verdict: Verdict) -> None:
         """It was carried out."""
@@ -85,6 +125,15 @@ class DeadLetters:
         where = None if verdict is None or verdict.drop else verdict.where
         not_dead_lettered(order, what, where, f"{error}; {outlook}", self._lines, error)
 
+    def stays(self, ledger: Ledger) -> None:
+        """One of a session's could not be written, and stays with it."""
+        self._ledgers.add(ledger)
+
+    def stuck(self, destination: Destination) -> int:
+        """How many messages of a consumer's destination cannot be dead-lettered now. Any thread may ask."""
+        found = [each for ledger in list(self._ledgers) for each in list(ledger.condemned)]
+        return sum(each.link.destination == destination for each in found)
+
     def _dropped(self, decision: Drop) -> None:
         if decision.discarded:
             self.dropped += 1
@@ -92,34 +141,122 @@ class DeadLetters:
                 log.warning("%d messages dropped so far by the discarding dead-letter strategy", self.dropped)
 
 
-def _copy(delivery: Delivery, cause: str, decision: CopyTo, now: datetime) -> Message:
-    """The dead letter: body, application's properties and headers as they were; persistent; says where from and why."""
+def otherwise(verdict: Verdict, error: JMSError) -> Verdict | None:
+    """What else can be done with a message whose copy the broker has refused; None: nothing.
+
+    A broker that keeps nothing on a disk refuses what is persistent: the copy is as its original then. One that cannot
+    read the copy may keep the original.
+    """
+    copy = verdict.copy
+    if copy is None or isinstance(error, (ConnectionLostError, InDoubtError, *NO_ANSWER)):
+        return None
+    if isinstance(error, MessageFormatError):
+        native = isinstance(verdict.decision, CopyTo) and verdict.decision.or_native
+        return Verdict(Native()) if native else None
+    if copy.persistent and ORIGINAL_DELIVERY_MODE in copy.properties:
+        copy.stamp(persistent=False, message_id=None)
+        return verdict
+    return None
+
+
+def _copy(delivery: Delivery, cause: str, decision: CopyTo, now: datetime, check: Callable[[Message], None]) -> Message:
+    """The dead letter: body, application's properties and headers as they came; persistent; says where from and why.
+
+    What cannot be read, or not be written, is left out and named in the cause; a body that is one of these is bytes.
+    """
     original = Message.received(delivery, delivery.redeliveries, None)
-    try:
-        copy = original.copy()
-    except MessageFormatError as error:
-        raise MessageFormatError(f"no copy can be made of a message that cannot be read: {error}") from error
-    copy.properties = copy_properties(
-        original.properties,
-        dead_letter_properties(
-            cause,
-            cast(Destination, delivery.header("destination")),
-            delivery.expires_at(),
-            # of its last delivery: a failed one has been counted as the redelivery that will not be, and one that is
-            # refused before it is shown (expired, or over its limit) is not a delivery; 0 where it had none
-            original.delivery_count - 1,
-            failed_at_ms=to_epoch_ms(now),
-            persistent=original.persistent,
-        ),
+    if not original.carried().whole:
+        raise MessageFormatError("its body did not come: the broker could not translate it, and has it still")
+    copy, left_out = readable_copy(original)
+    stamp = dead_letter_properties(
+        cause,
+        delivery.sent_to(),
+        delivery.expires_at(),
+        # of its last delivery: a failed one has been counted as the redelivery that will not be, and one that is
+        # refused before it is shown (expired, or over its limit) is not a delivery; 0 where it had none
+        original.delivery_count - 1,
+        failed_at_ms=to_epoch_ms(now),
+        persistent=_persistent(delivery),
     )
     expires = None if not decision.expiration else now + timedelta(seconds=decision.expiration)
     copy.stamp(
         destination=decision.destination,
         persistent=True,
-        priority=original.priority,
-        timestamp=original.timestamp or now.replace(microsecond=now.microsecond // 1000 * 1000),
+        priority=_readable(lambda: original.priority, 4),
+        timestamp=_readable(lambda: original.timestamp, None) or _milliseconds(now),
         expiration=expires,
         delivery_time=None,
         message_id=None,
     )
+    copy.adopt(copy_properties(copy.properties, stamp))
+    left_out += without_unfit(copy, check, frozenset(stamp))
+    if left_out:
+        named = ", ".join(left_out[:_NAMED]) + (f" and {len(left_out) - _NAMED} more" if left_out[_NAMED:] else "")
+        copy.adopt({**copy.properties, FAILURE_CAUSE: f"{cause}; not in this copy: {named}"})
+        check(copy)
     return copy
+
+
+def without_unfit(copy: Message, check: Callable[[Message], None], stamp: frozenset[str]) -> list[str]:
+    """Take out of a copy what its protocol or broker cannot carry, and return how that is called.
+
+    Raises:
+        MessageFormatError, UnsupportedError: it cannot even carry what is left (see ``stamp``) with the body's bytes.
+    """
+    if _fits(copy, check):
+        return []
+    body, properties = copy.fields["body"], copy.properties
+    headers = {name: copy.fields.pop(name) for name in COPIED if name in copy.fields}
+    kept = {name: value for name, value in properties.items() if name in stamp}
+    left_out: list[str] = []
+    copy.adopt(kept)
+    if not _fits(copy, check):
+        copy.fields["body"] = body.data() if isinstance(body, RawBody) else body
+        check(copy)
+        left_out.append("the kind of its body")
+    for name, value in headers.items():
+        copy.fields[name] = value
+        if not _fits(copy, check):
+            del copy.fields[name]
+            left_out.append(name)
+    fit = [name for name in properties if name not in stamp and _fits_with(copy, check, kept, properties, [name])]
+    left_out += [named(name) for name in properties if name not in stamp and name not in fit]
+    fit.sort(key=lambda name: len(name) + len(str(properties[name])))
+    most = bisect_left(range(len(fit)), True, key=lambda n: not _fits_with(copy, check, kept, properties, fit[: n + 1]))
+    left_out += [named(name) for name in fit[most:]]
+    copy.adopt({name: properties[name] for name in properties if name in stamp or name in fit[:most]})
+    return left_out
+
+
+def _fits_with(
+    copy: Message,
+    check: Callable[[Message], None],
+    kept: Mapping[str, Value],
+    properties: Mapping[str, Value],
+    names: Sequence[str],
+) -> bool:
+    copy.adopt({**{name: properties[name] for name in names}, **kept})
+    return _fits(copy, check)
+
+
+def _fits(copy: Message, check: Callable[[Message], None]) -> bool:
+    try:
+        check(copy)
+    except UNFIT:
+        return False
+    return True
+
+
+def _persistent(delivery: Delivery) -> bool:
+    return _readable(lambda: bool(delivery.header("persistent")), True)
+
+
+def _readable(read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except MessageFormatError:
+        return otherwise
+
+
+def _milliseconds(now: datetime) -> datetime:
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)

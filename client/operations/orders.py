@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
-from redelivery.client.operations.dead_letters import Verdict
+from redelivery.client.operations.dead_letters import Verdict, otherwise
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.transports.seam import NO_ANSWER, Flow
@@ -42,9 +42,16 @@ def _carry_out(s: SessionState, order: Order) -> Flow[None]:
 
 def _poison(s: SessionState, order: Poison) -> Flow[None]:
     verdict: Verdict | None = None
+    channel = s.epoch.channel
     try:
-        verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall())
-        yield from _dead_letter(s, order, verdict)
+        verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall(), channel.check)
+        try:
+            yield from _dead_letter(s, order, verdict)
+        except JMSError as error:
+            if (other := otherwise(verdict, error)) is None:
+                raise
+            verdict = other
+            yield from _dead_letter(s, order, verdict)
     except ConnectionLostError as error:
         s.dead_letters.failed(order, verdict, error, "if not, the broker redelivers it")
         raise
@@ -54,16 +61,20 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
             s.dead_letters.done(order, verdict)
             s.report(error)
             return
-        delivery, now = order.delivery, s.now()
-        s.ledger.poison_failed(order, now)
-        outlook = "it stays unacknowledged, and is the broker's again"
-        if delivery in s.ledger.condemned:  # else its consumer is closed
-            wait = delivery.link.consumer.not_before - now
-            outlook = f"it stays unacknowledged, and is tried again in {wait:.3g} s"
-        s.dead_letters.failed(order, verdict, error, outlook)
-        problem = JMSError(f"a message of {delivery.link.destination} could not be dead-lettered; {outlook}: {error}")
-        problem.__cause__ = error
-        s.report(problem, logged=True)
+        _stays(s, order, verdict, error)
+
+
+def _stays(s: SessionState, order: Poison, verdict: Verdict | None, error: JMSError) -> None:
+    delivery, now = order.delivery, s.now()
+    wait = s.ledger.poison_failed(order, now)
+    s.dead_letters.stays(s.ledger)
+    outlook = "it stays unacknowledged, and is the broker's again"  # its consumer is closed
+    if wait is not None:
+        outlook = f"it stays unacknowledged, and is tried again in {wait:.3g} s"
+    s.dead_letters.failed(order, verdict, error, outlook)
+    problem = JMSError(f"a message of {delivery.link.destination} could not be dead-lettered; {outlook}: {error}")
+    problem.__cause__ = error
+    s.report(problem, logged=True)
 
 
 def _dead_letter(s: SessionState, order: Poison, verdict: Verdict) -> Flow[None]:

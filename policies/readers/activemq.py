@@ -166,7 +166,7 @@ def _dead_letters(element: Element, report: Report) -> DeadLetterRules | None:
     own = _attributes(element, AUDIT, report, skip_others=True)
     shared = STRATEGY if kind is not IndividualDeadLetterStrategy else {**STRATEGY, **INDIVIDUAL}
     values = _attributes(element, shared, report, known=(*AUDIT, "deadLetterQueue"))
-    fields = dict(values.fields)
+    fields = {"process_non_persistent": False, **values.fields}  # as the broker has it
     if kind is SharedDeadLetterStrategy:
         fields |= _queue(element, report)
     strategy: DeadLetterStrategy | None = report.checked(lambda: kind(**fields), element.place)

@@ -102,7 +102,9 @@ def _write_strategy(parent: Node, rules: DeadLetterRules) -> None:
     if name is None or some or strategy.for_expired is not None:
         raise ConfigError(f"a policyEntry cannot have {strategy!r}")
     names = {**STRATEGY, **(INDIVIDUAL if name == "individualDeadLetterStrategy" else {})}
-    attributes = _changed(names, strategy, STRATEGIES[name]()) | _changed(AUDIT, rules, _DEFAULT_RULES)
+    attributes = _changed(names, strategy, STRATEGIES[name](process_non_persistent=False)) | _changed(
+        AUDIT, rules, _DEFAULT_RULES
+    )
     node = parent.add(name, attributes=attributes)
     if isinstance(strategy, SharedDeadLetterStrategy) and strategy.dead_letter_queue != DEFAULT_DEAD_LETTER_QUEUE:
         target: Destination = destination(strategy.dead_letter_queue)

@@ -101,7 +101,9 @@ def test_expired_and_non_persistent_messages(strategy: Any) -> None:
     assert isinstance(decide(strategy, expired=True), CopyTo)
     assert decide(kind(process_expired=False), expired=True) == Drop("it has expired, and process_expired is False")
     assert isinstance(decide(kind(process_expired=False), expired=False), CopyTo)
-    non_persistent = decide(strategy, persistent=False)
+    copies = kind is not BrokerDeadLetterStrategy  # by its name: other clients send non-persistently without a word
+    assert isinstance(decide(strategy, persistent=False), CopyTo) is copies
+    non_persistent = decide(kind(process_non_persistent=False), persistent=False)
     assert isinstance(non_persistent, Drop)
     assert "process_non_persistent" in non_persistent.reason
     assert isinstance(decide(kind(process_non_persistent=True), persistent=False), CopyTo)

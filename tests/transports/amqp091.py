@@ -1,9 +1,10 @@
-"""The smallest client of AMQP 0-9-1, which is RabbitMQ's own protocol: enough to delete a queue."""
+"""The smallest client of AMQP 0-9-1, which is RabbitMQ's own protocol: enough to delete a queue and to publish."""
 
 from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -30,6 +31,17 @@ class Amqp091:
     def delete(self, queue: str) -> None:
         """queue.delete, answered."""
         self._call(1, 50, 40, b"\0\0" + _short(queue) + b"\0")
+
+    def publish(self, queue: str, body: bytes, headers: Mapping[str, str], content_type: str = "") -> None:
+        """basic.publish to a queue; done when the broker has answered what follows it on the channel."""
+        self._write(1, 60, 40, b"\0\0" + _short("") + _short(queue) + b"\0")
+        table = b"".join(_short(name) + b"S" + _long(value.encode()) for name, value in headers.items())
+        fields = [_short(content_type)] if content_type else []
+        flags = 0x2000 | (0x8000 if content_type else 0)
+        head = struct.pack(">HHQH", 60, 0, len(body), flags) + b"".join(fields) + _long(table)
+        self._socket.sendall(struct.pack(">BHI", 2, 1, len(head)) + head + _END)
+        self._socket.sendall(struct.pack(">BHI", 3, 1, len(body)) + body + _END)
+        self._call(1, 60, 10, struct.pack(">IHB", 0, 1, 0))  # basic.qos
 
     def __enter__(self) -> Self:
         return self

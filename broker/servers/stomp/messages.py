@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from redelivery.broker.engine.stored import EncodedBody, StoredBody, StoredMessage, detached, size_of
+from redelivery.broker.engine.stored import EncodedBody, StoredBody, StoredMessage, carried, detached, size_of
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.bodies import LARGE, TEXT, LargeFrame, not_text, parts_of, read_large
 from redelivery.broker.views import TRANSFORMATION_ERROR
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
+from redelivery.model.parts.raw import body_bytes
 from redelivery.model.values import Value
 from redelivery.transports.dialects.embedded import DELAY, REPEATS
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
@@ -148,8 +149,9 @@ def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes |
         if isinstance(stored, EncodedBody) and (parts := parts_of(stored)) is not None:
             return parts, _kind(parts, text=stored.protocol == TEXT)
         body = detached(stored)
-    except MessageFormatError as error:
-        return b"", {TRANSFORMATION_ERROR: str(error)}
+    except MessageFormatError as error:  # what came all the same: bytes
+        data = carried(stored).data()
+        return data, {TRANSFORMATION_ERROR: str(error), **_kind((data,), text=False)}
     match body:
         case str():
             data = body.encode("utf-8", "replace")
@@ -158,6 +160,8 @@ def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes |
             return body, _kind((body,), text=False)
         case None:
             return b"", {KIND: "none"}
+        case dict() if any(isinstance(value, (dict, list)) for value in body.values()):
+            return b"", {TRANSFORMATION_ERROR: "a map with a list or map in it cannot travel over STOMP"}
         case dict() if transformation == MAP_JSON:
             try:
                 return write_map(body), {TRANSFORMATION: MAP_JSON}
@@ -185,7 +189,9 @@ def _fits(name: str, value: str, version: str) -> bool:
 
 
 def _text(value: Value) -> str:
-    """As Java writes it."""
+    """As Java writes it; a list or map of AMQP as JSON."""
+    if isinstance(value, (dict, list)):
+        return body_bytes(value).decode()
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 

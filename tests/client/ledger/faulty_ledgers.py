@@ -235,21 +235,32 @@ class PutBackCounted(Ledger):
 
 
 class VerdictForgotten(Ledger):
-    def poison_failed(self, poison: Poison, now: float) -> None:
-        super().poison_failed(replace(poison, cause=f"Delivery[{poison.delivery.redeliveries}] failed again"), now)
+    def poison_failed(self, poison: Poison, now: float) -> float | None:
+        cause = f"Delivery[{poison.delivery.redeliveries}] failed again"
+        return super().poison_failed(replace(poison, cause=cause), now)
 
 
 class ShownAfterAFailedDeadLetter(Ledger):
-    def poison_failed(self, poison: Poison, now: float) -> None:
-        super().poison_failed(poison, now)
+    def poison_failed(self, poison: Poison, now: float) -> float | None:
+        wait = super().poison_failed(poison, now)
         if self.condemned.pop(poison.delivery, None):
-            poison.delivery.state = READY
+            self.tick(now + (wait or 0.0))
+        return wait
 
 
 class DeadLetterTriedAtOnce(Ledger):
-    def poison_failed(self, poison: Poison, now: float) -> None:
-        super().poison_failed(poison, now)
-        poison.delivery.link.consumer.not_before = 0.0
+    def poison_failed(self, poison: Poison, now: float) -> float | None:
+        wait = super().poison_failed(poison, now)
+        self.tick(now + (wait or 0.0))
+        return wait
+
+
+class OthersWaitForAFailedDeadLetter(Ledger):
+    def poison_failed(self, poison: Poison, now: float) -> float | None:
+        wait = super().poison_failed(poison, now)
+        if wait is not None:
+            poison.delivery.link.consumer.not_before = now + wait
+        return wait
 
 
 class SomethingKeptAfterTheLoss(Ledger):

@@ -324,6 +324,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for letter, order in zip(condemned, (each for each in orders if isinstance(each, Poison)), strict=True):
                 self.model.poison_failed(letter)
                 self.ledger.poison_failed(order, self.model.now)
+            self._carry_out()
 
 
 def _pick(at: int, some: list[T]) -> T:

@@ -140,7 +140,8 @@ class Model:
             if wait.release <= self.now:
                 self.waits.remove(wait)
                 self._place(wait.letters, Place.READY)
-                wait.lane.ready += wait.letters
+                at = 0 if wait.letters[0].verdict else len(wait.lane.ready)
+                wait.lane.ready[at:at] = wait.letters
                 self.effects.unparked += [each.name for each in wait.letters]
 
     def show(self, lane: Lane) -> Letter | None:
@@ -195,9 +196,15 @@ class Model:
         if lane not in self.lanes or lane.closing:
             letter.place = Place.BROKER  # with the detach
             return
+        until = self.now + max(1.0, lane.limits.delay(max(1, letter.count)))
+        if self._beside() < self.max_delayed:  # the others of its queue go on
+            letter.place = Place.DELAYED
+            self.waits.append(Wait(until, lane, [letter]))
+            self.effects.parked.append(letter.name)
+            return
         letter.place = Place.READY
         lane.ready.insert(0, letter)
-        lane.blocked = max(lane.blocked, self.now + max(1.0, lane.limits.delay(max(1, letter.count))))
+        lane.blocked = max(lane.blocked, until)
 
     def close_lane(self, lane: Lane) -> None:
         lane.closing = True
@@ -237,8 +244,7 @@ class Model:
         self.effects.poisoned.append((letter.name, cause, expired))
 
     def _wait(self, lane: Lane, letters: list[Letter], delay: float) -> None:
-        beside = sum(len(wait.letters) for wait in self.waits)
-        if self.non_blocking and delay > 0 and beside + len(letters) <= self.max_delayed:
+        if self.non_blocking and delay > 0 and self._beside() + len(letters) <= self.max_delayed:
             self._place(letters, Place.DELAYED)
             self.waits.append(Wait(self.now + delay, lane, letters))
             self.effects.parked += [each.name for each in letters]
@@ -249,6 +255,9 @@ class Model:
         else:
             lane.ready[:0] = letters
             lane.blocked = max(lane.blocked, self.now + delay)
+
+    def _beside(self) -> int:
+        return sum(len(wait.letters) for wait in self.waits)
 
     def _finish_close(self, lane: Lane) -> None:
         if not lane.closing or self.held_by(lane):

@@ -209,18 +209,21 @@ class TestPoisonFailed:
         assert rig.ledger.next_deadline() == float("inf")
 
 
-def test_a_rollback_does_not_shorten_the_wait_for_a_dead_letter_queue_that_is_down() -> None:
-    """A consumer waits until the later of two times, whichever came last."""
-    rig = Rig()
+@BOTH
+def test_others_of_its_queue_go_on_while_it_waits_to_be_dead_lettered(non_blocking: bool) -> None:
+    rig = Rig(non_blocking=non_blocking)
     orders = rig.consumer(policy(delay=0.1))
     rig.dead_letter_queue_is_down = True
     rig.deliver(orders, "held")
     rig.deliver(orders, "expired", expires=rig.wall - 1)
-    assert rig.receive_all(orders) == ["held"]
+    rig.deliver(orders, "good")
+    assert rig.receive_all(orders) == ["held", "good"]
     failed = rig.now
     rig.rollback()
-    assert rig.ledger.next_deadline() == failed + 1
-    rig.advance(1 - JUST)
+    assert rig.ledger.next_deadline() == failed + 0.1
+    rig.advance(0.1)
+    assert rig.receive_all(orders) == ["held", "good"]
+    assert rig.poisoned == ["expired"]
+    rig.advance(0.9)
     assert rig.receive(orders) is None
-    rig.advance(JUST)
-    assert rig.receive(orders) == "held"
+    assert rig.poisoned == ["expired", "expired"]

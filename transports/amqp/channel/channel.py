@@ -201,6 +201,10 @@ class AmqpChannel(Channel):
             raise asked.error or error from None
         self.accept((ours,), batched=False)
 
+    def check(self, message: Message) -> None:
+        """See `Channel`."""
+        self._sending.encode(message)
+
     def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
         """A transfer, which leaves as soon as the broker gives credit."""
         parts = self._sending.encode(message)
@@ -267,7 +271,9 @@ class AmqpChannel(Channel):
         yield from ()
 
     def park(self, deliveries: Sequence[Delivery]) -> None:
-        """They were dispatched, so that they do not count against the window already."""
+        """What was dispatched does not count against the window already; what never will be does not either."""
+        for each in deliveries:
+            self.dispatched(each)
 
     def unpark(self, deliveries: Sequence[Delivery]) -> None:
         """Nothing was done."""

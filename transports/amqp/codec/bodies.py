@@ -130,19 +130,23 @@ def _text_charset(content_type: str) -> str | None:
 
 
 def _map(value: dict[Any, Any]) -> dict[str, Value]:
+    """A map of any JMS values, lists and maps. Raises MessageFormatError where a key of it is not a str."""
     for name, item in value.items():
         if not isinstance(name, str) or not name:
             raise MessageFormatError(f"the map of the message has {name!r} as a key; in JMS that is a str, not empty")
-        _check_flat(f"map entry {name!r}", item)
+        _check_nested(item)
     return value
 
 
 def _stream(items: list[Any]) -> list[Value]:
-    for at, item in enumerate(items):
-        _check_flat(f"stream item {at}", item)
+    for item in items:
+        _check_nested(item)
     return items
 
 
-def _check_flat(name: str, item: object) -> None:
-    if isinstance(item, (dict, list)):
-        raise MessageFormatError(f"{name}: JMS has no {'map' if isinstance(item, dict) else 'list'} within a body")
+def _check_nested(item: object) -> None:
+    """Of what JMS has not, but a client of AMQP may have written: it can be read, as JSON can."""
+    if isinstance(item, dict):
+        _map(item)
+    elif isinstance(item, list):
+        _stream(item)

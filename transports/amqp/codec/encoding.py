@@ -124,7 +124,21 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:80] + "…"
 
 
+def _write_nested_map(value: Mapping[str, Any]) -> bytes:
+    items = []
+    for name, item in value.items():
+        items.append(write_text(name))
+        items.append(write(item, "map entry", name))
+    return write_map(items)
+
+
+def _write_nested_list(value: list[Any]) -> bytes:
+    return write_list([write(item, "list item", at) for at, item in enumerate(value)])
+
+
 _WRITERS: Final[Mapping[type, Callable[[Any], bytes]]] = {
+    dict: _write_nested_map,  # what others have sent may be sent again; no check of ours lets an application begin it
+    list: _write_nested_list,
     type(None): lambda _: b"\x40",
     bool: lambda value: b"\x41" if value else b"\x42",
     int: _write_int,

@@ -14,6 +14,7 @@ from redelivery.model.values import Body, Value
 from redelivery.transports.amqp.codec.bodies import read_body, read_usual
 from redelivery.transports.amqp.codec.ids import read_correlation_id, read_message_id, read_usual_id
 from redelivery.transports.amqp.codec.names import from_address
+from redelivery.transports.amqp.codec.raw import AmqpBody, readable_map
 from redelivery.transports.amqp.codec.sections import (
     ABSOLUTE_EXPIRY_TIME,
     CONTENT_TYPE,
@@ -97,19 +98,35 @@ class AmqpFields:
 
     def body(self) -> Body:
         """The body. Raises MessageFormatError; the message can still be acknowledged."""
-        _, encoded, _, _, at = self._found or self._find()
+        at = (self._found or self._find())[4]
         raw = self.raw
-        kind = read_annotations(encoded).get("x-opt-jms-msg-type")
-        if not isinstance(kind, int):
-            kind = None
+        kind = self.kind()
         usual = read_usual(raw, at, kind)
         if usual is not None:
             return usual
         content_type = self._field(CONTENT_TYPE) if kind is None or kind == 5 else None
         return read_body(raw, at, kind, content_type if isinstance(content_type, str) else None)
 
+    def kind(self) -> int | None:
+        """What the annotation ``x-opt-jms-msg-type`` says. Raises MessageFormatError."""
+        kind = read_annotations((self._found or self._find())[1]).get("x-opt-jms-msg-type")
+        return kind if isinstance(kind, int) else None
+
+    def raw_body(self) -> AmqpBody:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        return AmqpBody(self)
+
+    def readable(self) -> tuple[Mapping[str, Value], list[str]]:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        try:
+            at = (self._found or self._find())[3]
+        except MessageFormatError:
+            return MappingProxyType({}), ["its properties"]
+        found, left_out = readable_map(self.raw, at) if at else ({}, [])
+        return MappingProxyType(_as_properties(found)), left_out
+
     def nested_body(self) -> Any:
-        """The one value of the body, also with lists and maps in it, which JMS has not: a broker's own answers do.
+        """The one value of the body, whatever its keys: a broker's own answers have some that are no str.
 
         Raises:
             MessageFormatError: it cannot be read, or is not one value.
@@ -123,7 +140,7 @@ class AmqpFields:
     def properties(self) -> Mapping[str, Value]:
         """The application properties, and JMSXUserID; the broker's annotations are none, as with Qpid JMS.
 
-        What AMQP forbids there (lists, maps) is left out; binary, which JMS has no property for, is a str.
+        Binary, which JMS has no property for, is a str. Lists and maps, which AMQP has none for, are as they came.
 
         Raises:
             MessageFormatError: they cannot be read.
@@ -132,11 +149,7 @@ class AmqpFields:
         found: Any = read(self.raw, at)[0] if at else {}
         if not isinstance(found, dict):
             raise MessageFormatError("the application properties of the message are not a map")
-        own = {
-            str(name): _text(value) if isinstance(value, bytes) else value
-            for name, value in found.items()
-            if not isinstance(value, (list, dict))
-        }
+        own = _as_properties(found)
         user = self._field(USER_ID)
         if isinstance(user, bytes) and user:
             own["JMSXUserID"] = _text(user)
@@ -181,7 +194,7 @@ class AmqpFields:
         except MessageFormatError:
             return NO_HEADER
 
-    def _place(self, field: int) -> int:
+    def place(self, field: int) -> int:
         """Where a field of the properties begins; 0 where it is not set."""
         places = self._places
         at = (self._found or self._find())[2]
@@ -192,7 +205,7 @@ class AmqpFields:
         return field_place(self.raw, at, field) if at else 0
 
     def _field(self, field: int) -> Any:
-        place = self._place(field)
+        place = self.place(field)
         return read(self.raw, place)[0] if place else None
 
     def _annotation(self, *names: str) -> Any:
@@ -216,6 +229,10 @@ class AmqpMessage(AmqpFields):
         self._expires = -1
 
 
+def _as_properties(found: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): _text(value) if isinstance(value, bytes) else value for name, value in found.items()}
+
+
 def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
@@ -224,12 +241,12 @@ def _text(data: bytes) -> str:
 
 
 def _message_id(message: AmqpFields) -> str | None:
-    place = message._place(MESSAGE_ID)
+    place = message.place(MESSAGE_ID)
     return read_message_id(message.raw, place) if place else None
 
 
 def _correlation_id(message: AmqpFields) -> str | bytes | None:
-    place = message._place(CORRELATION_ID)
+    place = message.place(CORRELATION_ID)
     return read_correlation_id(message.raw, place) if place else None
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
+from redelivery.model.parts.raw import RawBody, decoded
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.transports.amqp.codec.bodies import BYTES, MAP, MESSAGE, STREAM, TEXT
@@ -27,6 +28,7 @@ from redelivery.transports.amqp.codec.encoding import (
 )
 from redelivery.transports.amqp.codec.ids import write_id
 from redelivery.transports.amqp.codec.names import kind_of, to_address
+from redelivery.transports.amqp.codec.raw import AmqpBody
 from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -63,17 +65,28 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
     destination = fields.get("destination")
     if destination is None:
         raise InvalidDestinationError("a message without a destination cannot be sent")
-    kind, body_head, body = _body(fields["body"])
+    content = fields["body"]
+    carried = None
+    if isinstance(content, RawBody):
+        carried = content if isinstance(content, AmqpBody) else None
+        content = content if carried is not None else decoded(content)
+    kind, body_head, body = _body(content)
     persistent, priority = fields.get("persistent", True), fields.get("priority", 4)
     sent = fields.get("timestamp") or 0
     created = write_timestamp(sent if isinstance(sent, int) else to_epoch_ms(sent)) if sent else _NULL
-    if _PLAIN.issuperset(fields) and not fields.get("expiration") and not fields.get("delivery_time"):
+    if (
+        carried is None
+        and _PLAIN.issuperset(fields)
+        and not fields.get("expiration")
+        and not fields.get("delivery_time")
+    ):
         start, between = _usual(persistent, priority, kind, destination, address)
         parts = [start, write_fields(write_id("message_id", message_id) + between + created, _CREATED)]
     else:
-        content_type, to = _content_type(kind), _key(address, "destination")
+        types = (_content_type(kind), _NULL) if carried is None else carried.content()
         parts = _full(message, kind, destination, persistent, priority, dialect)
-        parts += _properties(message, write_id("message_id", message_id), to, content_type, created, dialect)
+        to = _key(address, "destination")
+        parts += _properties(message, write_id("message_id", message_id), to, types, created, dialect)
     parts.append(body_head)
     if len(body) > LARGE:
         return b"".join(parts), body
@@ -82,13 +95,15 @@ def encode(message: Message, message_id: str, address: str, dialect: AmqpDialect
 
 
 @lru_cache(maxsize=1024)
-def _start(persistent: bool, priority: int, kind: int, destination: Destination) -> bytes:
+def _start(persistent: bool, priority: int, kind: int | None, destination: Destination) -> bytes:
     """Header and annotations of a message that neither expires nor waits nor wants a reply."""
     return _header(persistent, priority, 0) + _annotations(kind, destination, None, [])
 
 
 @lru_cache(maxsize=1024)
-def _usual(persistent: bool, priority: int, kind: int, destination: Destination, address: str) -> tuple[bytes, bytes]:
+def _usual(
+    persistent: bool, priority: int, kind: int | None, destination: Destination, address: str
+) -> tuple[bytes, bytes]:
     """Of a message of nothing but `_PLAIN`: all before its properties, and these between its id and its creation."""
     to, content_type = _key(address, "destination"), _content_type(kind)
     return (
@@ -97,7 +112,7 @@ def _usual(persistent: bool, priority: int, kind: int, destination: Destination,
     )
 
 
-def _content_type(kind: int) -> bytes:
+def _content_type(kind: int | None) -> bytes:
     return _BYTES_TYPE if kind == BYTES else _NULL
 
 
@@ -108,10 +123,14 @@ def _header(persistent: bool, priority: int, ttl: int) -> bytes:
     return b"\x00\x53\x70" + write_list(fields)
 
 
-def _annotations(kind: int, destination: Destination, reply_to: Destination | None, more: list[bytes]) -> bytes:
+def _annotations(kind: int | None, destination: Destination, reply_to: Destination | None, more: list[bytes]) -> bytes:
     if destination.is_pattern:
         raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
-    items = [_MSG_TYPE, _byte(kind), _DEST, _byte(kind_of(destination))]
+    items = (
+        [_DEST, _byte(kind_of(destination))]
+        if kind is None
+        else [*(_MSG_TYPE, _byte(kind), _DEST, _byte(kind_of(destination)))]
+    )
     if reply_to is not None:
         items += [_REPLY_TO, _byte(kind_of(reply_to))]
     return b"\x00\x53\x72" + write_map(items + more)
@@ -127,7 +146,7 @@ def _byte(number: int) -> bytes:
 
 
 def _full(
-    message: Message, kind: int, destination: Destination, persistent: bool, priority: int, dialect: AmqpDialect
+    message: Message, kind: int | None, destination: Destination, persistent: bool, priority: int, dialect: AmqpDialect
 ) -> list[bytes]:
     """Header and annotations of any message."""
     fields = message.fields
@@ -152,9 +171,9 @@ def _milliseconds(fields: Mapping[str, Any], name: str) -> int:
 
 
 def _properties(
-    message: Message, message_id: bytes, to: bytes, content_type: bytes, created: bytes, dialect: AmqpDialect
+    message: Message, message_id: bytes, to: bytes, types: tuple[bytes, bytes], created: bytes, dialect: AmqpDialect
 ) -> list[bytes]:
-    """The sections `properties` and `application-properties` of any message."""
+    """The sections `properties` and `application-properties` of any message; ``types``: of content and encoding."""
     own = message.fields
     reply_to, correlation, sequence = own.get("reply_to"), own.get("correlation_id"), own.get("group_sequence")
     expires = _milliseconds(own, "expiration")
@@ -167,8 +186,7 @@ def _properties(
         write(own.get("type"), "type"),
         _NULL if reply_to is None else _key(to_address(reply_to, dialect), "reply_to"),
         _NULL if correlation is None else write_id("correlation_id", correlation),
-        content_type,
-        _NULL,
+        *types,
         write_timestamp(expires) if expires else _NULL,
         created,
         write(own.get("group_id"), "group_id"),
@@ -198,8 +216,10 @@ def _key(text: str, what: str) -> bytes:
         raise MessageFormatError(f"{what} {text!r}: AMQP cannot carry half a character in a name") from error
 
 
-def _body(body: Body) -> tuple[int, bytes, bytes]:
+def _body(body: Body | AmqpBody) -> tuple[int | None, bytes, bytes]:
     """The kind of message, what stands before the body's bytes, and these."""
+    if isinstance(body, AmqpBody):
+        return body.kind(), b"", body.sections()
     if isinstance(body, str):
         try:
             data = body.encode("utf-8")

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from redelivery.model.errors import MessageFormatError
 from redelivery.transports.amqp.codec.primitives import FIXED
+from redelivery.transports.java_text import modified_utf_8
 
 # Values within values: JMS nests one level, and a peer must not make us recurse for ever.
 _MOST_NESTED: Final = 32
@@ -71,6 +72,17 @@ def read(raw: bytes | bytearray, at: int) -> tuple[Any, int]:
         raise MessageFormatError(f"a string in the message is not {error.encoding}: {error.reason}") from error
 
 
+def _text(data: bytes) -> str:
+    """UTF-8; or what a client in Java wrote, which some brokers pass on as it is."""
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        text = modified_utf_8(data)
+        if text is None:
+            raise
+        return text
+
+
 def _read(raw: bytes | bytearray, at: int, depth: int) -> tuple[Any, int]:
     code = raw[at]
     length = LENGTHS[code]
@@ -90,9 +102,11 @@ def _read(raw: bytes | bytearray, at: int, depth: int) -> tuple[Any, int]:
     if end > len(raw):
         raise IndexError
     if code == 0xA1:
-        return str(raw[start:end], "utf-8"), end
-    if code in (0xB1, 0xA3, 0xB3):
-        return str(memoryview(raw)[start:end], "utf-8" if code == 0xB1 else "ascii"), end
+        return _text(bytes(raw[start:end])), end
+    if code == 0xB1:
+        return _text(bytes(memoryview(raw)[start:end])), end
+    if code in (0xA3, 0xB3):
+        return str(memoryview(raw)[start:end], "ascii"), end
     if code in (0xA0, 0xB0):
         return bytes(memoryview(raw)[start:end]), end
     _check_depth(depth)

@@ -155,6 +155,10 @@ class StompChannel(Channel):
             raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
         settle(self._windows, self._shown, (ours,))
 
+    def check(self, message: Message) -> None:
+        """See `Channel`."""
+        self._encode(message)
+
     def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
         """SEND. One in a transaction is answered too, so that a refused one is known before the COMMIT."""
         head, body = self._encode(message)

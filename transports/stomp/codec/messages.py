@@ -12,9 +12,11 @@ from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.java_text import modified_utf_8
 from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.codec.maps import START, read_map
 from redelivery.transports.stomp.codec.names import from_wire, is_origin, is_owned, reply_to_from_wire
+from redelivery.transports.stomp.codec.raw import StompBody, readable_headers
 
 # Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), that a message is not
 # persistent ("NON_PERSISTENT") where it would lose that, and which connection sent it where that has several sockets.
@@ -85,14 +87,27 @@ class StompFields:
         except UnicodeDecodeError:
             return self._unusual_body()
 
+    def raw_body(self) -> StompBody:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        return StompBody(self, self.payload, self._kind(), translated=self._is_transformed())
+
+    def readable(self) -> tuple[Mapping[str, Value], list[str]]:
+        """See `redelivery.model.parts.raw.Carrying`."""
+        found, left_out = readable_headers(self.head, self.format.version, self.format.dialect.binary_headers)
+        return MappingProxyType(self._own(found)), left_out
+
+    def _kind(self) -> bytes | None:
+        """Of the body, where something says it: ours, or the sender's client."""
+        head, header = self.head, self.format.dialect.kind_header
+        kind = raw_value(head, _KIND_KEY) if _KIND_KEY in head else None
+        return _foreign_kind(raw_value(head, b"\n%b:" % header.encode())) if kind is None and header else kind
+
     def _unusual_body(self) -> Body:
         head, payload, dialect = self.head, self.payload, self.format.dialect
-        kind = raw_value(head, _KIND_KEY) if _KIND_KEY in head else None
-        if kind is None and dialect.kind_header is not None:
-            kind = _foreign_kind(raw_value(head, b"\n%b:" % dialect.kind_header.encode()))
+        kind = self._kind()
         if kind == b"none" and not payload:
             return None
-        if kind == b"bytes" or (dialect.length_is_bytes and b"\ncontent-length:" in head):
+        if kind == b"bytes" or (kind is None and dialect.length_is_bytes and b"\ncontent-length:" in head):
             return payload
         if kind is None and dialect.map_transformation and payload.startswith(START) and self._is_transformed():
             found = read_map(payload)
@@ -103,7 +118,7 @@ class StompFields:
         except UnicodeDecodeError as error:
             if kind is None and not dialect.length_is_bytes:
                 return payload  # a broker that does not say the kind
-            text = _modified_utf_8(payload) if dialect.length_is_bytes else None
+            text = modified_utf_8(payload) if dialect.length_is_bytes else None
             if text is not None:
                 return text
             raise MessageFormatError(
@@ -112,14 +127,15 @@ class StompFields:
 
     def properties(self) -> Mapping[str, Value]:
         """All headers but those of STOMP, JMS and the broker; STOMP carries strings only. Raises MessageFormatError."""
+        return MappingProxyType(self._own(self._headers()))
+
+    def _own(self, headers: Mapping[str, str]) -> dict[str, Value]:
         dialect = self.format.dialect
-        return MappingProxyType(
-            {
-                name: value
-                for name, value in self._headers().items()
-                if name not in OURS and (not is_owned(name, dialect) or is_origin(name, dialect))
-            }
-        )
+        return {
+            name: value
+            for name, value in headers.items()
+            if name not in OURS and (not is_owned(name, dialect) or is_origin(name, dialect))
+        }
 
     def noted(self) -> Mapping[str, object]:
         """All headers. Raises MessageFormatError."""
@@ -195,15 +211,6 @@ class StompMessage(StompFields):
 def _foreign_kind(code: bytes | None) -> bytes | None:
     """Qpid JMS's `x-opt-jms-msg-type`; what is neither text nor nothing arrives as bytes."""
     return None if code is None else {b"0": b"none", b"5": b"text"}.get(code, b"bytes")
-
-
-def _modified_utf_8(payload: bytes) -> str | None:
-    """A text of Java's clients, which ActiveMQ hands on as OpenWire has it: surrogates one by one, NUL as C0 80."""
-    try:
-        halves = payload.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
-        return halves.encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError:
-        return None
 
 
 def _number(value: bytes | str | None) -> int:

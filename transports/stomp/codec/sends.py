@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -11,6 +12,7 @@ from uuid import uuid4
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
+from redelivery.model.parts.raw import RawBody, decoded
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Value, body_kind
 from redelivery.transports.dialects.composites import check_one
@@ -19,6 +21,7 @@ from redelivery.transports.stomp.codec.frames import encode_head, encode_text, e
 from redelivery.transports.stomp.codec.maps import START, write_map
 from redelivery.transports.stomp.codec.messages import KIND, MODE, OURS, SENDER
 from redelivery.transports.stomp.codec.names import is_origin, is_owned, reply_to_wire, to_wire
+from redelivery.transports.stomp.codec.raw import StompBody
 from redelivery.transports.wire.clock import epoch_ms
 
 _KIND_TEXT: Final = f"{KIND}:text\n".encode()
@@ -115,8 +118,10 @@ class SendEncoder:
             self._check_headers(head)
         return head
 
-    def _body(self, head: bytes, body: Body) -> tuple[bytes, bytes]:
+    def _body(self, head: bytes, body: Body | RawBody) -> tuple[bytes, bytes]:
         match body:
+            case RawBody():
+                return self._carried(head, body) if isinstance(body, StompBody) else self._body(head, decoded(body))
             case str():
                 payload = encode_text(body)
                 if 0 in payload:  # of bytes; to look for an int takes a sixth of the time
@@ -127,8 +132,7 @@ class SendEncoder:
                     self._check_size(2 * len(body) if payload.isascii() else len(body.encode("utf-16-le")))
                 return head, payload
             case bytes():
-                if self._dialect.max_body:
-                    self._check_size(len(body))
+                self._check_size(len(body))
                 if not self._dialect.length_is_bytes:
                     head += _KIND_BYTES
                 return head + b"content-length:%d\n" % len(body), body
@@ -138,6 +142,26 @@ class SendEncoder:
                 return head + b"transformation:%b\n" % self._dialect.map_transformation.encode(), write_map(body)
             case _:
                 raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")
+
+    def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
+        """What came over STOMP: as it came, but for a text that is no UTF-8 yet can be read."""
+        value, kind, payload = decoded(body), body.kind, body.payload
+        if isinstance(value, dict):
+            with suppress(MessageFormatError):  # the broker's JSON would change it; as bytes it stays what it is
+                return self._body(head, value)
+            return self._body(head, payload)
+        if value is None:
+            return head + _KIND_NONE, b""
+        if isinstance(value, str):
+            payload = encode_text(value)
+        if kind is None and isinstance(value, str) and (payload.startswith(START) or 0 in payload):
+            kind = b"text"  # it could be taken for a map, or for bytes
+        self._check_size(len(value.encode("utf-16-le")) if isinstance(value, str) else len(payload))
+        if kind is not None:
+            head += b"%b:%b\n" % (KIND.encode(), kind)
+        if not isinstance(value, str) or 0 in payload:
+            head += b"content-length:%d\n" % len(payload)
+        return head, payload
 
     def _check_headers(self, head: bytes) -> None:
         """Raise MessageFormatError for what would end the connection, and every other session's work with it."""
@@ -160,7 +184,7 @@ class SendEncoder:
 
     def _check_size(self, size: int) -> None:
         """``size`` is what the body takes at a broker in Java, where a character of a string has two bytes."""
-        if size > self._dialect.max_body:
+        if 0 < self._dialect.max_body < size:
             raise UnsupportedError(
                 f"this broker would confirm a body of {size} bytes and lose it: over STOMP it delivers up to "
                 f"{self._dialect.max_body}, of a str half as many characters; send a smaller one, or in parts"

@@ -18,10 +18,12 @@ from redelivery.broker.views import TRANSFORMATION_ERROR, properties_of
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
+from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body, Value
 from redelivery.transports.amqp.codec.encoding import write, write_text
 from redelivery.transports.amqp.codec.messages import AmqpFormat, AmqpMessage
 from redelivery.transports.amqp.codec.names import to_address
+from redelivery.transports.amqp.codec.raw import AmqpBody
 from redelivery.transports.amqp.codec.sections import (
     DELIVERY_ANNOTATIONS,
     HEADER,
@@ -58,6 +60,10 @@ class Wire:
         """See `redelivery.broker.engine.stored.LateBody`."""
         return detached(self._received.body())
 
+    def carried(self) -> RawBody:
+        """See `redelivery.broker.engine.stored.LateBody`."""
+        return AmqpBody(self._received)
+
     def __len__(self) -> int:
         return len(self._received.raw)
 
@@ -78,6 +84,10 @@ class LateWire:
     def read(self) -> Body:
         """See `redelivery.broker.engine.stored.LateBody`."""
         return detached(kept(self.raw, _NOWHERE).read())
+
+    def carried(self) -> RawBody:
+        """See `redelivery.broker.engine.stored.LateBody`."""
+        return kept(self.raw, _NOWHERE).carried()
 
     def __len__(self) -> int:
         return len(self.source)

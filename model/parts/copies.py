@@ -1,0 +1,36 @@
+"""A copy of a message that others wrote: whatever of it can be read, and the names of what cannot."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from redelivery.model.messages import Message
+from redelivery.model.parts.errors import InvalidDestinationError, MessageFormatError
+from redelivery.model.parts.headers import COPIED
+from redelivery.model.parts.raw import readable_of
+
+_SHOWN: Final = 40  # characters of a name
+
+
+def readable_copy(message: Message) -> tuple[Message, list[str]]:
+    """As `Message.copy`, of a received message: without what cannot be read, and how that is called. Never raises."""
+    assert message.source is not None, "the application's own message can be read"
+    properties, left_out = readable_of(message.source)
+    left_out = [*left_out, *(named(name) for name in properties if not name)]
+    copy = Message()
+    copy.fields["body"] = message.carried()
+    for header in COPIED:
+        try:
+            value = getattr(message, header)
+            if value is not None:
+                setattr(copy, header, value)
+        except (MessageFormatError, InvalidDestinationError):
+            left_out.append(header)
+    copy.adopt({name: value for name, value in properties.items() if name})
+    return copy, left_out
+
+
+def named(name: object) -> str:
+    """What an unreadable property is called in a cause."""
+    text = ascii(name)
+    return f"property {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"

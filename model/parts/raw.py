@@ -1,0 +1,127 @@
+"""A body as it came over a wire: its bytes, and what a sender of the same protocol writes to send it as it was."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+from redelivery.model.parts.errors import MessageFormatError
+from redelivery.model.values import Body, Value
+
+
+class RawBody(ABC):
+    """The body of a received message, as its copy carries it: decoded only where somebody looks at it."""
+
+    __slots__ = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it came; False where the broker says that it could not translate it."""
+        return True
+
+    @abstractmethod
+    def data(self) -> bytes:
+        """Its bytes; never raises, whatever they are."""
+
+    @abstractmethod
+    def read(self) -> Body:
+        """Decoded, the caller's own. Raises MessageFormatError."""
+
+
+@runtime_checkable
+class Carrying(Protocol):
+    """A source of messages that knows what came as well as what it means. Nothing here raises."""
+
+    def raw_body(self) -> RawBody:
+        """The body as it came."""
+
+    def readable(self) -> tuple[Mapping[str, Value], list[str]]:
+        """The properties that can be read, and what to call the others."""
+
+
+class Readable(Protocol):
+    """A source that may know only what it means."""
+
+    def body(self) -> Body:
+        """The body, decoded. Raises MessageFormatError."""
+
+    def properties(self) -> Mapping[str, Value]:
+        """The properties. Raises MessageFormatError."""
+
+
+class KnownBody(RawBody):
+    """A body that was never encoded."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+
+    def data(self) -> bytes:
+        """See `body_bytes`."""
+        return body_bytes(self._body)
+
+    def read(self) -> Body:
+        """The body itself."""
+        return self._body
+
+
+class LateBody(RawBody):
+    """A body that only its source can read."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Readable) -> None:
+        self._source = source
+
+    def data(self) -> bytes:
+        """See `body_bytes`; nothing where it cannot be read."""
+        try:
+            return body_bytes(self._source.body())
+        except MessageFormatError:
+            return b""
+
+    def read(self) -> Body:
+        """See `RawBody`."""
+        return self._source.body()
+
+
+def raw_of(source: Readable) -> RawBody:
+    """The body of any source, as it came."""
+    return source.raw_body() if isinstance(source, Carrying) else LateBody(source)
+
+
+def readable_of(source: Readable) -> tuple[Mapping[str, Value], list[str]]:
+    """The properties of any source that can be read, and what to call the others."""
+    if isinstance(source, Carrying):
+        return source.readable()
+    try:
+        return source.properties(), []
+    except MessageFormatError:
+        return MappingProxyType({}), ["its properties"]
+
+
+def decoded(body: RawBody) -> Body:
+    """A body that came by another protocol than it leaves by; its bytes where nobody can read it."""
+    try:
+        return body.read()
+    except MessageFormatError:
+        return body.data()
+
+
+def body_bytes(body: Body) -> bytes:
+    """A decoded body as bytes: UTF-8 of a str, JSON of a map or stream (bytes in it as ``{"$bytes": base64}``)."""
+    if isinstance(body, bytes):
+        return body
+    if body is None:
+        return b""
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=_named_bytes)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _named_bytes(value: bytes) -> dict[str, str]:
+    return {"$bytes": b64encode(value).decode()}

@@ -1,0 +1,66 @@
+"""A message as its copy has it: its body's bytes, their kind, and the headers that can be read."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from redelivery.model.errors import ProtocolError
+from redelivery.model.parts.copies import named
+from redelivery.model.parts.raw import RawBody
+from redelivery.model.values import Body
+from redelivery.transports.stomp.codec.frames import parse_headers
+
+
+class Decoding(Protocol):
+    """A message that was received."""
+
+    def body(self) -> Body:
+        """Decoded. Raises MessageFormatError."""
+
+
+class StompBody(RawBody):
+    """The body of a message over STOMP.
+
+    ``kind``: what one of our headers, or the sender's client, says that it is; None: nothing does. ``translated``: the
+    broker does not say that it could not.
+    """
+
+    __slots__ = ("_message", "_translated", "kind", "payload")
+
+    def __init__(self, message: Decoding, payload: bytes, kind: bytes | None, *, translated: bool) -> None:
+        self._translated = translated
+        self._message = message
+        self.payload = payload
+        self.kind = kind
+
+    @property
+    def whole(self) -> bool:
+        """See `RawBody`."""
+        return self._translated or bool(self.payload)
+
+    def data(self) -> bytes:
+        """The frame's body."""
+        return bytes(self.payload)
+
+    def read(self) -> Body:
+        """See `RawBody`."""
+        return self._message.body()
+
+
+def readable_headers(head: bytes, version: str, binary: bytes = b"") -> tuple[dict[str, str], list[str]]:
+    """All headers of a head that can be read, and what to call the others.
+
+    ``binary``: those whose names begin so are another protocol's, and left out without a word; empty: there are none.
+    """
+    found: dict[str, str] = {}
+    left_out: list[str] = []
+    start, *lines = head.split(b"\n")
+    for line in lines[:-1]:
+        if binary and line.startswith(binary):
+            continue
+        try:
+            for name, value in parse_headers(b"%b\n%b\n" % (start, line), version).items():
+                found.setdefault(name, value)
+        except ProtocolError:
+            left_out.append(named(line.partition(b":")[0].decode("utf-8", "replace")))
+    return found, left_out
