@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.parts.raw import RawBody, body_bytes, decoded
+from redelivery.model.parts.raw import RawBody, body_bytes, decoded, is_nested
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Long, Value
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
@@ -215,8 +215,7 @@ def detached(body: StoredBody) -> Body:
     if body is None or isinstance(body, (str, bytes)):
         return body
     if isinstance(body, (dict, list)):
-        inner = body.values() if isinstance(body, dict) else body
-        return deepcopy(body) if any(isinstance(each, (dict, list)) for each in inner) else copy(body)
+        return deepcopy(body) if is_nested(body) else copy(body)
     return body.read()
 
 

@@ -105,6 +105,12 @@ def readable_of(source: Readable) -> tuple[Mapping[str, Value], list[str]]:
         return MappingProxyType({}), ["its properties"]
 
 
+def is_nested(body: object) -> bool:
+    """Whether a body is a map or list with another one in it: AMQP has those, and JMS has not."""
+    inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return any(isinstance(each, (dict, list)) for each in inner)
+
+
 def decoded(body: RawBody) -> Body:
     """A body that came by another protocol than it leaves by; its bytes where nobody can read it."""
     try:

@@ -1,7 +1,7 @@
 """A message as a JSON object and back: what an application wrote is the same after it, types included.
 
 A value that JSON has no type for is an object with one name: ``{"$bytes": base64}``, ``{"$long": 5}``, ``$byte``,
-``$short``, ``$float``, and ``{"$double": "NaN"}`` for what JSON has no number for.
+``$short``, ``$float``, ``$map`` and ``$list`` in a body, and ``{"$double": "NaN"}`` for what JSON has no number for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Final
 from redelivery.model.destinations import read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
+from redelivery.model.parts.copies import readable
+from redelivery.model.parts.raw import is_nested
 from redelivery.model.values import Byte, Float, Long, Short, body_kind
 
 _WHOLE: Final[Mapping[type, str]] = {Byte: "$byte", Short: "$short", Long: "$long"}
@@ -25,6 +27,8 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "$float": lambda value: Float(float(value)),
     "$double": float,
     "$bytes": lambda value: base64.b64decode(value, validate=True),
+    "$map": lambda value: {name: _read(item) for name, item in value.items()},  # within a map or list of AMQP
+    "$list": lambda value: [_read(item) for item in value],
 }
 _HEADERS: Final = ("type", "group_id", "group_sequence", "priority", "persistent")
 _TIMES: Final = ("timestamp", "expiration", "delivery_time")
@@ -32,19 +36,23 @@ _BODIES: Final[Mapping[str, type]] = {"text": str, "bytes": bytes, "map": dict, 
 
 
 def to_record(message: Message) -> dict[str, Any]:
-    """The message; where its body cannot be read, ``body`` is None and ``unreadable`` says why."""
+    """The message; where its body cannot be read, ``body`` is None, ``unreadable`` says why, ``raw_body`` has it."""
     record: dict[str, Any] = {"message_id": message.message_id, "destination": _text(message.destination)}
     record |= {name: getattr(message, name) for name in _HEADERS}
     record |= {name: None if (at := getattr(message, name)) is None else at.isoformat() for name in _TIMES}
     record["correlation_id"] = _value(message.correlation_id)
     record["reply_to"] = _text(message.reply_to)
     record["delivery_count"] = message.delivery_count
-    record["properties"] = {name: _value(value) for name, value in message.properties.items()}
+    properties, left_out = readable(message)
+    record["properties"] = {name: _value(value) for name, value in properties.items()}
+    if left_out:
+        record["unreadable_properties"] = left_out
     try:
         body = message.body
         record["body_type"], record["body"] = body_kind(body), _body(body)
     except MessageFormatError as error:
         record["body_type"], record["body"], record["unreadable"] = "none", None, str(error)
+        record["raw_body"] = base64.b64encode(message.raw_body).decode()
     letter = message.dead_letter
     if letter is not None:
         record["dead_letter"] = {
@@ -72,15 +80,20 @@ def from_record(record: object) -> Message:
     if not isinstance(properties, dict):
         raise ConfigError("properties must be a JSON object")
     try:
-        return Message(
-            _read_body(record.get("body"), record.get("body_type")),
-            properties={name: _read(value) for name, value in properties.items()},
+        message = Message(
             correlation_id=_read(record.get("correlation_id")),
             reply_to=None if record.get("reply_to") is None else read_destination(record["reply_to"]),
             type=record.get("type"),
             group_id=record.get("group_id"),
             group_sequence=record.get("group_sequence"),
         )
+        message.adopt({name: _read(value) for name, value in properties.items()})
+        body = _read_body(record.get("body"), record.get("body_type"))
+        if is_nested(body):
+            message.fields["body"] = body
+        else:
+            message.body = body
+        return message
     except (MessageFormatError, InvalidDestinationError, ValueError, TypeError) as error:
         raise ConfigError(f"not a message: {error}") from error
 
@@ -99,6 +112,10 @@ def _text(value: object) -> str | None:
 
 
 def _value(value: object) -> Any:
+    if isinstance(value, dict):
+        return {"$map": {name: _value(item) for name, item in value.items()}}
+    if isinstance(value, list):
+        return {"$list": [_value(item) for item in value]}
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode()}
     if type(value) in _WHOLE:

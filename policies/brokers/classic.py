@@ -39,9 +39,7 @@ class DeadLetterRules:
     ``destination_per_durable_subscriber``: an individual strategy adds ``.<clientId>:<name>`` for topics.
     """
 
-    strategy: DeadLetterStrategy = field(
-        default_factory=lambda: SharedDeadLetterStrategy(process_non_persistent=False)
-    )
+    strategy: DeadLetterStrategy = field(default_factory=lambda: SharedDeadLetterStrategy(process_non_persistent=False))
     enable_audit: bool = True
     max_producers_to_audit: int = 64
     max_audit_depth: int = 2048

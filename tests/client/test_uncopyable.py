@@ -1,4 +1,4 @@
-"""Dead letters that cannot be written as they should be: what is done instead, and that the others of the queue go on."""
+"""Dead letters that cannot be written as they should be: what is done instead, and how others of the queue go on."""
 
 from __future__ import annotations
 

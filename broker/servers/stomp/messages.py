@@ -11,7 +11,7 @@ from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.bodies import LARGE, TEXT, LargeFrame, not_text, parts_of, read_large
 from redelivery.broker.views import TRANSFORMATION_ERROR
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
-from redelivery.model.parts.raw import body_bytes
+from redelivery.model.parts.raw import body_bytes, is_nested
 from redelivery.model.values import Value
 from redelivery.transports.dialects.embedded import DELAY, REPEATS
 from redelivery.transports.stomp.codec.frames import Frame, encode_head
@@ -160,7 +160,7 @@ def _write_body(stored: StoredBody, transformation: str | None) -> tuple[bytes |
             return body, _kind((body,), text=False)
         case None:
             return b"", {KIND: "none"}
-        case dict() if any(isinstance(value, (dict, list)) for value in body.values()):
+        case dict() if is_nested(body):
             return b"", {TRANSFORMATION_ERROR: "a map with a list or map in it cannot travel over STOMP"}
         case dict() if transformation == MAP_JSON:
             try:
