@@ -66,7 +66,7 @@ def test_maps_and_lists_of_other_clients_are_read_and_sent_on(stage: Stage) -> N
         message = consumer.receive(timeout=SOON)
         assert message is not None
         assert message.body == {"order": {"id": 1, "tags": [True, None]}}
-        assert message.properties.get("inner") == ({"n": 1} if nested else None)
+        assert repr(message.properties.get("inner")) == ("{'n': 1}" if nested else "None")
         changed = message.copy()
         changed.body["order"]["id"] = 2
         producer = session.producer(stage.queue)

@@ -83,10 +83,7 @@ class StompChannel(Channel):
         return cast(BrowseSubscription, self._subscriptions[link][0].events).browse_more(self._outbox)
 
     def dispatched(self, delivery: Delivery) -> None:
-        """In a transaction, every so often, the ACKs of what was dispatched: the broker would stop otherwise.
-
-        Where no ACK may leave, a further subscription goes on.
-        """
+        """In a transaction now and then the ACKs of what was dispatched, or a further subscription: it would stop."""
         if self._enlists:
             ours: StompDelivery = delivery  # type: ignore[assignment]  # cast() costs a call per message
             subscription = ours.subscription

@@ -144,7 +144,7 @@ class SendEncoder:
                 raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")
 
     def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
-        """What came over STOMP: as it came, but for a text that is no UTF-8 yet can be read."""
+        """What came over STOMP: as it came, but for a str that was read from other bytes than UTF-8."""
         value, kind, payload = decoded(body), body.kind, body.payload
         if isinstance(value, dict):
             with suppress(MessageFormatError):  # the broker's JSON would change it; as bytes it stays what it is
