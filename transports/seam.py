@@ -215,9 +215,8 @@ class Channel(ABC):
     def send(self, message: Message, *, transacted: bool, pending: Pending | None, batched: bool = False) -> None:
         """Write a stamped message. A pending is completed by the broker's confirmation; transacted ones need none.
 
-        ``batched``: its caller goes on without the answer, so that it may stay with us for a few milliseconds to leave
-        together with others; one that is transacted may wait for its commit. It never waits for the peer's credit: see
-        `congested`.
+        ``batched``: its caller goes on without the answer, so that it may wait some milliseconds for others to leave
+        with; one that is transacted may wait for its commit. It never waits for the peer's credit: see `congested`.
         """
 
     def room(self) -> Flow[None]:
