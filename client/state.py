@@ -20,7 +20,8 @@ from itertools import count
 from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
 from redelivery.client.connection.shared import Shared
 from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
-from redelivery.client.ledger import ConsumerState, Ledger, Unpark
+from redelivery.client.ledger import ConsumerState, Ledger, Poison, Unpark
+from redelivery.client.ledger.history import LIGHT, Trace, trace
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.observing.traced import SessionTracer
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
@@ -33,6 +34,7 @@ from redelivery.transports.wire.clock import epoch_ms, follow, session_time, utc
 
 NEVER = float("inf")
 SILENCE = 0.02  # seconds without an answer after which one looks whether the connection is there before one asks
+_UNSURE = 100  # deliveries: a broker sends no more of its usual window before it knows what became of the first
 _NUMBERS = count(1)
 
 
@@ -60,6 +62,12 @@ class SessionState:
         self.inbox: deque[Delivery] = deque()
         self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
         self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
+        self.hand: list[Delivery] = []  # of the call under way: the application has not got them yet
+        self.history = shared.history
+        # settled without an answer: a loss may have undone that
+        self.unsure: deque[Delivery | Trace | None] | None = (
+            None if options.reconnect is None else deque(maxlen=_UNSURE)
+        )
         self.waiter = transport.new_waiter()
         follow(self.waiter)
         self.ledger = Ledger(mode, wall_ms=epoch_ms, non_blocking=options.non_blocking_redelivery)
@@ -109,6 +117,8 @@ class SessionState:
 
         ``comes_back``: there will be another one, or another loss. ``planned``: see Interrupted.
         """
+        if comes_back and not planned:
+            self.remember(error)  # before there is another one, on which another session may get it
         self.irregular = True
         self.notify(Interrupted(error, planned) if comes_back else Lost(error, at))
         if not comes_back:
@@ -203,8 +213,10 @@ class SessionState:
             arrivals.extend(iter(self.inbox.popleft, None))
         if self.news:
             self.whole(self._take_news)
-        else:
-            self.ledger.arrived(arrivals)
+            return
+        if self.history.places:
+            self.history.mark(arrivals)
+        self.ledger.arrived(arrivals)
 
     def _take_news(self) -> None:
         self.news = False  # before `inbox` is looked at again: a thread that puts something there sets it first
@@ -226,11 +238,13 @@ class SessionState:
                     if self.observed is not None:
                         self.observed.released(self.number, deliveries)
                 case delivery:
+                    self.history.mark((delivery,))
                     self.ledger.arrived([delivery])
 
     def _wire_changed(self, news: LinkEnded | Lost | Interrupted | Restored) -> None:
         match news:
             case LinkEnded(consumer, error):
+                self.remember(error, consumer)
                 self.ledger.link_ended(consumer, error)
                 if self.observed is not None:
                     self.observed.notify(ConsumerEnded(self.number, consumer.link.destination, error))
@@ -260,16 +274,46 @@ class SessionState:
             self.epoch.leaving, self.news = error, True
 
     def _interrupted(self, error: JMSError) -> None:
-        held = interrupted(self.ledger)
+        self.remember(error)  # what was handed out since it was notified
+        if self.unsure is not None:
+            self.unsure.clear()
+        gone = interrupted(self.ledger)
+        held = tuple(each for each in gone if each not in self.hand)
+        self.hand.clear()  # whoever waits with it collects anew
         doomed = self.mode == AckMode.TRANSACTED and bool(held or (self.sent and not self.options.deduplicate_sends))
         self.epoch.end(error, held, doomed=doomed, stale=self.mode == AckMode.CLIENT)
         if self.epoch.doomed is not None:
             self.sent.clear()
         if self.observed is not None:
-            self.observed.released(self.number, dict.fromkeys((*held, *self.epoch.late)))
+            self.observed.released(self.number, dict.fromkeys((*gone, *self.epoch.late)))
             self.observed.too_late(self.number, self.epoch.late)
         self.epoch.late.clear()
         self.browsing.clear()
+
+    # what the application has had, and may be delivered again
+
+    def remember(self, error: JMSError, of: ConsumerState | None = None) -> None:
+        """What it has had (of one consumer) is the broker's again, because of ``error``, or may be. From any thread."""
+        ledger, unseen = self.ledger, set(self.hand)
+        had = [each for each in tuple(ledger.held) if each not in unseen]
+        failed = [each for consumer in tuple(ledger.consumers) for each in tuple(consumer.ready) if each.earlier]
+        failed += [each for entry in tuple(ledger.delayed) for each in entry[3]]
+        failed += [each.delivery for each in tuple(ledger.orders) if isinstance(each, Poison) and each.delivery.earlier]
+        if of is not None:
+            had, failed = ([each for each in some if each.link is of.link] for some in (had, failed))
+        traces = [trace(each, had=True) for each in had]
+        traces += [trace(each, had=False) for each in failed]
+        if of is None and self.unsure:
+            settled = tuple(self.unsure)
+            traces += [trace(each, had=True) if isinstance(each, Delivery) else each for each in settled]
+        self.history.note(traces, error)
+
+    def settled(self, deliveries: Iterable[Delivery]) -> None:
+        """The application is done with them, and no answer will say that the broker knows it."""
+        if self.unsure is not None:
+            self.unsure += [each if each.weight() <= LIGHT else trace(each, had=True) for each in deliveries]
+        if self.history.places:
+            self.history.forget(deliveries)
 
     # answers that nobody waits for
 

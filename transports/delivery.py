@@ -75,14 +75,16 @@ class Delivery(ABC):
     """One message as the broker handed it to one link: a `redelivery.model.messages.MessageSource`.
 
     The slots after `link` belong to the session's ledger; a transport only initialises them.
-    ``redeliveries`` counts local ones, ``state`` is the ledger's, ``cause`` the application's last failure with it.
+    ``redeliveries`` counts those that the wire's count does not know, ``earlier`` how often this connection has handed
+    the message out before; ``state`` is the ledger's, ``cause`` the application's last failure with it.
     """
 
-    __slots__ = ("cause", "link", "redeliveries", "state")
+    __slots__ = ("cause", "earlier", "link", "redeliveries", "state")
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self.redeliveries = 0
+        self.earlier = 0
         self.state = 0
         self.cause: BaseException | None = None
 
@@ -97,6 +99,28 @@ class Delivery(ABC):
     def proven(self) -> int:
         """Deliveries before this one that an application had, as far as that is known: what the limit counts."""
         return self.wire_count() - 1
+
+    def failed(self, cause: BaseException | None) -> None:
+        """The application has failed with it once more; None: it does not say why."""
+        self.redeliveries += 1
+        self.earlier += 1
+        if cause is not None:
+            self.cause = cause
+
+    def identity(self) -> object | None:
+        """What the message is known by when it is delivered again; None for one without an id that stays."""
+        found = self._stable("message_id")
+        return (found, self._stable("timestamp")) if found else None
+
+    def _stable(self, name: str) -> object:
+        try:
+            return self.header(name)
+        except MessageFormatError:
+            return None
+
+    def weight(self) -> int:
+        """Bytes that it keeps in memory, about."""
+        return 0
 
     @abstractmethod
     def expires_at(self) -> int:

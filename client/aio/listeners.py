@@ -212,6 +212,8 @@ class ListenerLoop:
             if delivery is not None:
                 core.ledger.put_back(delivery)
             raise
+        if core.inbox:  # it came with an answer to one of those orders, and wakes nobody any more
+            return delivery, 0.0
         until = core.ledger.next_deadline()
         return delivery, None if until == float("inf") else max(0.0, until - now)
 

@@ -10,6 +10,7 @@ from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle, S
 from redelivery.client.connection.replies import Replies
 from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.history import History
 from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED
 from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
@@ -124,6 +125,7 @@ class Shared:
     replies: Replies
     subscriptions: Subscriptions
     lines: Lines
+    history: History
 
 
 class Wired(Protocol):

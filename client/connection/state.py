@@ -12,6 +12,7 @@ from redelivery.client.connection.replies import Replies
 from redelivery.client.connection.shared import Shared, Subscriptions
 from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.connection.unowned import Adopter, UnownedConnection
+from redelivery.client.ledger.history import History
 from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener, check_exception_listener
@@ -40,7 +41,9 @@ class ConnectionState(Adopter):
         self._life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
         self._lines = lines = Lines()
         dead_letters = DeadLetters(options.dead_letter_strategy, lines)
-        self._shared = Shared(options, self._life, dead_letters, Temporaries(), Replies(), Subscriptions(), lines)
+        self._shared = Shared(
+            options, self._life, dead_letters, Temporaries(), Replies(), Subscriptions(), lines, History()
+        )
         self._exception_listener = options.exception_listener
         self.dialer = Dialer(options, self, runtime, self._shared)
         self._transport: Transport  # by `_opened`

@@ -91,8 +91,9 @@ class Ledger(Waiting):
         hand = [] if hand is None else hand
         while ready:
             delivery = ready[0]
-            # the three cheap tests of what `_refused` looks into, on the path of every message
-            if (delivery.state or consumer.check_limit or delivery.expires_at()) and self._refused(delivery, consumer):
+            # the cheap tests of what `_refused` looks into, on the path of every message
+            odd = delivery.state or delivery.earlier or consumer.check_limit or delivery.expires_at()
+            if odd and self._refused(delivery, consumer):
                 continue
             # no call from here to the return
             del ready[0]
@@ -223,9 +224,7 @@ class Ledger(Waiting):
                 self._drop_from_hand(delivery, GONE)
             return
         for delivery in batch:
-            delivery.redeliveries += 1
-            if cause is not None:
-                delivery.cause = cause
+            delivery.failed(cause)
         found = redeliver(batch, self._limit, self.rng, ruling)
         for poison in found.poisoned:
             self._drop_from_hand(poison.delivery, GONE)

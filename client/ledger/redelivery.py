@@ -9,19 +9,29 @@ from random import Random
 from redelivery.client.ledger.orders import Poison
 from redelivery.client.ledger.state import ConsumerState
 from redelivery.model.parts.raw import readable_of
-from redelivery.policies.activemq.causes import delivery_cause, dispatch_cause, expired_cause, given_up_cause
+from redelivery.policies.activemq.causes import (
+    delivery_cause,
+    describe_cause,
+    dispatch_cause,
+    expired_cause,
+    given_up_cause,
+)
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.delivery import Delivery
 
 
 def verdict(delivery: Delivery, consumer: ConsumerState, wall_ms: Callable[[], int]) -> Poison | None:
-    """Why the application must not see it: it has expired, or the broker's count alone is over the limit.
+    """Why the application must not see it: it has expired, or a count alone is over the limit.
 
-    The count is ActiveMQ's pre-dispatch check. Its RedeliveryPlugin counts on purpose, and says so by the property.
+    Our own count, of what this connection has handed out before, decides in any case: see `History`. The broker's is
+    ActiveMQ's pre-dispatch check. Its RedeliveryPlugin counts on purpose, and says so by the property.
     """
     expires = delivery.expires_at()
     if expires and expires <= wall_ms():
         return Poison(delivery, expired_cause(expires), expired=True)
+    if delivery.earlier and (policy := consumer.policy(delivery)).exceeded(delivery.earlier):
+        text = dispatch_cause(delivery.earlier, consumer.name, policy, listener=consumer.listening)
+        return Poison(delivery, f"{text}, cause:{describe_cause(delivery.cause)}")
     if consumer.check_limit and delivery.redeliveries == 0:
         policy, count = consumer.policy(delivery), delivery.charged()
         if policy.exceeded(count) and "redeliveryDelay" not in readable_of(delivery)[0]:

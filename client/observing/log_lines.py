@@ -163,7 +163,7 @@ def reason(order: Poison) -> tuple[int, str]:
         return count_of(delivery), "as it has expired"
     count = count_of(delivery)
     limit = delivery.link.consumer.policy(delivery).maximum_redeliveries
-    if order.cause.startswith(_UNSEEN):
+    if order.cause.startswith(_UNSEEN) and not delivery.earlier:
         return count, f"unseen: the broker counts {count} deliveries (limit {limit})"
     count -= 1  # the one that will not be has been counted
     deliveries = "delivery" if count == 1 else "deliveries"

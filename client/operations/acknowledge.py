@@ -40,6 +40,8 @@ def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) ->
     missing = deliveries if len(deliveries) == 1 else [each for each in deliveries if each.state is not ACCEPTED]
     if missing and missing[0].state is not ACCEPTED:
         done: list[None] = []
+        if s.unsure is not None or s.history.places:
+            s.settled(missing)
         try:
             s.epoch.channel.accept(missing, batched=batched, done=done)
             if len(missing) == 1 and missing[0].state is TAKEN:
@@ -83,6 +85,7 @@ def _acknowledge_one(s: SessionState, message: Message) -> None:
     if delivery.redeliveries != redeliveries:
         return  # an object from before it was redelivered
     done: list[None] = []
+    s.settled((delivery,))
     try:
         s.epoch.channel.accept((delivery,), batched=True, done=done)
         s.ledger.acknowledge(delivery, redeliveries)

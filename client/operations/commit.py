@@ -7,6 +7,7 @@ from functools import partial
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.ledger import BY_POLICY, Ruling
+from redelivery.client.ledger.history import trace
 from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.failures import fail
@@ -69,6 +70,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
     try:
         yield from _committing(s, covered)
         s.ledger.settled(covered)
+        s.settled(covered)  # not every protocol and mode has an answer
     except BaseException as error:  # an interrupt is a time-out here
         s.whole(partial(_not_committed, s, covered, error))
         if _in_vain(s, covered, error):
@@ -186,6 +188,8 @@ def _not_committed(s: SessionState, covered: tuple[Delivery, ...], error: BaseEx
         _fail(s, error)
         return
     s.ledger.settled(covered)  # by an error of another kind nobody knows
+    if isinstance(error, JMSError):  # the broker may have them still
+        s.history.note([trace(each, had=True) for each in covered], error)
     if isinstance(error, TransactionRolledBackError) and s.observed is not None:
         s.observed.released(s.number, covered)
 

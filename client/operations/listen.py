@@ -43,6 +43,7 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
         return
     if error is None:
         if s.mode in (AckMode.AUTO, AckMode.DUPS_OK) and s.ledger.consumed(delivery):
+            s.settled((delivery,))
             s.epoch.channel.accept((delivery,), batched=s.mode == AckMode.DUPS_OK)
             if s.observed is not None:
                 s.observed.acknowledged(s.number, (delivery,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
+from redelivery.client.ledger.history import trace
 from redelivery.client.operations.dead_letters import Verdict, otherwise
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
@@ -54,11 +55,14 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
             yield from _dead_letter(s, order, verdict)
     except ConnectionLostError as error:
         s.dead_letters.failed(order, verdict, error, "if not, the broker redelivers it")
+        if order.delivery.earlier:  # it is not shown once more for that
+            s.history.note((trace(order.delivery, had=False),), error)
         raise
     except JMSError as error:
         if verdict is not None and isinstance(error, InDoubtError) and not isinstance(error.__cause__, NO_ANSWER):
             # the copy is there, and the broker knows the delivery no more: another copy would end no better
             s.dead_letters.done(order, verdict)
+            s.history.forget((order.delivery,))
             s.report(error)
             return
         _stays(s, order, verdict, error)
@@ -83,6 +87,7 @@ def _dead_letter(s: SessionState, order: Poison, verdict: Verdict) -> Flow[None]
     else:
         yield from s.epoch.channel.poison(order.delivery, order.cause, verdict.copy, expired=order.expired)
     s.dead_letters.done(order, verdict)
+    s.history.forget((order.delivery,))
     if s.observed is not None:
         where = None if verdict.copy is None else verdict.copy.destination
         s.observed.poisoned(s.number, order, where, dropped=verdict.drop)

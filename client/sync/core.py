@@ -31,6 +31,7 @@ from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.threads.shelter import sheltered
 
 AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
+_STEP = 0.1  # seconds until the listener's thread is woken once more
 
 
 class Closing(ABC):
@@ -73,6 +74,7 @@ class SessionCore(SessionState):
     def let_in(self) -> None:
         """Nobody is inside."""
         self.use = threading.Lock()
+        self.waits = threading.Lock()  # the listener's thread has it while it waits at the session's waiter
         self._turns = map(self.use.acquire, repeat(False))  # each step tries to take it, without waiting
 
     def whole(self, work: Callable[[], T]) -> T:
@@ -128,6 +130,18 @@ class SessionCore(SessionState):
         finally:
             if turn and turn[-1]:
                 self.use.release()
+
+    def make_way(self) -> None:
+        """Let the listener's thread leave its wait: the holder of `use` waits at the same place, one at a time."""
+        turn: list[bool] = []  # noted in the step that takes it; an interrupted Event would keep its lock for ever
+        try:
+            turn.extend(map(self.waits.acquire, AT_ONCE))
+            while not turn[-1]:
+                self.waiter.wake()
+                turn.extend(map(self.waits.acquire, PATIENT, (_STEP,)))
+        finally:
+            if turn and turn[-1]:
+                self.waits.release()
 
     def inside_patiently(self, action: str, step: Callable[[], T]) -> T:
         """The same from any thread, whatever the state of the session: waits, bounded, for the one who has it."""
@@ -196,6 +210,7 @@ class SessionCore(SessionState):
         self.visitors.append(None)
         try:
             if self.enter_patiently(turn, timeout):
+                self.make_way()
                 self.take_in()
                 if self.epoch.successor is not None and not self.life.ended:
                     self.do(await_return(self, self.now() + timeout))  # bounded: the caller dials, if it is lost again

@@ -15,7 +15,7 @@ from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
-from redelivery.client.sync.core import AT_ONCE, PATIENT, SessionCore
+from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.parts.callables import check_takes_one
@@ -41,7 +41,6 @@ class ListenerLoop:
         self._thread: threading.Thread | None = None
         self._idle = threading.Event()  # no callback is running
         self._idle.set()
-        self._waits = threading.Lock()  # our thread has it while it waits at the session's waiter
         self.failures = 0  # callbacks that raised
         self.after_callback: list[Callable[[], None]] = []  # closes that a callback asked for
 
@@ -86,7 +85,7 @@ class ListenerLoop:
             return core.inside(action, step)
 
         def turn() -> T:
-            self._make_way()
+            core.make_way()
             core.check_open(action)
             return step()
 
@@ -100,7 +99,7 @@ class ListenerLoop:
             return
 
         def close() -> None:
-            self._make_way()
+            core.make_way()
             self._listeners.pop(consumer, None)
             core.take_in()
             core.carry_out()
@@ -122,18 +121,6 @@ class ListenerLoop:
             return True
         thread.join(timeout)
         return not thread.is_alive()
-
-    def _make_way(self) -> None:
-        """Let our thread leave its wait, for the holder of `use`, who waits at the same place: one thread at a time."""
-        turn: list[bool] = []  # noted in the step that takes it; an interrupted Event would keep its lock for ever
-        try:
-            turn.extend(map(self._waits.acquire, AT_ONCE))
-            while not turn[-1]:
-                self._core.waiter.wake()
-                turn.extend(map(self._waits.acquire, PATIENT, (_STEP,)))
-        finally:
-            if turn and turn[-1]:
-                self._waits.release()
 
     def _serve(self) -> None:
         core = self._core
@@ -196,7 +183,7 @@ class ListenerLoop:
             if delivery is not None:
                 return delivery
             self._idle.set()
-            self._waits.acquire()  # at once: who else takes it holds `use`
+            core.waits.acquire()  # at once: who else takes it holds `use`
         try:
             if core.epoch.lost is None:
                 core.epoch.transport.wait(core.waiter, remaining)
@@ -207,7 +194,7 @@ class ListenerLoop:
                 raise
             cast(Waiter, core.waiter).wait(_STEP)  # for the news of it
         finally:
-            self._waits.release()
+            core.waits.release()
         return None
 
     def _dispatch(self) -> tuple[Delivery | None, float | None]:
@@ -227,6 +214,8 @@ class ListenerLoop:
             if delivery is not None:
                 core.ledger.put_back(delivery)
             raise
+        if core.inbox:  # it came with an answer to one of those orders, and wakes nobody any more
+            return delivery, 0.0
         until = core.ledger.next_deadline()
         return delivery, None if until == float("inf") else max(0.0, until - now)
 

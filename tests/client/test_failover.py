@@ -24,6 +24,7 @@ from redelivery import (
     MessageFormatError,
     Queue,
     ReconnectPolicy,
+    RedeliveryPolicy,
     SecurityError,
 )
 from redelivery.broker.engine.config import BrokerConfig
@@ -241,7 +242,10 @@ def test_one_that_is_dropped_while_it_is_away_ends_its_thread(site: Site) -> Non
 
 def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: ExitStack) -> None:
     events: list[Event] = []
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    policy = RedeliveryPolicy(maximum_redeliveries=-1)
+    connection = opened.enter_context(
+        redelivery.connect(site.url, reconnect=QUICK, observer=events.append, redelivery_policy=policy)
+    )
     consumer = connection.session("client").consumer("orders")
     site.broker.send("orders", "one")
     before = threading.active_count()

@@ -29,6 +29,7 @@ SUITE: Final = (
         "groups",
         "java_faults",
         "kinds",
+        "limit_over_losses",
         "listeners",
         "order",
         "priority",

@@ -45,13 +45,16 @@ class AmqpDelivery(AmqpFields, Delivery):
         self._places = None
         self._expires = -1
         self.link = receiver.link
-        self.redeliveries = 0
-        self.state = 0
+        self.redeliveries = self.earlier = self.state = 0
         self.cause = None
 
     def charged(self) -> int:
         """See `Delivery.charged`."""
         return max(self._header()[4] or 0, self.wire_count() - 1)
+
+    def weight(self) -> int:
+        """See `Delivery.weight`."""
+        return len(self.raw)
 
     def proven(self) -> int:
         """See `Delivery.proven`."""

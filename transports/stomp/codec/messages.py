@@ -36,12 +36,15 @@ class StompFormat:
     ``destination`` is where they are consumed from, ``version`` that of STOMP.
     """
 
-    __slots__ = ("destination", "dialect", "usual_bodies", "usual_ids", "version")
+    __slots__ = ("destination", "dialect", "stable_key", "usual_bodies", "usual_ids", "version")
 
     def __init__(self, dialect: StompDialect, version: str, destination: Destination) -> None:
         self.dialect = dialect
         self.version = version
         self.destination = destination
+        made = dialect.message_id_header if dialect.makes_message_ids else None
+        # of the sender's id, where the broker has none that stays; empty: it has
+        self.stable_key = b"" if made is None else b"\n%b:" % made.encode()
         self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
         self.usual_bodies = dialect.length_is_bytes and dialect.kind_header is None
 

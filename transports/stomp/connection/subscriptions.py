@@ -10,6 +10,7 @@ from redelivery.model.destinations import Topic
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Delivery, Link, SessionEvents
+from redelivery.transports.stomp.codec.frames import raw_value
 from redelivery.transports.stomp.codec.messages import StompFields, StompFormat
 
 PLAIN = b"\n\n\0"  # what ends an ACK outside any transaction
@@ -27,9 +28,18 @@ class StompDelivery(StompFields, Delivery):
         self.subscription = subscription
         self.format = subscription.format
         self.link = subscription.link
-        self.redeliveries = 0
-        self.state = 0
+        self.redeliveries = self.earlier = self.state = 0
         self.cause = None
+
+    def identity(self) -> object | None:
+        """See `Delivery.identity`: as it is written."""
+        key, head = self.format.stable_key, self.head
+        found = raw_value(head, key) if key else self.raw_id()
+        return (found, raw_value(head, b"\ntimestamp:")) if found else None
+
+    def weight(self) -> int:
+        """See `Delivery.weight`."""
+        return len(self.payload)
 
     def mark_redelivered(self) -> None:
         """What the broker should have said: see `shown`."""

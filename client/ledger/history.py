@@ -1,0 +1,78 @@
+"""What a connection has handed out and lost: how often, by message id, over its losses.
+
+A broker's word for it is too little: STOMP carries a flag, some brokers count by chance, and a message whose handling
+ends the connection each time never fails by any other count. So what an application had when its connection was lost is
+noted, and counted when it comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from redelivery.client.ledger.state import HELD
+from redelivery.model.destinations import Topic
+from redelivery.transports.delivery import Delivery, Link
+
+MOST: Final = 10_000  # messages of one destination; then the oldest is forgotten
+LIGHT: Final = 4096  # bytes of a delivery that may be kept instead of its `Trace`, which takes longer to make
+Place: TypeAlias = object
+Trace: TypeAlias = tuple[Place, object, int]  # of what was handed out: where, the message's identity, how often
+
+
+class History:
+    """Of one connection. From any thread: a step that another one may not see half done is one call of C code."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.places: dict[Place, dict[object, tuple[int, BaseException]]] = {}  # empty, most of the time
+        self._most = most
+
+    def note(self, traces: Iterable[Trace | None], error: BaseException) -> None:
+        """They are the broker's again, because of ``error``. To note one twice is harmless."""
+        for trace in traces:
+            if trace is None:
+                continue
+            place, identity, times = trace
+            known = self.places.setdefault(place, {})
+            before = known.pop(identity, None)
+            known[identity] = (times if before is None else max(times, before[0]), error)
+            if len(known) > self._most:
+                for oldest in list(known)[: -self._most]:
+                    known.pop(oldest, None)
+
+    def mark(self, deliveries: Iterable[Delivery]) -> None:
+        """They arrive: what was handed out before is counted where the wire knows less."""
+        for each in deliveries:
+            known = self.places.get(_place(each.link))
+            found = known.get(each.identity()) if known and not (each.state or each.earlier) else None
+            if found is not None:
+                each.earlier, each.cause = found
+                each.redeliveries = max(0, each.earlier - (each.wire_count() - 1))
+
+    def forget(self, deliveries: Iterable[Delivery]) -> None:
+        """They are settled: a message of this id that comes later is another one, such as a replayed dead letter."""
+        for each in deliveries:
+            place = _place(each.link)
+            known = self.places.get(place)
+            if known:
+                known.pop(each.identity(), None)
+            if not known:
+                self.places.pop(place, None)
+
+
+def trace(delivery: Delivery, *, had: bool | None = None) -> Trace | None:
+    """Of one that the application ``had``, or not since it failed; None: that is to be seen by its state.
+
+    None: it has no id, or it is of a topic's consumer without a name, which gets nothing again.
+    """
+    place = _place(delivery.link)
+    identity = None if place is None else delivery.identity()
+    if identity is None:
+        return None
+    return place, identity, delivery.earlier + (delivery.state is HELD if had is None else had)
+
+
+def _place(link: Link) -> Place | None:
+    if link.subscription is not None:
+        return link.subscription
+    return None if isinstance(link.destination, Topic) else link.destination
