@@ -274,12 +274,12 @@ class SessionState:
             self.epoch.leaving, self.news = error, True
 
     def _interrupted(self, error: JMSError) -> None:
-        self.remember(error)  # what was handed out since it was notified
+        self.remember(error)  # what was delivered since it was notified
         if self.unsure is not None:
             self.unsure.clear()
         gone = interrupted(self.ledger)
         held = tuple(each for each in gone if each not in self.hand)
-        self.hand.clear()  # whoever waits with it collects anew
+        self.hand.clear()  # the call that waits with it collects anew
         doomed = self.mode == AckMode.TRANSACTED and bool(held or (self.sent and not self.options.deduplicate_sends))
         self.epoch.end(error, held, doomed=doomed, stale=self.mode == AckMode.CLIENT)
         if self.epoch.doomed is not None:

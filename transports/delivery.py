@@ -75,8 +75,8 @@ class Delivery(ABC):
     """One message as the broker handed it to one link: a `redelivery.model.messages.MessageSource`.
 
     The slots after `link` belong to the session's ledger; a transport only initialises them.
-    ``redeliveries`` counts those that the wire's count does not know, ``earlier`` how often this connection has handed
-    the message out before; ``state`` is the ledger's, ``cause`` the application's last failure with it.
+    ``redeliveries`` counts those that the wire's count does not know, ``earlier`` how often this connection has
+    delivered the message before; ``state`` is the ledger's, ``cause`` the application's last failure with it.
     """
 
     __slots__ = ("cause", "earlier", "link", "redeliveries", "state")

@@ -7,7 +7,7 @@
 | `ledger` | which deliveries are where, which one is dispatched next, what an acknowledgement or a close covers |
 | `orders` | what the session must do at the broker |
 | `outcomes`, `losses` | what is noted of a delivery without an order; what a lost connection means |
-| `history` | how often the connection has handed a message out, over its losses |
+| `history` | how often the connection has delivered a message, over its losses |
 
 Rules:
 
@@ -20,8 +20,9 @@ Rules:
 5. Orders are carried out in the order in which they are given, before the next fact. What the application settles
    itself (`take`, `consumed`, `acknowledge`, `covered`) is passed to the broker by the caller, before the orders.
 6. Only one thread at a time is inside; the session sees to that.
-7. What a delivery keeps for the ledger (`state`, `redeliveries`, `earlier`, `cause`) is written here alone. One exception: in AUTO
-   `operations/acknowledge.py` writes ACCEPTED itself, as a call takes half a percent of the time of a message there.
+7. What a delivery keeps for the ledger (`state`, `redeliveries`, `earlier`, `cause`) is written here alone, but for
+   one case: in AUTO `operations/acknowledge.py` writes ACCEPTED itself, as a call takes half a percent of the time of a
+   message there.
 
 What the application is done with:
 

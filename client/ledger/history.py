@@ -1,8 +1,8 @@
-"""What a connection has handed out and lost: how often, by message id, over its losses.
+"""What a connection has delivered and lost: how often, by message id, over its losses.
 
 A broker's word for it is too little: STOMP carries a flag, some brokers count by chance, and a message whose handling
 ends the connection each time never fails by any other count. So what an application had when its connection was lost is
-noted, and counted when it comes again.
+noted, and counted when it is redelivered.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from redelivery.transports.delivery import Delivery, Link
 MOST: Final = 10_000  # messages of one destination; then the oldest is forgotten
 LIGHT: Final = 4096  # bytes of a delivery that may be kept instead of its `Trace`, which takes longer to make
 Place: TypeAlias = object
-Trace: TypeAlias = tuple[Place, object, int]  # of what was handed out: where, the message's identity, how often
+Trace: TypeAlias = tuple[Place, object, int]  # of what was delivered: where, the message's identity, how often
 
 
 class History:
@@ -41,7 +41,7 @@ class History:
                     known.pop(oldest, None)
 
     def mark(self, deliveries: Iterable[Delivery]) -> None:
-        """They arrive: what was handed out before is counted where the wire knows less."""
+        """They arrive: what was delivered before is counted where the wire knows less."""
         for each in deliveries:
             known = self.places.get(_place(each.link))
             found = known.get(each.identity()) if known and not (each.state or each.earlier) else None

@@ -23,7 +23,7 @@ from redelivery.transports.delivery import Delivery
 def verdict(delivery: Delivery, consumer: ConsumerState, wall_ms: Callable[[], int]) -> Poison | None:
     """Why the application must not see it: it has expired, or a count alone is over the limit.
 
-    Our own count, of what this connection has handed out before, decides in any case: see `History`. The broker's is
+    Our own count, of what this connection has delivered before, decides in any case: see `History`. The broker's is
     ActiveMQ's pre-dispatch check. Its RedeliveryPlugin counts on purpose, and says so by the property.
     """
     expires = delivery.expires_at()

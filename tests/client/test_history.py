@@ -1,4 +1,4 @@
-"""What a connection has handed out is counted over its losses: a message that ends it each time comes to its limit."""
+"""What a connection has delivered is counted over its losses: a message that ends it each time comes to its limit."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Cut:
     def dead(self) -> list[Message]:
         return list(self.site.broker.messages(DEAD))
 
-    def over(self) -> bool:
+    def finished(self) -> bool:
         return bool(self.good) and not self.site.broker.messages("orders")
 
     def pull(self, mode: str) -> None:
         session = self.connection.session(mode)
         consumer = session.consumer("orders")
-        while not self.over():
+        while not self.finished():
             message = consumer.receive(timeout=0.1)
             if message is None:
                 continue
@@ -89,7 +89,7 @@ class Cut:
 
     def push(self, mode: str) -> None:
         self.listen(mode, self.handle)
-        eventually(self.over)
+        eventually(self.finished)
 
     def listen(self, mode: str, handle: Callable[[Message], None]) -> None:
         session = self.connection.session(mode)
@@ -107,7 +107,7 @@ class Cut:
 
     def contain(self, mode: str) -> None:
         with self.connection.listener_container("orders", self.handle, ack_mode=mode):
-            eventually(self.over)
+            eventually(self.finished)
 
 
 @pytest.mark.parametrize(
