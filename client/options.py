@@ -23,6 +23,7 @@ from redelivery.transports.dialects.detect import check_name
 from redelivery.transports.failover import is_failover, parse_failover_url
 from redelivery.transports.seam import TransportOptions
 
+_VIRTUAL_HOSTS: Final = ("wireFormat.host", "amqp.vhost")  # as each transport's own option is called
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}  # scheme -> the same over TLS
 
 ExceptionListener = Callable[[JMSError], object]  # for asyncio it may be an `async def`
@@ -38,8 +39,7 @@ class ConnectionKeywords(TypedDict, total=False):
     non_blocking_redelivery: other messages overtake those that wait for their redelivery.
     prefetch: how many unacknowledged messages the broker may push, one number or a PrefetchPolicy.
     dead_letter_strategy: what becomes of poisoned and expired messages.
-    vhost: the broker's virtual host, instead of the path of the URL (RabbitMQ, Broker-J); not beside a failover: URL's
-        own.
+    vhost: the broker's virtual host; as the URL's path, ``stomp://host/name``, which it overrides.
     dialect: whose meaning of the protocol to speak; ``"auto"``, which is the default, finds out.
     tls: an SSLContext instead of the system's, which verifies; refused where the scheme is not encrypted.
     connect_timeout, request_timeout, close_timeout: seconds (15, 30, 15), the bounds of connecting, of every answer,
@@ -159,7 +159,9 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         for each in brokers:
             _check_encrypted(each.scheme)
     check_name(dialect)
-    for name, text in (("username", username), ("password", password), ("client_id", client_id), ("dialect", dialect)):
+    vhost = given.get("vhost")
+    texts = (("username", username), ("password", password), ("client_id", client_id), ("vhost", vhost))
+    for name, text in (*texts, ("dialect", dialect)):
         if text is not None and not isinstance(text, str):
             raise ConfigError(f"{name} must be a str, not a {type(text).__name__}")
     if non_blocking_redelivery is not None:
@@ -190,6 +192,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
             username=each.username if username is None else username,
             password=each.password if password is None else password,
             params=each.params,
+            vhost=_virtual_host(each, vhost),
         )
         for which, each in zip(urls, brokers, strict=True)
     }
@@ -211,6 +214,21 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         request_timeout=wait,
         close_timeout=goodbye,
     )
+
+
+def _virtual_host(url: ConnectionURL, given: str | None) -> str | None:
+    """As the keyword says, or the URL's path. Raises ConfigError: it can have none, or has one in its query, too."""
+    vhost = url.vhost if given is None else given
+    if vhost is None:
+        return None
+    if not vhost or not vhost.isprintable():
+        raise ConfigError(f"vhost={vhost!r}: use the name of a virtual host, such as '/' or 'prod'")
+    if url.scheme == "vm":
+        raise ConfigError("vhost= was given, but a vm:// broker has no virtual hosts: leave it out")
+    for name in _VIRTUAL_HOSTS:
+        if name in url.params:
+            raise ConfigError(f"the virtual host is given twice, as {vhost!r} and as {name}: leave one out")
+    return vhost
 
 
 def _check_reconnect(policy: ReconnectPolicy, scheme: str, *, listed: bool) -> None:

@@ -1,6 +1,7 @@
 """Connection URLs: where to connect, as whom, and ActiveMQ's ``jms.*`` options.
 
-``scheme://user:password@host:port?option=value&…``; user, password, host, names and values may be percent-encoded.
+``scheme://user:password@host:port/vhost?option=value&…``; user, password, host, virtual host, names and values may be
+percent-encoded.
 No error, no ``str()`` and no ``repr()`` shows a password.
 """
 
@@ -42,7 +43,7 @@ class ConnectionURL:
 
     ``host``: without the brackets of an IPv6 address; for ``vm`` the name of the embedded broker.
     ``port``, ``username``, ``password``, ``redelivery_policy``, ``prefetch``, ``non_blocking_redelivery``,
-    ``client_id``: None where the URL says nothing.
+    ``client_id``: None where the URL says nothing. ``vhost``: likewise; the virtual host ``/`` is written ``/%2F``.
     ``params``: the options that do not begin with ``jms.``, decoded, for the transport to judge.
     """
 
@@ -57,6 +58,7 @@ class ConnectionURL:
     client_id: str | None
     params: Mapping[str, str]
     masked: str
+    vhost: str | None = None
 
     def __str__(self) -> str:
         return self.masked
@@ -71,8 +73,9 @@ def parse_connection_url(url: str) -> ConnectionURL:
     Raises:
         ConfigError: it has not this form, or a ``jms.`` option is unknown or malformed; the text names the part.
     """
-    user_info, place, query, scheme = _split(url)
+    user_info, place, path, query, scheme = _split(url)
     host, port = _host_and_port(scheme, place)
+    vhost = _virtual_host(scheme, path) if path else None
     options = parse_query(query)
     username, password = _credentials(user_info, options)
     strange = [name for name in options if name.startswith(_JMS) and not name.startswith((_REDELIVERY, _PREFETCH))]
@@ -96,7 +99,8 @@ def parse_connection_url(url: str) -> ConnectionURL:
         non_blocking_redelivery=None if non_blocking is None else read_flag(_NON_BLOCKING, non_blocking),
         client_id=client_id,
         params=MappingProxyType({name: value for name, value in options.items() if not name.startswith(_JMS)}),
-        masked=_masked(scheme, user_info, place, query),
+        masked=_masked(scheme, user_info, f"{place}/{path}" if path else place, query),
+        vhost=vhost,
     )
 
 
@@ -143,8 +147,8 @@ def url_head(url: str) -> str:
     return f"{scheme}://{found[0]}…" if rest and found and _SCHEME.fullmatch(scheme) else ""
 
 
-def _split(url: str) -> tuple[str | None, str, str, str]:
-    """User info (None: no ``@``), host and port, query, scheme: still encoded."""
+def _split(url: str) -> tuple[str | None, str, str, str, str]:
+    """User info (None: no ``@``), host and port, path, query, scheme: still encoded."""
     if not isinstance(url, str):
         raise ConfigError(f"a connection URL is a str, not a {type(url).__name__}")
     if url.lower().startswith("failover:"):
@@ -161,13 +165,23 @@ def _split(url: str) -> tuple[str | None, str, str, str]:
     if "@" not in before and "@" in query and "=" not in query.partition("@")[0]:
         raise ConfigError(f"{scheme} URL: is there a '?' in the password? Write it %3F, or use password=")
     authority, _, path = before.partition("/")
-    if path:
-        hint = "; is there a '/' in the password? Write it %2F, or use password=" if "@" in path else ""
-        raise ConfigError(
-            f"{scheme} URL: nothing may follow the host but '?' (a '/' elsewhere must be written %2F){hint}"
-        )
+    if "@" in path:
+        raise ConfigError(f"{scheme} URL: is there a '/' in the password? Write it %2F, or use password=")
     user_info, at, place = authority.rpartition("@")
-    return (user_info if at else None), place, query, scheme
+    return (user_info if at else None), place, path, query, scheme
+
+
+def _virtual_host(scheme: str, path: str) -> str:
+    if scheme == "vm":
+        raise ConfigError("vm URL: nothing may follow the broker's name but '?' (a '/' elsewhere must be written %2F)")
+    if "/" in path:
+        raise ConfigError(
+            f"{scheme} URL: nothing may follow the host but a virtual host and '?' (a '/' in its name is written %2F)"
+        )
+    vhost = _decoded("virtual host", path)
+    if not vhost.isprintable():
+        raise ConfigError(f"{scheme} URL: the virtual host has a control character")
+    return vhost
 
 
 def _host_and_port(scheme: str, place: str) -> tuple[str, int | None]:

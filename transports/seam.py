@@ -107,6 +107,7 @@ class TransportOptions:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     client_id: str | None = None
+    vhost: str | None = None
     dialect: str = "auto"
     tls: SSLContext | None = None
     connect_timeout: float = 15.0

@@ -91,7 +91,11 @@ def test_what_the_url_does_not_say_is_none() -> None:
         ("stomp://h?jms.user=me", "did you mean 'jms.userName'"),
         ("stomp://u:pass/word@h", r"is there a '/' in the password\? Write it %2F, or use password="),
         ("stomp://u:pass?word@h", r"is there a '\?' in the password\? Write it %3F, or use password="),
-        ("stomp://h/path", r"\(a '/' elsewhere must be written %2F\)$"),
+        ("vm://h/path", r"nothing may follow the broker's name .*\(a '/' elsewhere must be written %2F\)$"),
+        ("stomp://h/a/b", r"nothing may follow the host but a virtual host .*\(a '/' in its name is written %2F\)$"),
+        ("stomp://h//", "nothing may follow the host but a virtual host"),
+        ("stomp://h/%00", "the virtual host has a control character"),
+        ("stomp://h/%zz", "virtual host in the connection URL is not percent-encoded"),
         ("stomp://h?heartbeat", "'heartbeat' .*name=value"),
         ("stomp://h?=1", "name=value"),
         ("stomp://h?a=1&&b=2", "name=value"),
@@ -116,7 +120,6 @@ def test_what_the_url_does_not_say_is_none() -> None:
         ("stomp://[::1", "IPv6"),
         ("stomp://[::1]61613", "IPv6"),
         ("stomp://[::zz]:61613", "IPv6"),
-        ("stomp://h/queue", "nothing may follow the host"),
         ("stomp://h#f", "%23"),
         ("stomp://h h", "space"),
         ("stomp://h\n", "space or a control"),
@@ -133,6 +136,17 @@ def test_what_the_url_does_not_say_is_none() -> None:
 def test_what_is_wrong_is_named(url: Any, named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         parse_connection_url(url)
+
+
+@pytest.mark.parametrize(
+    ("path", "vhost"),
+    [("", None), ("/", None), ("/prod", "prod"), ("/%2F", "/"), ("/a%2Fb%20c%C3%A9", "a/b cé"), ("/a%40b:c", "a@b:c")],
+)
+def test_the_path_is_the_virtual_host(path: str, vhost: str | None) -> None:
+    for query in ("", "?a=b"):
+        parsed = parse_connection_url(f"amqp://u:p@host:1{path}{query}")
+        assert (parsed.vhost, parsed.host, parsed.port, parsed.password) == (vhost, "host", 1, "p")
+        assert parsed.masked == f"amqp://u:****@host:1{path.rstrip('/')}{query}"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +178,7 @@ SECRET = "gEh31m"  # noqa: S105 - a made-up one, to look for
         f"stomp://anna:{SECRET}@",
         f"stomp://anna:{SECRET}%zz@host",
         f"stomp://anna:{SECRET}%ff@host",
-        f"stomp://anna:{SECRET}@host/path",
+        f"stomp://anna:{SECRET}@host/path/x",
         f"stomp://anna:{SECRET}@host?jms.password={SECRET}",
         f"stomp://anna:{SECRET}@host?jms.nope=1",
         f"stomp://anna:{SECRET}@host?a",

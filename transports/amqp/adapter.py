@@ -15,8 +15,9 @@ from redelivery.transports.amqp.channel.temporary import make_temporary
 from redelivery.transports.amqp.channel.unsubscribing import unsubscribe
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
-from redelivery.transports.dialects.detect import check_name, detect_amqp
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.dialects.detect import amqp_virtual_host, check_name, check_virtual_host, detect_amqp
+from redelivery.transports.dialects.dialect import AmqpDialect, Dialect
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
@@ -29,6 +30,7 @@ from redelivery.transports.seam import (
     TransportOptions,
     Waiter,
 )
+from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
@@ -61,13 +63,12 @@ class AmqpTransport(Transport):
     def open(self) -> Flow[None]:
         """See `Transport.open`."""
         options = self.options
-        stream, engine = yield from log_in(options, options.port or _PORTS[options.scheme])
+        stream, engine = yield from self._log_in()
         connection = amqp_connection(stream, engine, options, self.events, self._runtime)
         try:
-            properties = {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
+            properties = _properties(engine)
             offered = engine.connection.remote_offered_capabilities or ()
-            product, container = str(properties.get("product", "")), engine.connection.remote_container or ""
-            dialect, self._dialect = detect_amqp(options.dialect, product, container)
+            dialect, self._dialect = _detect(options.dialect, engine)
             offers = {str(each) for each in offered}
             self._relays = _RELAY in offers
             if _SHARED not in offers:  # some brokers echo what is asked for, and do not share
@@ -86,6 +87,24 @@ class AmqpTransport(Transport):
             stream.close()
             raise
         self._connection = connection
+
+    def _log_in(self) -> Flow[tuple[Stream, Engine]]:
+        """Connect; once more where only the broker's answer says how it wants its virtual host to be named."""
+        options = self.options
+        port = options.port or _PORTS[options.scheme]
+        stream, engine = yield from log_in(options, port)
+        if options.vhost is None:
+            return stream, engine
+        try:
+            dialect, _ = _detect(options.dialect, engine)
+            check_virtual_host(dialect, options.vhost)
+        except JMSError:
+            stream.close()
+            raise
+        if amqp_virtual_host(dialect.name, options.vhost) == engine.connection.hostname:
+            return stream, engine
+        stream.close()
+        return (yield from log_in(replace(options, dialect=dialect.name), port))
 
     def channel(self, mode: AckMode, events: SessionEvents, *, client_id: bool = False) -> Flow[Channel]:  # noqa: ARG002 - all have it
         """See `Transport.channel`."""
@@ -143,3 +162,12 @@ class AmqpTransport(Transport):
         if self._connection is None:
             raise IllegalStateError("the transport is not open")
         return self._connection
+
+
+def _properties(engine: Engine) -> dict[str, object]:
+    """Of the broker's open."""
+    return {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
+
+
+def _detect(name: str, engine: Engine) -> tuple[Dialect, AmqpDialect]:
+    return detect_amqp(name, str(_properties(engine).get("product", "")), engine.connection.remote_container or "")

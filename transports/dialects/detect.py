@@ -64,6 +64,19 @@ def stomp_host(name: str, refusal: str | None = None) -> str | None:
     return None
 
 
+def check_virtual_host(dialect: Dialect, vhost: str | None) -> None:
+    """Raise ConfigError where a virtual host is named to a broker that has none, and would ignore it."""
+    if vhost is not None and not dialect.virtual_host:
+        raise ConfigError(
+            f"{dialect.provider} has no virtual hosts: leave {vhost!r} out, after the URL's host or as vhost="
+        )
+
+
+def amqp_virtual_host(name: str, vhost: str) -> str:
+    """How AMQP's open names this virtual host of a broker of that dialect; of ``"auto"``: as it is."""
+    return (_DIALECTS[name].virtual_host if name != AUTO else "").replace("{}", vhost) or vhost
+
+
 def detect_amqp(name: str, product: str, container: str) -> tuple[Dialect, AmqpDialect]:
     """The same, for a broker whose connection property ``product`` and whose container id those are.
 

@@ -324,6 +324,8 @@ class Dialect:
         amqp: its AMQP 1.0; None: it has none.
         queue_of_topic: a queue that the broker fills from a topic, as its users write it; None: there is no such name.
         counted_properties: of a message, what the broker changes with each delivery; not a part of what was sent.
+        virtual_host: how AMQP's open names one of its virtual hosts, with ``{}`` for the name, which STOMP writes as it
+            is; empty: it has none.
         system: what OpenTelemetry's semantic conventions call it (``messaging.system``).
     """
 
@@ -336,4 +338,5 @@ class Dialect:
     amqp: AmqpDialect | None = None
     queue_of_topic: str | None = None
     counted_properties: frozenset[str] = frozenset()
+    virtual_host: str = ""
     system: str = "jms"

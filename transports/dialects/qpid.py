@@ -43,5 +43,10 @@ AMQP: Final = AmqpDialect(
 )
 
 DIALECT: Final = Dialect(
-    name="qpid", system="qpid", provider="Qpid Broker-J", product="Apache Qpid Broker-J Core", amqp=AMQP
+    name="qpid",
+    system="qpid",
+    provider="Qpid Broker-J",
+    product="Apache Qpid Broker-J Core",
+    virtual_host="{}",
+    amqp=AMQP,
 )

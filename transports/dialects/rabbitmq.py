@@ -91,5 +91,6 @@ DIALECT: Final = Dialect(
     product="RabbitMQ",
     stomp=STOMP,
     amqp=AMQP,
+    virtual_host="vhost:{}",
     counted_properties=frozenset(("x-acquired-count", "x-delivery-count")),  # of quorum queues
 )

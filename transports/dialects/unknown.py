@@ -29,6 +29,7 @@ STOMP: Final = StompDialect(
 DIALECT: Final = Dialect(
     name="unknown",
     provider="unknown",
+    virtual_host="{}",
     stomp=STOMP,
     amqp=AmqpDialect(
         capabilities=Capabilities(

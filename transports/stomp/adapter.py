@@ -18,7 +18,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
-from redelivery.transports.dialects.detect import check_name, detect_stomp, stomp_host
+from redelivery.transports.dialects.detect import check_name, check_virtual_host, detect_stomp, stomp_host
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import (
     Channel,
@@ -72,6 +72,7 @@ class StompTransport(Transport):
             )
         check_name(options.dialect)
         self._given_host, self._max_body = _params(options)
+        self._given_host = options.vhost if self._given_host is None else self._given_host
         self._virtual_host = self._given_host or stomp_host(options.dialect) or options.host
         # names the connection to its own no_local; with a client id, every one that has it (JMS 3.1 §8.3.3)
         self._token = uuid4().hex if options.client_id is None else uuid5(_CLIENT_IDS, options.client_id).hex
@@ -85,6 +86,7 @@ class StompTransport(Transport):
         stream, engine, frames = yield from self._log_in()
         try:
             dialect, stomp = detect_stomp(self.options.dialect, engine.server)
+            check_virtual_host(dialect, self.options.vhost)
         except JMSError:
             stream.close()
             raise

@@ -3,6 +3,7 @@
 | queue | is |
 |---|---|
 | `full.…` | refuses a send as soon as it holds 64 KiB (overflow reject-publish) |
+| any of the virtual host `second` | is not that of the same name elsewhere; the user `second` may use it alone |
 | `denied.…` | what the user `restricted` (password `restricted`) may not make, and so not send to over STOMP |
 
 Natively it is a node of its own, with a port mapper (epmd) of its own that ends with it.
@@ -19,6 +20,7 @@ from string import Template
 from redelivery.testing.brokers.sources import SystemPackage
 from redelivery.testing.brokers.spec import BrokerSpec, Image, Site
 
+_SECOND = "second"
 _CONFIGURATION = """\
 listeners.tcp.1 = $host:$amqp
 stomp.listeners.tcp.1 = $host:$stomp
@@ -41,23 +43,29 @@ exec rabbitmq-server
 """)
 
 
-def _user(name: str, configure: str) -> tuple[dict[str, str], dict[str, str]]:
+def _user(name: str, configure: str, vhost: str = "/") -> tuple[dict[str, str], dict[str, str]]:
     salt = b"salt"
     hashed = b64encode(salt + hashlib.sha256(salt + name.encode()).digest()).decode()
     algorithm = "rabbit_password_hashing_sha256"
     tags = "administrator" if name == "guest" else ""
     user = {"name": name, "password_hash": hashed, "hashing_algorithm": algorithm, "tags": tags}
-    return user, {"user": name, "vhost": "/", "configure": configure, "write": ".*", "read": ".*"}
+    return user, {"user": name, "vhost": vhost, "configure": configure, "write": ".*", "read": ".*"}
 
 
 def configure(site: Site, *, plugins: Sequence[str] = ("rabbitmq_stomp", "rabbitmq_amqp1_0"), more: str = "") -> None:
     """Write rabbitmq.conf and what it names; the users and policies are definitions that are loaded at each start."""
-    users, permissions = zip(_user("guest", ".*"), _user("restricted", r"^(?!denied\.).*"), strict=True)
+    users, permissions = zip(
+        _user("guest", ".*"),
+        _user("restricted", r"^(?!denied\.).*"),
+        _user("second", ".*", _SECOND),
+        strict=True,
+    )
+    _, of_guest = _user("guest", ".*", _SECOND)
     full = {"max-length-bytes": 65536, "overflow": "reject-publish"}
     definitions = {
         "users": users,
-        "vhosts": [{"name": "/"}],
-        "permissions": permissions,
+        "vhosts": [{"name": "/"}, {"name": _SECOND}],
+        "permissions": [*permissions, of_guest],
         "policies": [
             {
                 "vhost": "/",

@@ -23,6 +23,7 @@ from redelivery.model.suggestions import unknown_option
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
 from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.dialects.detect import amqp_virtual_host
 from redelivery.transports.dialects.rabbitmq import OLD_PROTOCOL
 from redelivery.transports.dialects.refusals import AMQP_DENIED_AT_FIRST
 from redelivery.transports.seam import Flow, Pause, TransportOptions
@@ -111,7 +112,7 @@ def _engine(options: TransportOptions) -> Engine:
     connection.container = options.client_id or f"redelivery-{uuid.uuid4()}"
     if options.client_id is not None:  # JMS: it is one connection's; brokers that are not asked take a second one
         connection.desired_capabilities = proton.SymbolList([_SOLE])
-    connection.hostname = options.params.get(VHOST, options.host)
+    connection.hostname = _virtual_host(options)
     transport.max_frame_size = _number(options, MAX_FRAME, _DEFAULT_FRAME, least=512)
     # of what the peer is asked for: it must send something twice as often
     idle = _number(options, IDLE, 0, least=0) / 1000 if IDLE in options.params else 2 * options.heartbeat
@@ -124,7 +125,12 @@ def _engine(options: TransportOptions) -> Engine:
 
 def _sasl(options: TransportOptions) -> Sasl:
     choice = mechanisms(options.params.get(MECHANISMS, ""), options.username, encrypted=options.scheme == "amqps")
-    return Sasl(choice, options.username, options.password, options.params.get(VHOST, options.host))
+    return Sasl(choice, options.username, options.password, _virtual_host(options))
+
+
+def _virtual_host(options: TransportOptions) -> str:
+    named = options.host if options.vhost is None else amqp_virtual_host(options.dialect, options.vhost)
+    return options.params.get(VHOST, named)
 
 
 def _number(options: TransportOptions, name: str, default: int, *, least: int) -> int:
