@@ -13,7 +13,7 @@ from redelivery.client.options import ConnectionKeywords
 from redelivery.client.sync.connection import Connection
 from redelivery.client.sync.factory import connect
 from redelivery.model.capabilities import ConnectionMetaData
-from redelivery.model.destinations import Destination, destination
+from redelivery.model.destinations import Destination, Queue, destination
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.doctor.addresses import check_url
 from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_rules
@@ -23,7 +23,7 @@ from redelivery.operate.doctor.embedded import embedded_rules, is_embedded_here
 from redelivery.operate.doctor.findings import Finding, Report, in_order
 from redelivery.operate.doctor.inspect import Inspector, clock_skew
 from redelivery.operate.doctor.management import artemis_addresses, artemis_rules, managed_as
-from redelivery.operate.doctor.observed import check_bound, check_clock, check_queues
+from redelivery.operate.doctor.observed import check_bound, check_clock, check_queues, is_called_dead
 from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq import RabbitRules
@@ -185,13 +185,19 @@ def _inspected(
         unchecked.append(f"{chosen.more} more queues that the file names: name those that matter by --queue")
     with _noting("the broker's clock", unchecked):
         yield from check_clock(clock_skew(connection))
-    with _noting("the depths of queues", unchecked):  # last: Classic may close a STOMP connection that looks at a queue
+    named = [each.name for each in queues if isinstance(each, Queue) and is_called_dead(each.name)]
+    depths = f" (of them {', '.join(named)}, where dead letters are)" if named else ""
+    with _noting(
+        f"the depths of queues{depths}", unchecked
+    ):  # last: Classic may close a STOMP connection that looks at a queue
         before = inspector.states(chosen.queues)
         if watch > 0:
             sleep(watch)
         after = inspector.states(chosen.queues) if watch > 0 else before
         unchecked += after.unchecked
-        yield from check_queues(before.queues, after.queues, chosen.dead_letters)
+        dead = chosen.dead_letters | inspector.holding_dead_letters(after.queues)
+        asked = frozenset(each.name for each in queues if isinstance(each, Queue))
+        yield from check_queues(before.queues, after.queues, dead, asked)
         yield from check_bound(chosen.targets, after.queues)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from redelivery.client.sync.connection import Connection
@@ -65,6 +66,25 @@ class Inspector:
         if not connection.metadata.capabilities.browse:
             raise UnsupportedError(_ELSEWHERE.get(connection.dialect, "this broker reports none over this protocol"))
         return self._browsed(names)
+
+    def holding_dead_letters(self, queues: Mapping[str, QueueState]) -> frozenset[str]:
+        """Those whose first message is a dead letter, of the queues that have messages and that nobody reads.
+
+        At most 200 are looked at; one that cannot be browsed is not among them.
+        """
+        if not self._connection.metadata.capabilities.browse:
+            return frozenset()
+        asked = [each.name for each in queues.values() if each.messages and not each.consumers]
+        return frozenset(name for name in asked[:MOST] if self._begins_with_dead_letter(name))
+
+    def _begins_with_dead_letter(self, name: str) -> bool:
+        try:
+            with self._connection.session() as session, session.browser(name) as browser:
+                return any(message.dead_letter is not None for message in islice(browser, 1))
+        except ConnectionLostError:
+            raise
+        except JMSError:
+            return False
 
     @property
     def lists_all(self) -> bool:

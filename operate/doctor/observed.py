@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from redelivery.operate.doctor.findings import Finding
 
 LARGEST_SKEW: Final = 2.0  # seconds
+ALIKE: Final = 5
+"""Findings of one kind that are one."""
+_SHOWN: Final = 3  # queues of such a one that are named
+_DEAD: Final = re.compile(r"dlq|\bdla\b|dead[._-]?letter", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,39 +26,81 @@ class QueueState:
     address: str | None = None
 
 
+def is_called_dead(name: str) -> bool:
+    """Whether a queue's name says that it holds dead letters."""
+    return _DEAD.search(name) is not None
+
+
 def check_queues(
-    before: Mapping[str, QueueState], after: Mapping[str, QueueState], dead_letters: frozenset[str]
+    before: Mapping[str, QueueState],
+    after: Mapping[str, QueueState],
+    dead_letters: frozenset[str],
+    asked: frozenset[str] = frozenset(),
 ) -> Iterator[Finding]:
-    """The findings of queues that were looked at twice.
+    """The findings of queues that were looked at twice; five of one kind or more are one.
 
     Args:
         before: the first look, by name.
         after: the second one.
-        dead_letters: which of them, or of their addresses, hold dead letters.
+        dead_letters: which of them, or of their addresses, hold dead letters; beside those that are called so.
+        asked: of which the user wants to know: up to four of them are findings of their own in any case.
     """
+    kinds: dict[tuple[bool, bool, bool], list[tuple[QueueState, int]]] = {}
     for name, state in after.items():
         grew = state.messages - before[name].messages if name in before else 0
         if not state.messages or state.consumers or (state.consumers is None and grew < 0):
             continue  # there are none, or somebody reads them
-        number = state.messages
-        if name in dead_letters or state.address in dead_letters:
-            grows = f", {grew} more than a moment ago" if grew > 0 else ""
-            unread = "" if state.consumers is None else ", and nobody reads them"
-            yield Finding(
-                "error" if grew > 0 else "warning",
-                "dead-letters",
-                f"{number} dead letter{' is' if number == 1 else 's are'} in {name}{grows}{unread}",
-                "each is work that was not done, and they fill the broker",
-                f"read them, then send them again or delete them; watch the depth of {name}",
-            )
-        elif state.consumers == 0:
-            yield Finding(
-                "warning",
-                "backlog",
-                f"{number} message{' is' if number == 1 else 's are'} in {name}, which has no consumer",
-                "nobody works on them, and they fill the broker",
-                "start its consumer, or stop sending to it",
-            )
+        dead = name in dead_letters or state.address in dead_letters or is_called_dead(name)
+        if dead or state.consumers == 0:
+            kinds.setdefault((dead, dead and grew > 0, state.consumers is None), []).append((state, grew))
+    for (dead, grows, unknown), found in kinds.items():
+        found.sort(key=lambda each: -each[0].messages)
+        for part in _alike(found, asked):
+            yield _dead_letters(part, grows, unknown) if dead else _backlog(part)
+
+
+def _alike(found: list[tuple[QueueState, int]], asked: frozenset[str]) -> Iterator[list[tuple[QueueState, int]]]:
+    own = [each for each in found if each[0].name in asked]
+    others = [each for each in found if each[0].name not in asked]
+    if len(own) >= ALIKE:
+        own, others = [], found
+    yield from ([each] for each in own)
+    yield from [others] if others and len(found) >= ALIKE else ([each] for each in others)
+
+
+def _dead_letters(found: Sequence[tuple[QueueState, int]], grows: bool, unknown: bool) -> Finding:
+    number, grew = sum(state.messages for state, _ in found), sum(more for _, more in found)
+    growing = f", {grew} more than a moment ago" if grows else ""
+    unread = "" if unknown else ", and nobody reads them"
+    return Finding(
+        "error" if grows else "warning",
+        "dead-letters",
+        f"{number} dead letter{' is' if number == 1 else 's are'} in {_places(found)}{growing}{unread}",
+        "each is work that was not done, and they fill the broker",
+        "read them, then send them again or delete them; watch the depth of "
+        + (found[0][0].name if len(found) == 1 else "these queues"),
+    )
+
+
+def _backlog(found: Sequence[tuple[QueueState, int]]) -> Finding:
+    number = sum(state.messages for state, _ in found)
+    have = "which has no consumer" if len(found) == 1 else "which have no consumer"
+    return Finding(
+        "warning",
+        "backlog",
+        f"{number} message{' is' if number == 1 else 's are'} in {_places(found)}, {have}",
+        "nobody works on them, and they fill the broker",
+        "start its consumer, or stop sending to it",
+    )
+
+
+def _places(found: Sequence[tuple[QueueState, int]]) -> str:
+    """Its name, or how many they are, and the longest of them."""
+    if len(found) == 1:
+        return found[0][0].name
+    longest = ", ".join(f"{state.name} ({state.messages})" for state, _ in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"{len(found)} queues ({longest}{more})"
 
 
 def check_bound(dead_letter_addresses: Iterable[str], queues: Mapping[str, QueueState]) -> Iterator[Finding]:
@@ -62,15 +109,18 @@ def check_bound(dead_letter_addresses: Iterable[str], queues: Mapping[str, Queue
     Of an address with ``::`` the broker makes the queue itself.
     """
     bound = {each.address for each in queues.values()}
-    for address in dict.fromkeys(dead_letter_addresses):
-        if "::" not in address and address not in bound and bound - {None}:
-            yield Finding(
-                "error",
-                "unbound",
-                f"the broker has no queue on the dead-letter address {address}",
-                "a dead letter without a queue is removed",
-                "make a queue on the dead-letter address, or let the broker create them",
-            )
+    missing = [each for each in dict.fromkeys(dead_letter_addresses) if "::" not in each and each not in bound]
+    if not bound - {None}:
+        return
+    for part in [missing] if len(missing) >= ALIKE else [[each] for each in missing]:
+        more = "" if len(part) == 1 else f", {', '.join(part[1:_SHOWN])} and {len(part) - _SHOWN} more"
+        yield Finding(
+            "error",
+            "unbound",
+            f"the broker has no queue on the dead-letter address {part[0]}{more}",
+            "a dead letter without a queue is removed",
+            "make a queue on the dead-letter address, or let the broker create them",
+        )
 
 
 def check_clock(skew: float) -> Iterator[Finding]:

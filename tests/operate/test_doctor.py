@@ -138,6 +138,44 @@ def test_a_backlog_without_a_consumer(messages: int, consumers: int | None, expe
     assert found(check_queues(state, state, frozenset({"DLQ"}))) == expected
 
 
+@pytest.mark.parametrize(
+    "name", ["DLQ.x", "shop.dlq", "shopDLQ", "my-dead-letters", "orders.DeadLetter", "DLA", "a.DLA.b"]
+)
+def test_a_queue_that_is_called_so_holds_dead_letters(name: str) -> None:
+    state = {name: QueueState(name, 9)}
+    assert found(check_queues(state, state, frozenset())) == [("warning", "dead-letters")]
+    assert found(check_queues(state, state, frozenset(), frozenset([name]))) == [("warning", "dead-letters")]
+
+
+@pytest.mark.parametrize("name", ["handlar", "idle", "dead", "deadline.letters", "adla"])
+def test_a_queue_with_another_name_holds_messages(name: str) -> None:
+    state = {name: QueueState(name, 9, 0)}
+    assert found(check_queues(state, state, frozenset())) == [("warning", "backlog")]
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_five_queues_with_different_counts_are_one_finding(dead: bool) -> None:
+    names = [f"{'DLQ.' if dead else ''}q{number}" for number in range(7)]
+    states = {name: QueueState(name, 10 * number + 1, 0) for number, name in enumerate(names)}
+    (finding,) = check_queues(states, states, frozenset())
+    what = "dead letters" if dead else "messages"
+    assert finding.what.startswith(f"217 {what} are in 7 queues ({names[6]} (61), {names[5]} (51), ")
+    assert " and 4 more)" in finding.what
+    asked = list(check_queues(states, states, frozenset(), frozenset(names[:1])))
+    assert [each.what.partition(",")[0] for each in asked] == [
+        f"1 {'dead letter' if dead else 'message'} is in {names[0]}",
+        f"216 {'dead letters' if dead else 'messages'} are in 6 queues ({names[6]} (61)",
+    ]
+    assert len(list(check_queues(states, states, frozenset(), frozenset(names)))) == 1
+    few = dict(list(states.items())[:4])
+    assert len(list(check_queues(few, few, frozenset()))) == 4
+
+
+def test_five_dead_letter_addresses_without_a_queue_are_one_finding() -> None:
+    (finding,) = check_bound([f"DLA.{n}" for n in range(6)], {"q": QueueState("q", 0, 0, "DLA")})
+    assert finding.what.endswith("DLA.0, DLA.1, DLA.2 and 3 more")
+
+
 def test_a_dead_letter_address_of_a_broker_that_has_no_queue_on_it() -> None:
     on_artemis = {"q": QueueState("q", 0, 0, "DLA")}
     assert found(check_bound(["DLA", "DLQ::of.its.own"], on_artemis)) == []
