@@ -22,12 +22,12 @@ from redelivery.cli.demo.view import LiveView
 from redelivery.cli.dlq import dlq
 from redelivery.cli.doctor import doctor
 from redelivery.cli.messages import browse, receive, send, tail
-from redelivery.cli.parts.broker import Broker, with_broker_or_none
+from redelivery.cli.parts.broker import Broker, with_another_broker, with_broker_or_none
 from redelivery.cli.parts.shown import complain, log_visibly, visible
 from redelivery.cli.parts.target import Properties, values_of
 from redelivery.cli.policy import policy
 from redelivery.cli.run import BrokenModuleError, NoAppError, load
-from redelivery.model.errors import ConfigError, JMSError
+from redelivery.model.errors import ConfigError
 from redelivery.model.version import version
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -93,30 +93,31 @@ def demo(
 
 
 @app.command()
+@with_another_broker("run", "Another broker than the app's own.")
 def run(
     name: Annotated[str, typer.Argument(metavar="MODULE:APP", help="A redelivery.App, such as shop.workers:app.")],
+    *,
+    broker: Broker,
     drain_timeout: Annotated[float, typer.Option(help="Seconds in which handlers finish what is in hand.")] = 30.0,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log at DEBUG, and not at INFO.")] = False,
 ) -> None:
-    """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes what is in hand."""
+    """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes what is in hand.
+
+    What is said of the broker goes before what the app says.
+    """
     log_visibly()
     logging.getLogger("redelivery").setLevel(logging.DEBUG if verbose else logging.INFO)
     try:
-        load(name).run(drain_timeout=drain_timeout)
-    except (NoAppError, ConfigError) as error:
-        complain("run", error)
-        raise typer.Exit(2) from None
+        found = load(name)
+        if broker.url or broker.options:
+            found = found.connecting(broker.url or None, **broker.options)
+        found.run(drain_timeout=drain_timeout)
+    except NoAppError as error:
+        raise ConfigError(str(error)) from None
     except BrokenModuleError as error:
         print(f"redelivery run: {name.partition(':')[0]} cannot be imported:", file=sys.stderr)
         print(visible(error, lines=True), file=sys.stderr)
         raise typer.Exit(1) from None
-    except JMSError as error:
-        for each in (error, *getattr(error, "__notes__", ())):
-            complain("run", each)
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:  # before it listens, or in the import of the module
-        print("redelivery run: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None
 
 
 @app.command()

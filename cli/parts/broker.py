@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import sys
 from collections.abc import Callable
@@ -22,8 +23,10 @@ from redelivery.client.options import ConnectionKeywords
 from redelivery.model.errors import ConfigError
 from redelivery.policies.connection_url import parse_connection_url
 
-CONNECT_TIMEOUT: Final = 10.0  # seconds
+_BOUNDS: Final[ConnectionKeywords] = {"connect_timeout": 10, "request_timeout": 30, "close_timeout": 5}
 _PANEL: Final = "The broker"
+_PLAIN: Final = re.compile(r"\b(stomp|amqp)://", re.IGNORECASE)
+_ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}
 _URL_HELP: Final = "The broker, such as stomp://user:password@host:61613."
 _Text = str | None
 _OPTIONS: Final[tuple[tuple[str, Any, Any], ...]] = (
@@ -59,7 +62,7 @@ _OPTIONS: Final[tuple[tuple[str, Any, Any], ...]] = (
         float | None,
         typer.Option(
             "--connect-timeout",
-            help=f"Seconds until there must be a connection; {CONNECT_TIMEOUT:g} without it.",
+            help="Seconds until there must be a connection.",
             rich_help_panel=_PANEL,
         ),
     ),
@@ -69,7 +72,10 @@ OPTIONS: Final = tuple(name for name, _, _ in _OPTIONS)
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where it is, and what `redelivery.connect` takes beside its URL."""
+    """Where it is, and what `redelivery.connect` takes beside its URL, as far as that was given.
+
+    ``url``: empty where none was given, and the command needs none.
+    """
 
     url: str
     options: ConnectionKeywords = field(repr=False)
@@ -88,7 +94,8 @@ class Broker:
                     f"{parsed.masked} would end with this command, and its messages with it: add a store "
                     f"(vm://{parsed.host}?store={parsed.host}.db), or run 'redelivery broker' and use its URL"
                 )
-        return redelivery.connect(self.url, **self.options)
+        given: ConnectionKeywords = {**_BOUNDS, **self.options}
+        return redelivery.connect(self.url, **given)
 
 
 def with_broker(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -107,18 +114,22 @@ def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]],
     )
 
 
+def with_another_broker(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The same of a command that has a broker of its own: what is given goes before what that says."""
+    return lambda command: _with_options(
+        command, name, str, typer.Option("--url", help=help, rich_help_panel=_PANEL), ""
+    )
+
+
 def options_of(given: dict[str, Any]) -> ConnectionKeywords:
     """What `redelivery.connect` takes, of the options beside the URL.
 
     Raises:
         ConfigError: a file cannot be read, is empty or does not fit; or an option has no effect.
     """
-    timeout = given["connect_timeout"]
-    options: ConnectionKeywords = {
-        "connect_timeout": CONNECT_TIMEOUT if timeout is None else timeout,
-        "request_timeout": 30,
-        "close_timeout": 5,
-    }
+    options: ConnectionKeywords = {}
+    if given["connect_timeout"] is not None:
+        options["connect_timeout"] = given["connect_timeout"]
     if given["user"] is not None:
         options["username"] = given["user"]
     if given["password_file"] is not None:
@@ -132,23 +143,38 @@ def options_of(given: dict[str, Any]) -> ConnectionKeywords:
     return options
 
 
+def _check_encrypted(url: str, given: dict[str, Any]) -> None:
+    """Raise ConfigError where a certificate has no effect, with the names that it has here."""
+    useless = [name for name in ("ca", "cert", "key") if given[name] is not None]
+    plain = _PLAIN.search(url)
+    if useless and plain is not None:
+        raise ConfigError(
+            f"--{useless[0]} has no effect: {plain[0]} is not encrypted; write {_ENCRYPTED[plain[1].lower()]}://"
+        )
+
+
 def _with_options(command: Callable[..., None], name: str, kind: Any, url: Any, default: Any) -> Callable[..., None]:
-    found = signature(command, eval_str=True)
+    asked = signature(command, eval_str=True)
+
+    def broker(given: dict[str, Any]) -> Broker | None:
+        where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
+        if where is None and (useless := [each for each in OPTIONS if beside[each] is not None]):
+            raise ConfigError(f"--{useless[0].replace('_', '-')} has no effect without --url")
+        _check_encrypted(where or "", beside)
+        return None if where is None else Broker(where, options_of(beside))
 
     @wraps(command)
     def called(**given: Any) -> None:
-        where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
         with outcome(name):
-            if where is None and (useless := [each for each in OPTIONS if beside[each] is not None]):
-                raise ConfigError(f"--{useless[0].replace('_', '-')} has no effect without --url")
-            command(**given, broker=None if where is None else Broker(where, options_of(beside)))
+            found = broker(given)
+            command(**given, broker=found)
 
     def parameter(name: str, kind: Any, option: Any, default: Any) -> Parameter:
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
-    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in found.parameters.values() if each.name != "broker"]
+    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked.parameters.values() if each.name != "broker"]
     added = [parameter("url", kind, url, default), *(parameter(*each, None) for each in _OPTIONS)]
-    called.__signature__ = found.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # for typer
+    called.__signature__ = asked.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # for typer
     called.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
     return called
 

@@ -8,7 +8,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -17,6 +18,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, InvalidSelectorError, JMSError
 
 INTERRUPTED: Final = 128 + signal.SIGINT
+_OURS: Final = Path(__file__).parents[1]  # the commands, from which the library was called
 _USAGE: Final = (ConfigError, InvalidDestinationError, InvalidSelectorError)
 
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue, such as orders, or topic://news.")]
@@ -56,8 +58,7 @@ def outcome(command: str) -> Iterator[None]:
     Where the reader of the standard output has gone, the command has done what was wanted. A warning is a line.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: complain(command, message)
+        with _warnings_of(command):
             yield
         sys.stdout.flush()
     except _USAGE as error:
@@ -72,6 +73,24 @@ def outcome(command: str) -> Iterator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its end
         raise typer.Exit(0) from None
+
+
+@contextmanager
+def _warnings_of(command: str) -> Iterator[None]:
+    """What the library warns of is a line; what others warn of is shown as ever."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], filename: str, *rest: Any, **more: Any) -> None:
+        if Path(filename).is_relative_to(_OURS):
+            complain(command, message)
+        else:
+            shown(message, category, filename, *rest, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 def _complain(command: str, error: JMSError) -> None:

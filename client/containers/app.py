@@ -70,6 +70,17 @@ class App:
 
         return add
 
+    def connecting(self, url: str | None = None, **options: Unpack[ConnectionKeywords]) -> App:
+        """The same listeners, on another broker or with other options; what is not given stays as it is.
+
+        Raises:
+            ConfigError: as App.
+        """
+        given: ConnectionKeywords = {**self._given, **options}
+        other = App(self._url if url is None else url, **given)
+        other._listeners = self._listeners  # its own class
+        return other
+
     def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
         """Connect, consume until SIGTERM or SIGINT, finish what is in hand within ``drain_timeout`` seconds, and close.
 

@@ -180,3 +180,15 @@ def test_ctrl_c_before_it_is_connected_ends_it(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=SOON)
     assert (process.returncode, errors.splitlines()[-1]) == (130, "redelivery run: interrupted")
     assert "Traceback" not in errors
+
+
+def test_another_broker_than_the_apps_own(tmp_path: Path) -> None:
+    with EmbeddedBroker(f"own-{uuid4().hex}", stomp_port=0) as own, EmbeddedBroker(uuid4().hex, stomp_port=0) as other:
+        shop = Shop(own, tmp_path, PLAIN)
+        other.send("orders", "x")
+        with shop.run("shop:app", "--url", other.stomp_url, "--user", "ada", "--connect-timeout", "5") as process:
+            other.wait_for("out", depth=1, timeout=20)
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=30)
+        assert process.returncode == 0, errors
+        assert other.queue_depth("orders") == 0
