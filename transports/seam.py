@@ -297,7 +297,7 @@ class Transport(ABC):
         """
 
     def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:  # noqa: ARG002  # of those that can
-        """A temporary destination that the broker makes and removes with the connection; ``waiter``: of the flow's driver.
+        """A temporary destination, which the broker removes with the connection; ``waiter``: of the flow's driver.
 
         Raises:
             UnsupportedError: it makes none over this protocol.
