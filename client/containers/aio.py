@@ -17,7 +17,7 @@ from redelivery.client.aio.listeners import check_awaitable
 from redelivery.client.aio.made import Made
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
-from redelivery.client.containers.base import BaseContainer, Connected
+from redelivery.client.containers.base import POLL, BaseContainer, Connected
 from redelivery.client.containers.breaker import Turn
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import AIO_MAKERS, AioLane, made
@@ -30,7 +30,7 @@ from redelivery.client.containers.settings import (
     Settings,
     check_settings,
 )
-from redelivery.client.containers.sync import PAUSE, POLL
+from redelivery.client.containers.sync import PAUSE
 from redelivery.client.observing.traced import TracedWork
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, JMSError, TransactionRolledBackError
@@ -210,14 +210,13 @@ class ListenerContainer(BaseContainer):
         """Until the session is to be another one (True), or the worker has left."""
         served, idle_since = 0, session_time()
         while not self._stopping.is_set():
-            turn = self._plan.permit(session_time())
+            turn = self._plan.permit(session_time(), lane)
             if turn.wait:
                 await self._pause(min(turn.wait, POLL))
                 continue
             began = session_time()
             try:
-                # a probe does not wait for a message: another worker may have one
-                message = await lane.consumer.receive(timeout=0.0 if turn.probe else POLL)
+                message = await self._receive(lane, turn)
             except JMSError as error:
                 self._plan.nothing_came(turn)
                 if not self._stopping.is_set():
@@ -226,11 +225,10 @@ class ListenerContainer(BaseContainer):
                 return True
             now = session_time()
             if message is None:
-                self._plan.nothing_came(turn)
-                if self._plan.may_leave(now - idle_since):
+                pause = self._nothing_came(lane, turn, now - idle_since)
+                if pause is None:
                     return False
-                if turn.probe:
-                    await self._pause(min(self._settings.probe_interval, POLL))
+                await self._pause(pause)
                 continue
             if self._plan.outdated(turn):  # it came when the others had found that everything fails
                 await lane.put_back()
@@ -238,9 +236,15 @@ class ListenerContainer(BaseContainer):
             await self._serve(lane, message, turn, now - began)
             idle_since = session_time()
             served += 1
-            if served == self._settings.max_messages:
+            if self._is_renewed(lane, served):
                 return True
         return True
+
+    async def _receive(self, lane: AioLane, turn: Turn) -> AnyMessage | None:
+        if self._plan.recalled(lane.parked, lane.recalls):
+            await lane.recall()
+        # a probe does not wait for a message: another worker may have one
+        return await lane.consumer.receive(timeout=0.0 if turn.probe else POLL)
 
     async def _serve(self, lane: AioLane, message: AnyMessage, turn: Turn, waited: float) -> None:
         """Have the message handled, which came after so many seconds."""
@@ -260,11 +264,12 @@ class ListenerContainer(BaseContainer):
             raise
         replied = False
         try:
+            verdict = self._in_outage(lane, message, verdict, turn)
             if verdict.commits:
                 replied = await lane.reply(message, verdict.reply)
                 await lane.commit()
-            elif verdict.fate is Fate.FAILED and (turn.probe or self._plan.outdated(turn)):
-                await lane.put_back()
+            elif verdict.parked:
+                await lane.park()
             else:
                 await lane.roll_back(verdict)
         except (TransactionRolledBackError, InDoubtError) as error:
@@ -275,7 +280,7 @@ class ListenerContainer(BaseContainer):
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 await lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, turn, verdict, session_time(), replied=replied and verdict.commits)
+            self._plan.ends(message, turn, verdict, replied=replied and verdict.commits)
 
     async def _call(self, lane: AioLane, message: AnyMessage) -> Verdict:
         settings = self._settings

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import sys
+from dataclasses import replace
+from typing import Final, Protocol
 
-from redelivery.client.containers.outcomes import Verdict, judge, say
-from redelivery.client.containers.plan import Counters, InProgress, Plan
+from redelivery.client.containers.breaker import Turn
+from redelivery.client.containers.lanes import BaseLane
+from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
+from redelivery.client.containers.plan import Counters, InProgress, Outage, Plan
 from redelivery.client.containers.settings import Settings
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.messages import Message
 from redelivery.transports.wire.clock import session_time
+
+POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
 
 
 class Connected(Protocol):
@@ -68,14 +74,22 @@ class BaseContainer:
 
     @property
     def healthy(self) -> bool:
-        """Whether it consumes: started, connected, with at least one worker, and its outage breaker is closed.
+        """Whether it consumes: started, connected, with at least one worker, and not in an outage: see `outage`.
 
         False too while a message of its destination cannot be dead-lettered, on this connection.
         """
         running = self._started and not self._stopping.is_set() and self.counters.workers > 0
-        if not running or not self._connection.connected or self._plan.outage:
+        if not running or not self._connection.connected or self.outage is not None:
             return False
         return not self._connection.stuck(self._settings.destination)
+
+    @property
+    def outage(self) -> Outage | None:
+        """Since when it is in an outage, why, and what it waits for; None: it is in none, or knows of none.
+
+        Only ``outage_on`` says what an outage looks like.
+        """
+        return self._plan.outage
 
     def check_ended(self) -> bool:
         """Whether it has ended by itself. Raises what ended it."""
@@ -104,10 +118,46 @@ class BaseContainer:
             return False
         return True
 
+    def _nothing_came(self, lane: BaseLane, turn: Turn, idle: float) -> float | None:
+        """A worker got no message, for ``idle`` seconds: how long it pauses; None: it is not needed, and has left."""
+        self._plan.nothing_came(turn)
+        if lane.parked and not lane.waits and self._plan.all_tried():
+            lane.recalls = -1  # they come next
+            return 0.0
+        if not lane.unfinished and self._plan.may_leave(idle):
+            return None
+        return min(self._settings.probe_interval, POLL) if turn.probe else 0.0
+
+    def _is_renewed(self, lane: BaseLane, served: int) -> bool:
+        """Whether a worker takes a new session after so many messages; not while that would forget what has failed."""
+        return served >= (self._settings.max_messages or sys.maxsize) and not lane.unfinished
+
     def _judge(self, message: Message, result: object, failure: Exception | None) -> Verdict:
         """What follows where the handler has returned, or raised."""
         settings = self._settings
         overdue = self._plan.overdue(message, session_time())
-        verdict = judge(result, failure, fatal=settings.fatal, overdue=overdue)
-        say(settings.name, message, verdict, self._plan.lines)
+        verdict = judge(
+            result,
+            failure,
+            fatal=settings.fatal,
+            overdue=overdue,
+            retry_on=settings.retry_on,
+            outage_on=settings.outage_on,
+        )
+        if not verdict.outage:
+            say(settings.name, message, verdict, self._plan.lines)
+        return verdict
+
+    def _in_outage(self, lane: BaseLane, message: Message, verdict: Verdict, turn: Turn) -> Verdict:
+        """The same, where an outage may be the reason of a failure: whether it counts."""
+        if not verdict.outage or verdict.cause is None:
+            return verdict
+        dies = lane.dies() or verdict.ruling.give_up is not None
+        recalls = self._plan.failing(message, turn, verdict.cause, session_time(), dies=dies)
+        if recalls is not None:
+            verdict = replace(verdict, parked=True)
+            lane.keep(recalls)
+        elif verdict.ruling.give_up is not None:
+            verdict = replace(verdict, fate=Fate.GIVEN_UP)
+        say(self._settings.name, message, verdict, self._plan.lines)
         return verdict

@@ -13,8 +13,9 @@ from redelivery.client.aio.producer import Producer as AioProducer
 from redelivery.client.aio.session import Session as AioSession
 from redelivery.client.containers.outcomes import Verdict
 from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger.parking import awaited, dies
 from redelivery.client.observing.traced import SessionTracer, TracedWork
-from redelivery.client.operations.commit import put_back, rollback
+from redelivery.client.operations.commit import park, put_back, recall, rollback
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
@@ -74,10 +75,49 @@ class Pace:
             link.ahead = AHEAD if self._quick >= IN_A_ROW else 0
 
 
-class Lane:
+class BaseLane:
+    """Of a thread or a task.
+
+    Attributes:
+        parked: how many messages wait in it, uncounted, until others have been tried: see `breaker`.
+        recalls: how often all such had been asked back when the first of them was set aside.
+    """
+
+    session: Session | AioSession
+
+    def __init__(self) -> None:
+        self.parked = 0
+        self.recalls = 0
+
+    def dies(self) -> bool:
+        """Whether its message is dead-lettered if this attempt is counted as a failure."""
+        return dies(self.session._core.ledger)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something of it waits for its redelivery."""
+        return awaited(self.session._core.ledger)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it knows of failures that the broker does not: another session would begin to count anew."""
+        ledger = self.session._core.ledger
+        failed = (each.redeliveries for consumer in ledger.consumers for each in consumer.ready)
+        return ledger.delayed_count > 0 or any(failed)
+
+    def keep(self, recalls: int) -> None:
+        """Its message is to be set aside."""
+        self.recalls = self.recalls if self.parked else recalls
+        self.parked += 1
+
+
+class Lane(BaseLane):
     """One worker's session and consumer."""
 
+    session: Session
+
     def __init__(self, session: Session, consumer: Consumer) -> None:
+        super().__init__()
         self.session = session
         self.consumer = consumer
         self.pace = Pace(consumer._state)
@@ -113,11 +153,27 @@ class Lane:
         with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
             core.inside("rollback", lambda: core.perform(put_back(core)))
 
+    def park(self) -> None:
+        """The same, but others come first, until `recall`."""
+        core = self.session._core
+        with suppress(JMSError):  # as above
+            core.inside("rollback", lambda: core.perform(park(core)))
 
-class AioLane:
+    def recall(self) -> None:
+        """What was set aside comes next."""
+        core = self.session._core
+        self.parked = 0
+        with suppress(JMSError):  # as above
+            core.inside("rollback", lambda: core.perform(recall(core)))
+
+
+class AioLane(BaseLane):
     """One worker's session and consumer."""
 
+    session: AioSession
+
     def __init__(self, session: AioSession, consumer: AioConsumer) -> None:
+        super().__init__()
         self.session = session
         self.consumer = consumer
         self.pace = Pace(consumer._state)
@@ -152,3 +208,16 @@ class AioLane:
         core = self.session._core
         with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
             await core.inside("rollback", lambda: core.perform(put_back(core)))
+
+    async def park(self) -> None:
+        """The same, but others come first, until `recall`."""
+        core = self.session._core
+        with suppress(JMSError):  # as above
+            await core.inside("rollback", lambda: core.perform(park(core)))
+
+    async def recall(self) -> None:
+        """What was set aside comes next."""
+        core = self.session._core
+        self.parked = 0
+        with suppress(JMSError):  # as above
+            await core.inside("rollback", lambda: core.perform(recall(core)))

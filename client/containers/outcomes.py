@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -62,12 +63,17 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from an outcome: ``cause`` and ``ruling`` for a rollback, ``reply`` for a commit."""
+    """What follows from an outcome: ``cause`` and ``ruling`` for a rollback, ``reply`` for a commit.
+
+    ``outage``: an outage may be the reason. ``parked``: so it is not counted, and others are tried first.
+    """
 
     fate: Fate
     cause: BaseException | None = None
     ruling: Ruling = BY_POLICY
     reply: object = None
+    outage: bool = False
+    parked: bool = False
 
     @property
     def commits(self) -> bool:
@@ -79,22 +85,31 @@ def say(name: str, message: Message, verdict: Verdict, lines: Lines) -> None:
     """Log what has become of the message of a handler, with the traceback where it has not decided that itself."""
     if verdict.fate is Fate.SUCCEEDED:
         return
-    unexpected = None if isinstance(verdict.cause, Outcome) else verdict.cause
+    fate, cause = verdict.fate.value.replace("_", " "), describe_cause(verdict.cause)
+    if verdict.parked:
+        log.info("%s %s: %s: set aside, others are tried: %s", message.destination, message.message_id, name, cause)
+        return
     log.log(
-        lines.level(logging.WARNING, f"{name}: {verdict.fate.value.replace('_', ' ')}"),
+        lines.level(logging.WARNING, f"{name}: {fate}"),
         "%s %s: %s: %s: %s",
         message.destination,
         message.message_id,
         name,
-        verdict.fate.value.replace("_", " "),
-        describe_cause(verdict.cause),
-        exc_info=unexpected,
-        extra=message_facts(message, describe_cause(verdict.cause)),
+        fate,
+        cause,
+        exc_info=None if isinstance(verdict.cause, Outcome) else verdict.cause,
+        extra=message_facts(message, cause),
     )
 
 
 def judge(
-    result: object, error: Exception | None, *, fatal: tuple[type[BaseException], ...], overdue: str | None
+    result: object,
+    error: Exception | None,
+    *,
+    fatal: tuple[type[BaseException], ...],
+    overdue: str | None,
+    retry_on: tuple[type[BaseException], ...] = (),
+    outage_on: Callable[[Exception], object] | None = None,
 ) -> Verdict:
     """What follows where the handler has returned ``result``, or raised ``error``.
 
@@ -111,11 +126,32 @@ def judge(
             return Verdict(Fate.FAILED, outcome, Ruling(after=outcome.after))
         case Retry() as outcome:
             return Verdict(Fate.GIVEN_UP, outcome, Ruling(give_up=overdue))
-    match error:
-        case None:
-            return Verdict(Fate.SUCCEEDED, reply=result)
-        case Exception() if isinstance(error, fatal):
-            return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=f"{type(error).__name__} is fatal"))
-        case Exception() if overdue is not None:
-            return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=overdue))
+    if error is None:
+        return Verdict(Fate.SUCCEEDED, reply=result)
+    return _judge_failure(error, fatal, overdue, retry_on, outage_on)
+
+
+def _judge_failure(
+    error: Exception,
+    fatal: tuple[type[BaseException], ...],
+    overdue: str | None,
+    retry_on: tuple[type[BaseException], ...],
+    outage_on: Callable[[Exception], object] | None,
+) -> Verdict:
+    if isinstance(error, fatal):
+        return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=f"{type(error).__name__} is fatal"))
+    if outage_on is not None and _is_outage(outage_on, error):
+        return Verdict(Fate.FAILED, error, Ruling(give_up=overdue), outage=True)
+    if retry_on and not isinstance(error, retry_on):
+        return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=f"{type(error).__name__} is not to be retried"))
+    if overdue is not None:
+        return Verdict(Fate.GIVEN_UP, error, Ruling(give_up=overdue))
     return Verdict(Fate.FAILED, error)
+
+
+def _is_outage(outage_on: Callable[[Exception], object], error: Exception) -> bool:
+    try:
+        return bool(outage_on(error))
+    except Exception:  # a guard of application code: what it does not understand is a failure as any other
+        log.exception("outage_on raised, so %s counts as the message's own failure", describe_cause(error))
+        return False

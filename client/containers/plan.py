@@ -5,19 +5,22 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
-from redelivery.client.containers.breaker import Breaker, Turn
+from redelivery.client.containers.breaker import Breaker, Failing, Turn
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.settings import Settings
 from redelivery.client.observing.log_lines import Lines, message_facts
 from redelivery.model.messages import Message
+from redelivery.policies.activemq.causes import describe_cause
 
 log = logging.getLogger(__name__)
 AT_ONCE: Final = 0.25  # seconds: a message that comes so soon may have waited for a worker
 IDLE: Final = 10.0  # seconds without a message after which a worker that is not needed ends
+_MOST_PARKED: Final = 200  # messages that a worker keeps aside
 _REMEMBERED: Final = 10_000  # messages whose first attempt is known
 
 
@@ -29,6 +32,7 @@ class Counters:
         received: messages given to the handler, redeliveries too.
         succeeded: consumed, as the handler has returned.
         failed: it raised, or the commit was refused; redelivered, or dead-lettered where the policy's limit is reached.
+            In an outage (``outage_on``) it is not counted as a redelivery.
         given_up: dead-lettered at once: `DeadLetter`, a fatal exception, the deadline.
         dropped: `Drop`.
         replied: replies sent, of those that succeeded.
@@ -67,6 +71,33 @@ class InProgress:
     reported: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """What a container consumes little for; see ``outage_on``.
+
+    Attributes:
+        since: when it was noticed, in UTC.
+        cause: what the last handler raised then.
+        failures: how many different messages had failed by such an exception, one after the other.
+        interval: seconds between two messages that are tried, until one is handled.
+    """
+
+    since: datetime
+    cause: BaseException
+    failures: int
+    interval: float
+
+    def __str__(self) -> str:
+        why = f"{self.failures} messages in a row failed, the last by {describe_cause(self.cause)}"
+        waits = f"one is tried every {self.interval:g} s, until one succeeds"
+        return f"in an outage since {self.since:%Y-%m-%d %H:%M:%S} UTC: {why}; {waits}"
+
+
+def key_of(message: Message) -> Hashable:
+    """The same for each delivery of a message; without an id, as long as this session has it."""
+    return message.message_id or id(message.source)
+
+
 class Plan:
     """Of one container; any of its workers may ask it. Times are monotonic seconds."""
 
@@ -76,6 +107,7 @@ class Plan:
         self.lines = Lines()
         self._settings = settings
         self._breaker = Breaker(settings.outage_after, settings.probe_interval)
+        self.outage: Outage | None = None
         self._lock = threading.Lock()
         self._in_progress: dict[InProgress, None] = {}
         self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
@@ -84,11 +116,6 @@ class Plan:
     def attempts(self) -> int:
         """See `BaseContainer.attempts`."""
         return max((each.attempt for each in self.in_progress), default=0)
-
-    @property
-    def outage(self) -> bool:
-        """Whether the breaker is open."""
-        return self._breaker.open
 
     def joins(self, workers: int) -> None:
         """There are so many more workers."""
@@ -108,10 +135,21 @@ class Plan:
             self._add(workers=-1)
             return True
 
-    def permit(self, now: float) -> Turn:
+    def permit(self, now: float, worker: Hashable = None) -> Turn:
         """See `Breaker.permit`."""
         with self._lock:
-            return self._breaker.permit(now)
+            return self._breaker.permit(now, worker, others=self.counters.workers > 1)
+
+    def recalled(self, parked: int, recalls: int) -> bool:
+        """Whether a worker is to take up again what it has set aside, which is so much: see `Breaker.recalls`."""
+        return (parked >= _MOST_PARKED and self.all_tried(full=True)) or (
+            parked > 0 and recalls != self._breaker.recalls
+        )
+
+    def all_tried(self, *, full: bool = False) -> bool:
+        """See `Breaker.all_tried`."""
+        with self._lock:
+            return self._breaker.all_tried(full=full)
 
     def outdated(self, turn: Turn) -> bool:
         """Whether an outage began after a worker got its turn: its message is put back, unless it succeeds."""
@@ -134,7 +172,7 @@ class Plan:
                 if len(self._firsts) > _REMEMBERED:
                     self._firsts.popitem(last=False)
             found = self.counters
-            busy = found.in_flight >= found.workers and waited < AT_ONCE and not self._breaker.open
+            busy = found.in_flight >= found.workers and waited < AT_ONCE and self.outage is None
             if not busy or found.workers >= self._settings.maximum:
                 return False
             self._add(workers=1)
@@ -185,33 +223,39 @@ class Plan:
             return None
         return f"the deadline of {deadline:g} s for all attempts has passed"
 
-    def ends(self, message: Message, turn: Turn, verdict: Verdict, now: float, *, replied: bool) -> None:
-        """A worker has done with a message."""
-        name = self._settings.name
+    def failing(self, message: Message, turn: Turn, cause: BaseException, now: float, *, dies: bool) -> int | None:
+        """A handler has failed as in an outage.
+
+        Args:
+            dies: to count that would dead-letter the message.
+
+        Returns:
+            None: it is counted. Otherwise the message is set aside, and this is `BaseLane.recalls`.
+        """
         with self._lock:
-            fate = verdict.fate.value
+            found = self._breaker.failed(turn, key_of(message), now, dies=dies)
+            if found is Failing.OPENS:
+                settings = self._settings
+                self.outage = Outage(datetime.now(UTC), cause, settings.outage_after or 1, settings.probe_interval)
+            recalls, outage = self._breaker.recalls, self.outage
+        if found is Failing.OPENS:
+            log.warning("%s: %s", self._settings.name, outage)
+        return None if found is Failing.COUNTED else recalls
+
+    def ends(self, message: Message, turn: Turn, verdict: Verdict, *, replied: bool) -> None:
+        """A worker has done with a message."""
+        with self._lock:
             if not verdict.commits:
                 self.last_error = verdict.cause
-            self._add(in_flight=-1, replied=int(replied), **{fate: 1})
-            opens = closes = False
-            if verdict.fate is Fate.FAILED:
-                opens = self._breaker.failed(turn, now)
-            else:
+            self._add(in_flight=-1, replied=int(replied), **{verdict.fate.value: 1})
+            if verdict.fate is not Fate.FAILED:
                 self._firsts.pop(message.message_id or "", None)
-                if verdict.fate is Fate.SUCCEEDED:
-                    closes = self._breaker.succeeded(turn)
-                else:
-                    self._breaker.undecided(turn)  # it says nothing of an outage
-        if opens:
-            log.error(
-                "%s: %d failures in a row, so nothing is consumed but a probe every %g s: %s",
-                name,
-                self._settings.outage_after,
-                self._settings.probe_interval,
-                verdict.cause,
-            )
-        elif closes:
-            log.info("%s: a probe has succeeded, the outage is over", name)
+            if verdict.fate is not Fate.SUCCEEDED:
+                outage = None if verdict.outage else key_of(message)
+                self._breaker.undecided(turn, outage)  # it says nothing of an outage
+            elif self._breaker.succeeded(turn, key_of(message)):
+                log.info("%s: a message was handled, so it is over: %s", self._settings.name, self.outage)
+                self.outage = None
 
     def abandons(self, turn: Turn) -> None:
         """A worker has put its message back: its handler was interrupted."""
@@ -241,4 +285,4 @@ class Plan:
         )
 
 
-__all__ = ["AT_ONCE", "IDLE", "Counters", "Plan", "Turn"]
+__all__ = ["AT_ONCE", "IDLE", "Counters", "Outage", "Plan", "Turn"]

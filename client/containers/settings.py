@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from redelivery.client.arguments import check_selector, check_subscription, optional_seconds, seconds
 from redelivery.client.containers.calls import Converter, Makers, arguments, converter
@@ -14,8 +16,11 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.model.parts.callables import check_takes_one
 from redelivery.policies.redelivery import RedeliveryPolicy
 
+log = logging.getLogger(__name__)
+OutageOn: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object] | None
 _MODES: Final = (AckMode.TRANSACTED, AckMode.CLIENT)
 
 
@@ -28,10 +33,14 @@ class ContainerKeywords(TypedDict, total=False):
         or ``"client"``: the message alone is acknowledged when the handler has returned.
     max_messages_per_task: a worker takes a new session after so many.
     fatal: exception classes that are dead-lettered at once. A body that does not convert is, without being named.
+    retry_on: exception classes that are worth another attempt, those of ``outage_on`` among them: all others are
+        dead-lettered at once. None are named: all but ``fatal`` are.
     deadline: seconds over all attempts with a message here, after which the next failure dead-letters it.
     body_type: what the handler is given instead of the message: see `calls.converter`.
-    outage_after: after so many failures in a row, of all workers, nothing is consumed but a probe every
-        ``probe_interval`` seconds, until one succeeds (10, 5 s); None: never.
+    outage_on: what an outage looks like, as of a database: exception classes, ``Exception`` for all, or a callable that
+        is given what the handler raised. Without it there is no outage, and each failure is its message's own.
+    outage_after: when so many different messages (10) have failed by these in a row, of all workers, nothing is
+        consumed but another message every ``probe_interval`` seconds (5), uncounted, until one succeeds; None: never.
     handler_warning_after: seconds (300) after which a handler that has not returned is logged as a WARNING, once for
         each message, with the stack that says where it is; None: never. Nothing else happens to it.
     subscription: the name of a subscription to the topic that the workers consume: a durable one, or as ``shared`` and
@@ -45,8 +54,10 @@ class ContainerKeywords(TypedDict, total=False):
     ack_mode: AckMode | int | str
     max_messages_per_task: int | None
     fatal: type[BaseException] | tuple[type[BaseException], ...]
+    retry_on: type[BaseException] | tuple[type[BaseException], ...]
     deadline: float | timedelta | None
     body_type: Any
+    outage_on: OutageOn
     outage_after: int | None
     probe_interval: float | timedelta
     handler_warning_after: float | timedelta | None
@@ -62,6 +73,8 @@ CONTAINER_DEFAULTS: Final[ContainerKeywords] = {
     "concurrency": 1,
     "ack_mode": "transacted",
     "fatal": (),
+    "retry_on": (),
+    "outage_on": None,
     "outage_after": 10,
     "probe_interval": 5.0,
     "handler_warning_after": 300.0,
@@ -92,6 +105,8 @@ class Settings:
     mode: AckMode
     max_messages: int | None
     fatal: tuple[type[BaseException], ...]
+    retry_on: tuple[type[BaseException], ...]
+    outage_on: Callable[[Exception], object] | None
     deadline: float | None
     outage_after: int | None
     probe_interval: float
@@ -115,6 +130,8 @@ def check_settings(
     """Raises ConfigError, InvalidDestinationError, InvalidSelectorError: an option does not fit; the text names it."""
     if not callable(handler):
         raise ConfigError(f"listener_container: {handler!r} is not callable: give a function that takes a message")
+    if given.get("outage_on") in (None, ()) and (given.get("outage_after") is not None or "probe_interval" in given):
+        log.warning("outage_after and probe_interval have no effect: say by outage_on=… what an outage looks like")
     given = {**CONTAINER_DEFAULTS, **given}
     minimum, maximum = _concurrency(given["concurrency"])
     mode = AckMode.parse(given["ack_mode"])
@@ -123,10 +140,6 @@ def check_settings(
             f"ack_mode={given['ack_mode']!r}: a container acknowledges a message when its handler has returned: "
             "'transacted', or 'client'"
         )
-    fatal = given["fatal"] if isinstance(given["fatal"], tuple) else (given["fatal"],)
-    for each in fatal:
-        if not isinstance(each, type) or not issubclass(each, BaseException):
-            raise ConfigError(f"fatal={each!r} is not a class of exceptions: pass one, or a tuple of them")
     check_selector(given.get("selector"))
     deadline = optional_seconds("deadline", given.get("deadline"))
     interval = seconds("probe_interval", given["probe_interval"])
@@ -145,7 +158,9 @@ def check_settings(
         maximum=maximum,
         mode=mode,
         max_messages=_from_1("max_messages_per_task", given.get("max_messages_per_task")),
-        fatal=(*fatal, MessageFormatError),
+        fatal=(*_classes("fatal", given["fatal"]), MessageFormatError),
+        retry_on=_classes("retry_on", given["retry_on"]),
+        outage_on=_outage_on(given["outage_on"]),
         deadline=deadline,
         outage_after=_from_1("outage_after", given["outage_after"]),
         probe_interval=interval,
@@ -170,11 +185,33 @@ def _named(target: Destination, given: ContainerKeywords, workers: int) -> Subsc
     return named
 
 
+def _classes(name: str, given: object) -> tuple[type[BaseException], ...]:
+    classes = given if isinstance(given, tuple) else (given,)
+    for each in classes:
+        if not isinstance(each, type) or not issubclass(each, BaseException):
+            raise ConfigError(f"{name}={each!r} is not a class of exceptions: pass one, or a tuple of them")
+    return classes
+
+
+def _outage_on(given: object) -> Callable[[Exception], object] | None:
+    if given is None or given == ():
+        return None
+    if callable(given) and not isinstance(given, type):
+        check_takes_one(given, "outage_on", "what the handler raised")
+        return given
+    classes = _classes("outage_on", given)
+    return lambda error: isinstance(error, classes)
+
+
 def _concurrency(given: object) -> tuple[int, int]:
     pair = given if isinstance(given, tuple) else (given, given)
     if len(pair) == 2 and all(_is_from_1(each) for each in pair) and pair[0] <= pair[1]:
         return pair
-    raise ConfigError(f"concurrency={given!r} is neither a whole number from 1 nor (min, max) of such")
+    hint = ""
+    if isinstance(given, str) and (found := re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", given)):
+        few, many = found.groups()  # as Spring writes it
+        hint = f": write concurrency={int(few)}" if many is None else f": write concurrency=({int(few)}, {int(many)})"
+    raise ConfigError(f"concurrency={given!r} is neither a whole number from 1 nor (min, max) of such{hint}")
 
 
 def _from_1(name: str, value: object) -> int | None:

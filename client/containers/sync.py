@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.containers.base import BaseContainer, Connected
+from redelivery.client.containers.base import POLL, BaseContainer, Connected
 from redelivery.client.containers.breaker import Turn
 from redelivery.client.containers.calls import convert
 from redelivery.client.containers.lanes import MAKERS, Lane
@@ -39,7 +39,6 @@ from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.shelter import sheltered
 
 log = logging.getLogger(__name__)
-POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
 PAUSE: Final = 1.0  # seconds after a session failed before there is another one
 
 
@@ -219,14 +218,13 @@ class ListenerContainer(BaseContainer):
         """Until the session is to be another one (True), or the worker has left."""
         served, idle_since = 0, session_time()
         while not self._stopping.is_set():
-            turn = self._plan.permit(session_time())
+            turn = self._plan.permit(session_time(), lane)
             if turn.wait:
                 self._stopping.wait(min(turn.wait, POLL))
                 continue
             began = session_time()
             try:
-                # a probe does not wait for a message: another worker may have one
-                message = lane.consumer.receive(timeout=0.0 if turn.probe else POLL)
+                message = self._receive(lane, turn)
             except JMSError as error:
                 self._plan.nothing_came(turn)
                 if not self._stopping.is_set():
@@ -235,11 +233,10 @@ class ListenerContainer(BaseContainer):
                 return True
             now = session_time()
             if message is None:
-                self._plan.nothing_came(turn)
-                if self._plan.may_leave(now - idle_since):
+                pause = self._nothing_came(lane, turn, now - idle_since)
+                if pause is None:
                     return False
-                if turn.probe:
-                    self._stopping.wait(min(self._settings.probe_interval, POLL))
+                self._stopping.wait(pause)
                 continue
             if self._plan.outdated(turn):  # it came when the others had found that everything fails
                 lane.put_back()
@@ -247,9 +244,15 @@ class ListenerContainer(BaseContainer):
             self._serve(lane, message, turn, now - began)
             idle_since = session_time()
             served += 1
-            if served == self._settings.max_messages:
+            if self._is_renewed(lane, served):
                 return True
         return True
+
+    def _receive(self, lane: Lane, turn: Turn) -> Message | None:
+        if self._plan.recalled(lane.parked, lane.recalls):
+            lane.recall()
+        # a probe does not wait for a message: another worker may have one
+        return lane.consumer.receive(timeout=0.0 if turn.probe else POLL)
 
     def _serve(self, lane: Lane, message: Message, turn: Turn, waited: float) -> None:
         """Have the message handled, which came after so many seconds."""
@@ -269,11 +272,12 @@ class ListenerContainer(BaseContainer):
             raise
         replied = False
         try:
+            verdict = self._in_outage(lane, message, verdict, turn)
             if verdict.commits:
                 replied = lane.reply(message, verdict.reply)
                 lane.commit()
-            elif verdict.fate is Fate.FAILED and (turn.probe or self._plan.outdated(turn)):
-                lane.put_back()
+            elif verdict.parked:
+                lane.park()
             else:
                 lane.roll_back(verdict)
         except (TransactionRolledBackError, InDoubtError) as error:
@@ -284,7 +288,7 @@ class ListenerContainer(BaseContainer):
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, turn, verdict, session_time(), replied=replied and verdict.commits)
+            self._plan.ends(message, turn, verdict, replied=replied and verdict.commits)
 
     def _call(self, lane: Lane, message: Message) -> Verdict:
         settings = self._settings

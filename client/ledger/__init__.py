@@ -6,6 +6,7 @@
 | `redelivery` | may it be shown; what becomes of a batch that failed: again when, or dead-lettered why |
 | `ledger` | which deliveries are where, which one is dispatched next, what an acknowledgement or a close covers |
 | `orders` | what the session must do at the broker |
+| `parking` | what a container keeps back, uncounted, while it tries others |
 | `outcomes`, `losses` | what is noted of a delivery without an order; what a lost connection means |
 | `history` | how often the connection has delivered a message, over its losses |
 

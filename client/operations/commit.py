@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
-from redelivery.client.ledger import BY_POLICY, Ruling
+from redelivery.client.ledger import BY_POLICY, Ledger, Ruling, parking
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
@@ -249,15 +250,32 @@ def _rollback(s: SessionState, cause: BaseException | None, ruling: Ruling) -> F
 def put_back(s: SessionState) -> Flow[None]:
     """Undo the sends; what is held is delivered again at once, as if it had not been."""
     yield from _undo(s)
-    s.whole(lambda: _put_back(s))
+    s.whole(lambda: _released(s, _put_back))
 
 
-def _put_back(s: SessionState) -> None:
+def park(s: SessionState) -> Flow[None]:
+    """The same, but that others are delivered first: until `recall` it does not come."""
+    yield from _undo(s)
+    s.whole(lambda: _released(s, parking.park))
+
+
+def recall(s: SessionState) -> Flow[None]:
+    """What was set aside is delivered next."""
+    s.take_in()
+    s.whole(lambda: parking.recall(s.ledger))
+    yield from ()
+
+
+def _released(s: SessionState, change: Callable[[Ledger], None]) -> None:
     held = s.ledger.covered()
-    for delivery in reversed(held):
-        s.ledger.put_back(delivery)
+    change(s.ledger)
     if s.observed is not None:
         s.observed.released(s.number, held)
+
+
+def _put_back(ledger: Ledger) -> None:
+    for delivery in reversed(ledger.covered()):
+        ledger.put_back(delivery)
 
 
 def _undo(s: SessionState) -> Flow[None]:

@@ -24,7 +24,13 @@ BROKERS: Final = [("stomp", NAME), ("amqp", NAME), ("stomp", "activemq"), ("amqp
 MESSAGES: Final = 60
 STUBBORN: Final = 7  # multiples of it fail at their first delivery, whatever the database does
 PATIENCE: Final = 40.0  # seconds for each step
-OPTIONS: Final[dict[str, Any]] = {"concurrency": 2, "prefetch": 5, "outage_after": 4, "probe_interval": 0.2}
+OPTIONS: Final[dict[str, Any]] = {
+    "concurrency": 2,
+    "prefetch": 5,
+    "outage_on": ConnectionError,
+    "outage_after": 4,
+    "probe_interval": 0.2,
+}
 
 
 class Shop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import redelivery
 from redelivery import AckMode, ConfigError, DeadLetter, Drop, Message, MessageFormatError, Producer, Retry, Session
-from redelivery.client.containers.breaker import Breaker
+from redelivery.client.containers.breaker import Breaker, Failing, Turn
 from redelivery.client.containers.calls import arguments, convert, converter
 from redelivery.client.containers.lanes import MAKERS
 from redelivery.client.containers.outcomes import Fate, Verdict, judge
@@ -18,23 +19,35 @@ from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
 from redelivery.client.containers.settings import check_settings
 from redelivery.client.containers.signals import Asked, handling
 
+COUNTED, PARKED, OPENS = Failing
+
+
+def failed(breaker: Breaker, turn: Turn, *keys: str, now: float = 0.0, dies: bool = False) -> list[Failing]:
+    return [breaker.failed(turn, key, now, dies=dies) for key in keys]
+
 
 class TestTheBreaker:
-    def outage(self) -> Breaker:
-        """One that has opened at second 0."""
-        breaker = Breaker(1, 5.0)
-        assert breaker.failed(breaker.permit(0.0), 0.0)
+    def outage(self, interval: float = 5.0) -> Breaker:
+        """One that has opened at second 0, because of one message."""
+        breaker = Breaker(1, interval)
+        assert failed(breaker, breaker.permit(0.0), "first") == [OPENS]
         return breaker
 
-    def test_opens_at_so_many_failures_in_a_row(self) -> None:
+    def test_opens_when_so_many_different_ones_have_failed_in_a_row(self) -> None:
         breaker = Breaker(3, 5.0)
         turn = breaker.permit(0.0)
-        for failures in (2, 2):
-            for _ in range(failures):
-                assert not breaker.failed(turn, 0.0)
-            assert not breaker.succeeded(turn)
-        assert [breaker.failed(turn, 0.0) for _ in range(3)] == [False, False, True]
+        for _ in range(2):
+            assert failed(breaker, turn, "a", "b", "a", "b") == [COUNTED] * 4
+            assert not breaker.succeeded(turn, "c")
+        assert failed(breaker, turn, "a", "a", "b", "b", "c") == [COUNTED] * 4 + [OPENS]
         assert breaker.open
+
+    def test_a_failure_of_another_kind_takes_a_message_out_of_the_row(self) -> None:
+        breaker = Breaker(2, 5.0)
+        turn = breaker.permit(0.0)
+        failed(breaker, turn, "a")
+        breaker.undecided(turn, "a")
+        assert failed(breaker, turn, "b", "a") == [COUNTED, OPENS]
 
     def test_lets_one_probe_through_when_the_interval_is_over(self) -> None:
         breaker = self.outage()
@@ -42,30 +55,41 @@ class TestTheBreaker:
         probe = breaker.permit(5.0)
         assert (probe.wait, probe.probe) == (0.0, True)
         assert breaker.permit(5.0).wait == 5.0  # another worker waits
-        assert not breaker.failed(probe, 15.0)  # it was open before
+        assert failed(breaker, probe, "b", now=15.0) == [PARKED]
         assert breaker.permit(16.0).wait == 4.0
-        assert breaker.succeeded(breaker.permit(20.0))
+        assert breaker.succeeded(breaker.permit(20.0), "c")
         assert [(turn.wait, turn.probe) for turn in (breaker.permit(20.0), breaker.permit(20.0))] == [(0.0, False)] * 2
+
+    def test_workers_probe_in_turn(self) -> None:
+        breaker = self.outage(0.5)
+        assert failed(breaker, breaker.permit(0.5, "one", others=True), "b", now=1.0) == [PARKED]
+        assert breaker.permit(1.5, "one", others=True).wait == 0.5
+        assert failed(breaker, breaker.permit(1.5, "two", others=True), "c", now=2.0) == [PARKED]
+        assert breaker.permit(2.5, "one", others=True).wait == 0.5
+        assert breaker.permit(3.0, "one", others=True).probe  # the others are busy
+        assert self.outage().permit(5.0, "alone").probe
 
     @pytest.mark.parametrize("outcome", ["failed", "succeeded", "undecided"])
     def test_what_was_in_hand_when_it_opened_decides_nothing(self, outcome: str) -> None:
         breaker = Breaker(1, 5.0)
         straggler = breaker.permit(0.0)
-        breaker.failed(breaker.permit(0.0), 0.0)
+        failed(breaker, breaker.permit(0.0), "first")
         probe = breaker.permit(5.0)
         assert probe.probe
         assert breaker.outdated(straggler)
-        times = () if outcome != "failed" else (6.0,)
-        assert not getattr(breaker, outcome)(straggler, *times)
+        if outcome == "failed":
+            assert failed(breaker, straggler, "late", now=6.0) == [PARKED]
+        else:
+            assert not getattr(breaker, outcome)(straggler, "late")
         assert breaker.open
         assert breaker.permit(6.0).wait  # the probe is another worker's still
-        assert breaker.succeeded(probe)
+        assert breaker.succeeded(probe, "b")
 
     def test_a_failure_from_before_the_last_outage_is_none_in_the_row(self) -> None:
         breaker = self.outage()
         straggler = Breaker(1, 5.0).permit(0.0)
-        assert breaker.succeeded(breaker.permit(5.0))
-        assert not breaker.failed(straggler, 6.0)
+        assert breaker.succeeded(breaker.permit(5.0), "b")
+        assert failed(breaker, straggler, "late", now=6.0) == [PARKED]
         assert not breaker.open
 
     def test_a_probe_that_gets_no_message_is_given_to_the_next(self) -> None:
@@ -75,7 +99,45 @@ class TestTheBreaker:
 
     def test_never_opens_without_a_number(self) -> None:
         breaker = Breaker(None, 5.0)
-        assert not any(breaker.failed(breaker.permit(0.0), 0.0) for _ in range(1000))
+        assert set(failed(breaker, breaker.permit(0.0), *map(str, range(1000)), dies=True)) == {COUNTED}
+
+    def test_what_failed_while_others_succeeded_counts_and_is_no_news(self) -> None:
+        breaker = self.outage()
+        failed(breaker, breaker.permit(5.0), "b", now=5.0)
+        assert breaker.recalls == 0
+        assert breaker.succeeded(breaker.permit(10.0), "c")
+        assert breaker.recalls == 1  # they come back
+        turn = breaker.permit(10.0)
+        assert failed(breaker, turn, "first", "b", "first") == [COUNTED] * 3
+        assert failed(breaker, turn, "b", dies=True) == [PARKED]  # nobody has succeeded since
+        breaker.succeeded(turn, "d")
+        assert failed(breaker, turn, "b", dies=True) == [COUNTED]
+        assert failed(breaker, turn, "b") == [OPENS]  # it is forgotten
+
+    def test_what_would_be_dead_waits_for_what_becomes_of_others(self) -> None:
+        breaker = Breaker(3, 5.0)
+        turn = breaker.permit(0.0)
+        assert failed(breaker, turn, "a", dies=True) == [PARKED]
+        assert failed(breaker, turn, "b") == [COUNTED]
+        assert not breaker.all_tried(full=False)  # b is still to be redelivered
+        assert failed(breaker, turn, "b", dies=True) == [PARKED]
+        assert breaker.all_tried(full=False)
+        assert failed(breaker, turn, "a", "b", dies=True) == [COUNTED] * 2
+
+    def test_another_that_fails_keeps_it_from_being_dead(self) -> None:
+        breaker = Breaker(3, 5.0)
+        turn = breaker.permit(0.0)
+        failed(breaker, turn, "a", dies=True)
+        breaker.succeeded(turn, "b")
+        failed(breaker, turn, "c")
+        assert failed(breaker, turn, "a", dies=True) == [PARKED]
+
+    def test_a_worker_that_has_tried_all_of_its_own_in_an_outage_begins_anew_and_accuses_nobody(self) -> None:
+        breaker = self.outage()
+        assert breaker.all_tried(full=False)
+        assert breaker.all_tried(full=True)
+        assert breaker.succeeded(breaker.permit(5.0), "first")
+        assert failed(breaker, breaker.permit(5.0), "first") == [OPENS]
 
 
 class TestAnOutcome:
@@ -115,6 +177,24 @@ class TestAnOutcome:
 
     def test_to_retry_is_not_fatal(self) -> None:
         assert judge(None, Retry(after=3), fatal=(Exception,), overdue=None).ruling.after == 3
+
+    def test_may_be_worth_a_retry_or_not(self) -> None:
+        only = {"fatal": (KeyError,), "retry_on": (LookupError,), "overdue": None}
+        assert judge(None, IndexError(), **only).fate is Fate.FAILED  # type: ignore[arg-type]  # as given
+        assert judge(None, KeyError(), **only).fate is Fate.GIVEN_UP  # type: ignore[arg-type]  # fatal goes first
+        found = judge(None, OSError("away"), **only)  # type: ignore[arg-type]
+        assert (found.fate, found.ruling.give_up) == (Fate.GIVEN_UP, "OSError is not to be retried")
+        named = judge(None, OSError("away"), **only, outage_on=lambda _: True)  # type: ignore[arg-type]
+        assert (named.fate, named.outage) == (Fate.FAILED, True)
+        assert judge(None, Retry(), **only).fate is Fate.FAILED  # type: ignore[arg-type]  # the handler has asked for it
+
+    @pytest.mark.parametrize("error", [Retry("later"), DeadLetter("no use"), Drop("a test"), KeyError("fatal")])
+    def test_that_the_handler_has_decided_is_no_outage(self, error: Exception) -> None:
+        assert not judge(None, error, fatal=(KeyError,), overdue=None, outage_on=lambda _: True).outage
+
+    def test_in_an_outage_waits_beyond_its_time(self) -> None:
+        found = judge(None, OSError("away"), fatal=(), overdue="too late", outage_on=lambda _: True)
+        assert (found.fate, found.ruling.give_up) == (Fate.FAILED, "too late")
 
     def test_a_retry_checks_its_duration(self) -> None:
         with pytest.raises(ConfigError, match="after"):
@@ -223,9 +303,9 @@ class TestThePlan:
         turn = plan.permit(0.0)
         plan.joins(1)
         assert not plan.takes(message, 0.0, AT_ONCE)  # it has not waited
-        plan.ends(message, turn, done, 0.0, replied=False)
+        plan.ends(message, turn, done, replied=False)
         assert plan.takes(message, 0.0, 0.0)
-        plan.ends(message, turn, done, 0.0, replied=False)
+        plan.ends(message, turn, done, replied=False)
         assert not plan.takes(message, 0.0, 0.0)  # the other worker is free
         assert plan.takes(message, 0.0, 0.0)
         assert not plan.takes(message, 0.0, 0.0)  # three is the most
@@ -277,12 +357,19 @@ def test_the_handlers_of_before_are_there_again() -> None:
         ("concurrency", (2, 1)),
         ("concurrency", (1, 2, 3)),
         ("concurrency", "4"),
+        ("concurrency", "3-10"),
         ("ack_mode", "individual"),
         ("ack_mode", "auto"),
         ("max_messages_per_task", 0),
         ("fatal", "ValueError"),
         ("fatal", (ValueError, 3)),
+        ("retry_on", "ValueError"),
+        ("retry_on", (ValueError, 3)),
         ("deadline", -1),
+        ("outage_on", "ConnectionError"),
+        ("outage_on", (ConnectionError, 3)),
+        ("outage_on", int),
+        ("outage_on", lambda: True),
         ("outage_after", 0),
         ("probe_interval", 0),
     ],
@@ -290,6 +377,12 @@ def test_the_handlers_of_before_are_there_again() -> None:
 def test_every_bad_option_names_itself(option: str, value: Any) -> None:
     with redelivery.connect("vm://bad-options") as connection, pytest.raises(ConfigError, match=option):
         connection.listener_container("orders", print, **{option: value})
+
+
+@pytest.mark.parametrize(("given", "meant"), [("3-10", "(3, 10)"), (" 3 - 10", "(3, 10)"), ("4", "4")])
+def test_how_spring_writes_the_concurrency_gets_a_hint(given: Any, meant: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"write concurrency={meant}")):
+        check_settings("orders", print, MAKERS, concurrency=given)
 
 
 def test_an_unknown_option_says_which_one_was_meant() -> None:
