@@ -30,12 +30,14 @@ class ConsumerKeywords(TypedDict, total=False):
         of its client id. A shared one cannot have it.
     prefetch: how many unacknowledged messages the broker may push; None is the connection's policy.
     redelivery_policy: instead of the connection's for this destination.
+    bodies: over STOMP, where senders and broker do not say it right: "text" or "bytes", which all are taken for.
     """
 
     selector: str | None
     no_local: bool
     prefetch: int | None
     redelivery_policy: RedeliveryPolicy | None
+    bodies: str
 
 
 CONSUMER_DEFAULTS: Final[ConsumerKeywords] = {
@@ -43,6 +45,7 @@ CONSUMER_DEFAULTS: Final[ConsumerKeywords] = {
     "no_local": False,
     "prefetch": None,
     "redelivery_policy": None,
+    "bodies": "auto",
 }
 CONSUMER_SYNONYMS: Final = {
     "message_selector": "selector",

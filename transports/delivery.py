@@ -17,6 +17,7 @@ class Link:
     __slots__ = (
         *(
             "ahead",
+            "bodies",
             "browse",
             "changed",
             "consumer",
@@ -42,6 +43,7 @@ class Link:
         browse: bool = False,
         subscription: SubscriptionName | None = None,
         exclusive: bool = False,
+        bodies: str = "auto",
         pulls: bool = False,
     ) -> None:
         self.destination = destination
@@ -53,6 +55,7 @@ class Link:
         self.subscription = subscription  # of a topic, which it consumes; None: it has one of its own, without a name
         self.pulls = pulls  # nothing is sent ahead: what comes is pulled, or has the room of what is settled
         self.ahead = 0  # with what is pulled so many more may come
+        self.bodies = bodies  # "text" or "bytes", which all are taken for; "auto": as their senders say
         self.exclusive = exclusive  # while it is there, other consumers of the queue get nothing
         self.changed = False  # this connection had a consumer of that name for another topic, selector or no_local
         self.id = ""
@@ -67,6 +70,7 @@ class Link:
             no_local=self.no_local,
             subscription=self.subscription,
             exclusive=self.exclusive,
+            bodies=self.bodies,
             pulls=self.pulls,
         )
 

@@ -47,7 +47,7 @@ class ContainerKeywords(TypedDict, total=False):
         ``durable`` say. Several workers need a shared one.
     prefetch: of the consumers, as for `Session.consumer`; 0: a worker holds the message that it is handling, and no
         other; None, where there are several: the same, but that more comes ahead to a quick handler (`lanes.Pace`).
-    selector, redelivery_policy: of the consumers, as for `Session.consumer`.
+    selector, redelivery_policy, bodies: of the consumers, as for `Session.consumer`.
     """
 
     concurrency: int | tuple[int, int]
@@ -67,6 +67,7 @@ class ContainerKeywords(TypedDict, total=False):
     selector: str | None
     prefetch: int | None
     redelivery_policy: RedeliveryPolicy | None
+    bodies: str
 
 
 CONTAINER_DEFAULTS: Final[ContainerKeywords] = {
@@ -166,7 +167,9 @@ def check_settings(
         probe_interval=interval,
         warning_after=warning_after,
         named=_named(target, given, maximum),
-        consumer={name: given.get(name) for name in ("selector", "prefetch", "redelivery_policy")},
+        consumer={
+            name: given[name] for name in ("selector", "prefetch", "redelivery_policy", "bodies") if name in given
+        },
     )
 
 

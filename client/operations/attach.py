@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Final, Unpack
 
 from redelivery.client.arguments import (
     CONSUMER_DEFAULTS,
@@ -33,6 +33,7 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, Flow, Link, Peer
 
 log = logging.getLogger(__name__)
+BODIES: Final = ("auto", "text", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class ConsumerSpec:
     named: SubscriptionName | None = None
     exclusive: bool = False
     pulls: bool = False
+    bodies: str = "auto"
 
     @classmethod
     def checked(
@@ -70,7 +72,9 @@ class ConsumerSpec:
         target = parse_destination(destination)
         if policy is not None and not isinstance(policy, RedeliveryPolicy):
             raise ConfigError(f"redelivery_policy must be a RedeliveryPolicy, not a {type(policy).__name__}")
-        condition = check_selector(given["selector"])
+        condition, bodies = check_selector(given["selector"]), given["bodies"]
+        if bodies not in BODIES:
+            raise ConfigError(f"bodies={bodies!r} is none of {', '.join(map(repr, BODIES))}")
         if named is None:
             check_no_local(target, no_local)
         else:
@@ -79,7 +83,7 @@ class ConsumerSpec:
         window = windows.for_destination(target, durable=named is not None and named.durable)
         kept = isinstance(target, Queue) or named is not None  # until somebody asks for it
         pulls = kept and ((workers > 0 and window == 0) or (workers > 1 and window is None))
-        return cls(target, condition, no_local, window, policy, named, exclusive, pulls)
+        return cls(target, condition, no_local, window, policy, named, exclusive, pulls, bodies)
 
     @property
     def text(self) -> str | None:
@@ -115,6 +119,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
         subscription=spec.named,
         exclusive=spec.exclusive,
         pulls=spec.pulls,
+        bodies=spec.bodies,
     )
     consumer = ConsumerState(link, answer, name=name, check_limit=_check_limit(s, policy))
     if spec.named is not None:
@@ -224,6 +229,8 @@ def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
     check_evaluates(peer, spec.selector)
     if spec.no_local and not peer.capabilities.no_local:
         raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no no_local")
+    if spec.bodies != "auto" and not peer.protocol.startswith("STOMP"):
+        raise UnsupportedError(f"bodies={spec.bodies!r}: over {peer.protocol} each message says what its body is")
     if spec.exclusive and not peer.capabilities.exclusive_consumers:
         raise UnsupportedError(
             f"{target}: {peer.provider_name} over {peer.protocol} has no exclusive consumers; see to it that there is "
@@ -264,7 +271,8 @@ def _deferred(s: SessionState, spec: ConsumerSpec) -> ConsumerState | None:
     """A consumer of the same destination whose close waits for what it delivered: its prefetched messages go on."""
     for consumer in s.ledger.consumers:
         link = consumer.link
-        same = (link.destination, link.selector, link.exclusive) == (spec.destination, spec.text, spec.exclusive)
+        wished = (spec.destination, spec.text, spec.exclusive, spec.bodies)
+        same = (link.destination, link.selector, link.exclusive, link.bodies) == wished
         same = same and link.pulls == spec.pulls
         if consumer.closing and same and link.subscription == spec.named:
             return consumer if link.no_local == spec.no_local else None

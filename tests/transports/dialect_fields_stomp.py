@@ -214,6 +214,7 @@ STOMP: Final[Facts] = {
         "binary_headers": Fact(
             b"", "transports/test_stomp_dialect_facts.py::test_the_id_that_a_client_over_amqp_has_given", "rabbitmq"
         ),
+        "opaque_bodies": _settled(False, "test_the_content_type_says_what_a_body_is", "rabbitmq"),
         "count_header": _settled(None, "test_a_quorum_queue_counts", "rabbitmq"),
         "message_id_header": _conforms(
             None, "test_kinds.py::test_message_id_stays_the_same_over_redeliveries", "rabbitmq"

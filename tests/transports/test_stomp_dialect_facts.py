@@ -74,6 +74,37 @@ def test_what_a_plain_client_sends_is_text_or_bytes(place: Place) -> None:
     session.channel.accept(found, batched=False)
 
 
+@on("rabbitmq")
+def test_the_content_type_says_what_a_body_is(place: Place) -> None:
+    """Not what is in it: without a content type each body is text, and one that is not UTF-8 cannot be read."""
+    session = place.client().session()
+    session.attach(place.queue)
+    for body in (b"\x08\x01", b"\x08\xff"):
+        for content_type in ("application/octet-stream", "application/x-protobuf", "text/plain; charset=latin-1", ""):
+            head = {"content-type": content_type} if content_type else {}
+            raw_send(session, place.queue, body, {"content-length": "2", **head})
+    found = session.receive_many(8)
+    assert bodies(found[:7]) == [b"\x08\x01", b"\x08\x01", "\x08\x01", "\x08\x01", b"\x08\xff", b"\x08\xff", "\x08ÿ"]
+    with pytest.raises(MessageFormatError, match=r"not UTF-8 .*bodies='bytes'"):
+        found[7].body()
+    assert [each.raw_body().data() for each in found] == [b"\x08\x01"] * 4 + [b"\x08\xff"] * 4
+    session.channel.accept(found, batched=False)
+
+
+@on("activemq", "embedded", "artemis", "hornetq", "rabbitmq")
+def test_a_consumer_may_take_all_bodies_for_text_or_for_bytes(place: Place) -> None:
+    for wish, taken in (("bytes", [b"ab", b"cd", b"ef"]), ("text", ["ab", "cd", "ef"])):
+        with place.connect() as connection, connection.session() as session:
+            producer = session.producer(place.queue)
+            producer.send("ab")
+            producer.send(b"cd")
+            raw_send(session._core.epoch, place.queue, b"ef", {})
+            consumer = session.consumer(place.queue, bodies=wish)
+            found = consumer.receive_many(3, timeout=TIMEOUT)
+            assert sorted(each.body for each in found) == taken  # nobody waited for the last one
+            assert sorted(each.copy().body for each in found) == taken
+
+
 @CLASSIC
 def test_what_jms_and_the_broker_write_is_no_property(place: Place) -> None:
     session = place.client().session()

@@ -79,6 +79,8 @@ class StompDialect:
         origin_prefix: names that begin so are shown, on what the broker dead-lettered, but not sent again.
         binary_headers: headers of MESSAGE whose names begin so hold another protocol's bytes, and are not read.
         length_is_bytes: MESSAGE has content-length exactly where the body is bytes.
+        opaque_bodies: the broker does not look into bodies: what is text is said by the content type of its sender, and
+            without one it is text.
         kind_header: of MESSAGE, the body's kind as a JMS client over AMQP has named it; None: nothing says it.
         max_body: bytes from which a body is confirmed and then lost; 0: there is no such limit.
         max_header: bytes of one header's line (name, colon and value, as they are written) beyond which the broker ends
@@ -168,6 +170,7 @@ class StompDialect:
     origin_prefix: str | None = None
     binary_headers: bytes = b""
     length_is_bytes: bool = False
+    opaque_bodies: bool = False
     kind_header: str | None = None
     max_body: int = 0
     amqp_bodies: str | None = None

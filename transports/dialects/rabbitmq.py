@@ -41,6 +41,7 @@ STOMP: Final = StompDialect(
     owned_headers=STOMP_HEADERS | JMS_HEADERS | {"amqp-message-id", "expiration", "x-death", "x-delivery-count"},
     owned_prefixes=("x-first-death-", "x-last-death-"),
     origin_prefix="x-first-death-",
+    opaque_bodies=True,
     message_id_header="amqp-message-id",  # the header `message-id` changes with each delivery
     makes_message_ids=True,
     binary_headers=b"x-amqp-1.0-",  # what came over AMQP 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
@@ -11,6 +10,7 @@ from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import Body, Value
 from redelivery.transports.amqp.codec.sections import DATA, SEQUENCE, body_sections
 from redelivery.transports.amqp.codec.values import read
+from redelivery.transports.texts import text_charset
 
 # The annotation `x-opt-jms-msg-type`.
 MESSAGE: Final = 0
@@ -19,16 +19,6 @@ MAP: Final = 2
 BYTES: Final = 3
 STREAM: Final = 4
 TEXT: Final = 5
-
-_TEXTUAL: Final = re.compile(
-    r"\s*(?:text/[^;]+|application/(?:xml|json|javascript|ecmascript|xml-dtd|[^;]+\+(?:xml|json)))\s*(?:;|$)", re.I
-)
-_CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([^";\s]+)', re.I)
-# Not each name that Python knows: some of its codecs take quadratic time.
-_CHARSETS: Final = re.compile(
-    r"(?:us-)?ascii|utf-?(?:8|16|32)(?:-?[lb]e)?|latin-?1|iso-8859-\d{1,2}|windows-125\d", re.I
-)
-
 
 _SMALL: Final = 16 << 10  # bytes whose copy takes no longer than a view
 # How the two most common bodies begin, and the bytes that say their length.
@@ -108,7 +98,7 @@ def _data(values: list[Any], kind: int | None, content_type: str | None) -> Body
     data: bytes = values[0] if len(values) == 1 else b"".join(values)
     if kind == MESSAGE and not data:  # RabbitMQ makes one of an `amqp-value` of null
         return None
-    charset = _text_charset(content_type) if content_type and kind in (None, TEXT) else None
+    charset = text_charset(content_type) if content_type and kind in (None, TEXT) else None
     if charset is None and kind == TEXT:
         charset = "utf-8"
     if charset is None:
@@ -117,16 +107,6 @@ def _data(values: list[Any], kind: int | None, content_type: str | None) -> Body
         return data.decode(charset)
     except (UnicodeDecodeError, LookupError) as error:
         raise MessageFormatError(f"the text of the message is not {charset}") from error
-
-
-def _text_charset(content_type: str) -> str | None:
-    """The charset of a textual content type, as Qpid JMS reads it; None where the data is bytes."""
-    if not _TEXTUAL.match(content_type):
-        return None
-    named = _CHARSET.search(content_type)
-    if named is None:
-        return "utf-8"
-    return named[1] if _CHARSETS.fullmatch(named[1]) else None
 
 
 def _map(value: dict[Any, Any]) -> dict[str, Value]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from redelivery.model.errors import MessageFormatError
 from redelivery.transports.amqp.codec.primitives import FIXED
-from redelivery.transports.java_text import modified_utf_8
+from redelivery.transports.texts import modified_utf_8
 
 # Values within values: JMS nests one level, and a peer must not make us recurse for ever.
 _MOST_NESTED: Final = 32

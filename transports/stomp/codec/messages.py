@@ -12,11 +12,11 @@ from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.java_text import modified_utf_8
 from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.codec.maps import START, read_map
 from redelivery.transports.stomp.codec.names import from_wire, is_origin, is_owned, reply_to_from_wire
 from redelivery.transports.stomp.codec.raw import StompBody, readable_headers
+from redelivery.transports.texts import modified_utf_8, text_charset
 
 # Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), that a message is not
 # persistent ("NON_PERSISTENT") where it would lose that, and which connection sent it where that has several sockets.
@@ -33,12 +33,14 @@ _KIND_KEY: Final = b"\n" + KIND.encode() + b":"
 class StompFormat:
     """How the messages of one subscription are read.
 
-    ``destination`` is where they are consumed from, ``version`` that of STOMP.
+    ``destination`` is where they are consumed from, ``version`` that of STOMP. ``bodies``: "text" or "bytes", which all
+    are taken for; "auto": as their senders say.
     """
 
-    __slots__ = ("destination", "dialect", "stable_key", "usual_bodies", "usual_ids", "version")
+    __slots__ = ("bodies", "destination", "dialect", "stable_key", "usual_bodies", "usual_ids", "version")
 
-    def __init__(self, dialect: StompDialect, version: str, destination: Destination) -> None:
+    def __init__(self, dialect: StompDialect, version: str, destination: Destination, bodies: str = "auto") -> None:
+        self.bodies = bodies
         self.dialect = dialect
         self.version = version
         self.destination = destination
@@ -46,7 +48,7 @@ class StompFormat:
         # of the sender's id, where the broker has none that stays; empty: it has
         self.stable_key = b"" if made is None else b"\n%b:" % made.encode()
         self.usual_ids = dialect.message_id_header is None and not dialect.message_id_separator
-        self.usual_bodies = dialect.length_is_bytes and dialect.kind_header is None
+        self.usual_bodies = dialect.length_is_bytes and dialect.kind_header is None and bodies == "auto"
 
 
 class StompFields:
@@ -106,6 +108,12 @@ class StompFields:
         return _foreign_kind(raw_value(head, b"\n%b:" % header.encode())) if kind is None and header else kind
 
     def _unusual_body(self) -> Body:
+        if self.format.bodies == "auto":
+            return self.sent_body()
+        return self.payload if self.format.bodies == "bytes" else self._text("utf-8")
+
+    def sent_body(self) -> Body:
+        """The body as its sender, or the broker, says what it is; whatever the consumer wishes."""
         head, payload, dialect = self.head, self.payload, self.format.dialect
         kind = self._kind()
         if kind == b"none" and not payload:
@@ -116,16 +124,39 @@ class StompFields:
             found = read_map(payload)
             if found is not None:
                 return found
+        if kind is not None or dialect.length_is_bytes:
+            return self._text("utf-8")
+        charset = self._charset()
+        if charset is not None:
+            return self._text(charset) if charset else payload
         try:
             return payload.decode("utf-8")
-        except UnicodeDecodeError as error:
-            if kind is None and not dialect.length_is_bytes:
-                return payload  # a broker that does not say the kind
-            text = modified_utf_8(payload) if dialect.length_is_bytes else None
+        except UnicodeDecodeError:
+            return payload  # nothing says what it is
+
+    def _charset(self) -> str | None:
+        """Of the text that the content type says; empty: it says bytes; None: nothing says anything."""
+        opaque = self.format.dialect.opaque_bodies
+        try:
+            said = self.text(b"\ncontent-type:")
+        except MessageFormatError:
+            said = None
+        if said is None:
+            return "utf-8" if opaque else None
+        charset = text_charset(said)
+        return "" if charset is None else charset if opaque else "utf-8"  # what looks into bodies writes UTF-8
+
+    def _text(self, charset: str) -> str:
+        try:
+            return self.payload.decode(charset)
+        except (UnicodeDecodeError, LookupError) as error:
+            text = modified_utf_8(self.payload) if self.format.dialect.length_is_bytes else None
             if text is not None:
                 return text
+            why = f"{error.reason} at byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
             raise MessageFormatError(
-                f"the text of message {self.header('message_id')} is not UTF-8 ({error.reason} at byte {error.start})"
+                f"the text of message {self.header('message_id')} is not {charset.upper()} ({why}); raw_body has its "
+                "bytes, and consumer(…, bodies='bytes') takes all for bytes"
             ) from error
 
     def properties(self) -> Mapping[str, Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from redelivery.model.errors import ProtocolError
+from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.parts.copies import named
 from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body
@@ -16,6 +16,9 @@ class Decoding(Protocol):
 
     def body(self) -> Body:
         """Decoded. Raises MessageFormatError."""
+
+    def sent_body(self) -> Body:
+        """Decoded as its sender means it. Raises MessageFormatError."""
 
 
 class StompBody(RawBody):
@@ -45,6 +48,13 @@ class StompBody(RawBody):
     def read(self) -> Body:
         """See `RawBody`."""
         return self._message.body()
+
+    def sent(self) -> Body:
+        """As its sender means it; the frame's body where nobody can read that."""
+        try:
+            return self._message.sent_body()
+        except MessageFormatError:
+            return self.payload
 
 
 def readable_headers(head: bytes, version: str, binary: bytes = b"") -> tuple[dict[str, str], list[str]]:

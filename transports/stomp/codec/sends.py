@@ -145,7 +145,7 @@ class SendEncoder:
 
     def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
         """What came over STOMP: as it came, but for a str that was read from other bytes than UTF-8."""
-        value, kind, payload = decoded(body), body.kind, body.payload
+        value, kind, payload = body.sent(), body.kind, body.payload
         if isinstance(value, dict):
             with suppress(MessageFormatError):  # the broker's JSON would change it; as bytes it stays what it is
                 return self._body(head, value)

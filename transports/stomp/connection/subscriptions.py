@@ -84,7 +84,7 @@ class Subscription:
         self.link = link
         self.events = events
         self.dialect = dialect
-        self.format = StompFormat(dialect, version, link.destination)
+        self.format = StompFormat(dialect, version, link.destination, link.bodies)
         self.automatic = dialect.acks_topics_itself and isinstance(link.destination, Topic)  # no ACK is sent
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
         self.superseded = False  # its id stands for a place where nothing comes: what came before can be settled
