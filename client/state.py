@@ -78,6 +78,7 @@ class SessionState:
         self.unanswered: deque[Pending] = deque()  # of asynchronous sends
         self.sent: list[Message] = []  # in the open transaction
         self.listener: object = None  # the shell's, where one is set
+        self.poisoned = 0  # messages that a failure has made dead letters
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
         self.epoch = Epoch(transport)  # its part in its connection to a broker now
 

@@ -28,6 +28,7 @@ from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.containers.aio import MakesContainers
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -41,7 +42,7 @@ from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic, session_time
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 _LOOK: Final = 0.5  # seconds after which one who waits for a connection looks how late it is
 
 

@@ -16,6 +16,7 @@ from redelivery.client.connection.priority import PriorityBackup, move
 from redelivery.client.connection.shared import Wired
 from redelivery.client.connection.state import ConnectionState
 from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
 from redelivery.model.errors import JMSError
@@ -24,7 +25,7 @@ from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import Flow, Transport, Waiter
 from redelivery.transports.wire.clock import utc_now
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 _THERE: Final = (ConnectionStage.STOPPED, ConnectionStage.RUNNING)
 
 

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 from redelivery.client.connection.shared import Shared
 from redelivery.client.connection.unowned import Adopter, UnownedConnection
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
@@ -22,7 +23,7 @@ from redelivery.transports.seam import Flow, Parked, Transport, Waiter
 from redelivery.transports.wire.clock import follow, session_time, utc_now
 from redelivery.transports.wire.threads.runtime import NOTICING
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 Opened: TypeAlias = tuple[Transport, UnownedConnection]  # and its events, which are to be adopted
 GoesOn: TypeAlias = Callable[[JMSError], bool]
 """Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""

@@ -14,13 +14,14 @@ from typing import Final, Protocol
 
 from redelivery.client.connection.dialing import Dialer, Opened
 from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.policies.connection_url import masked_url
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.seam import NO_ANSWER, Flow, Parked, Transport
 from redelivery.transports.wire.clock import session_time
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 _REST: Final = 10.0  # seconds that sessions have to end what they are doing
 _LEAVE: Final = 5.0  # seconds that one has which has begun another transaction just then
 _LOOK: Final = 0.02  # seconds until one looks again whether they have

@@ -19,6 +19,7 @@ from redelivery.client.connection.channels import open_next
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.ledger.stages import OPEN
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.state import SessionState
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import (
@@ -33,7 +34,7 @@ from redelivery.model.messages import Message
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
 _AGAIN: Final = 0.1  # seconds until one who could not open a socket tries again
 _OURS: Final = "redelivery-"  # what the ids begin with

@@ -13,7 +13,7 @@ from redelivery.client.connection.shared import Shared, Subscriptions
 from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.connection.unowned import Adopter, UnownedConnection
 from redelivery.client.ledger.history import History
-from redelivery.client.observing.log_lines import Lines
+from redelivery.client.observing.log_lines import CONNECTIONS, Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener, check_exception_listener
 from redelivery.model.capabilities import ConnectionMetaData
@@ -24,7 +24,7 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.runtime import OF_THE_PARENT, Runtime
 from redelivery.transports.seam import Transport
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 CLOSED = (ConnectionStage.CLOSING, ConnectionStage.CLOSED)
 
 

@@ -10,12 +10,13 @@ import logging
 import threading
 from typing import Final
 
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import ConnectionLostError, InvalidDestinationError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Flow, Transport, Waiter
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 _REMEMBERED: Final = 1000  # names that are gone; of older ones the broker knows nothing either, and says so itself
 
 

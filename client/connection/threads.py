@@ -18,11 +18,12 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Final, Protocol
 
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ExceptionListener
 from redelivery.model.errors import JMSError
 from redelivery.transports.wire.threads.waiter import Waiter
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 _ROOM: Final = "redelivery.client."
 _main: Final = threading.main_thread()
 

@@ -31,6 +31,7 @@ from redelivery.client.containers.settings import (
     check_settings,
 )
 from redelivery.client.containers.sync import PAUSE
+from redelivery.client.observing.log_lines import WORKERS
 from redelivery.client.observing.traced import TracedWork
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, JMSError, TransactionRolledBackError
@@ -39,7 +40,7 @@ from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import session_time
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(WORKERS)
 
 
 class Sessions(Connected, Protocol):
@@ -76,8 +77,7 @@ class ListenerContainer(BaseContainer):
             for lane in lanes:
                 await lane.session.close()
             raise
-        self._started = True
-        self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
+        self._begins(lanes)
         for lane in lanes:
             self._employ(lane)
         if self._settings.warning_after is not None:
@@ -262,7 +262,7 @@ class ListenerContainer(BaseContainer):
             self._plan.abandons(turn)
             await lane.put_back()
             raise
-        replied = False
+        replied = dead = False
         try:
             verdict = self._in_outage(lane, message, verdict, turn)
             if verdict.commits:
@@ -271,7 +271,7 @@ class ListenerContainer(BaseContainer):
             elif verdict.parked:
                 await lane.park()
             else:
-                await lane.roll_back(verdict)
+                dead = await lane.roll_back(verdict)
         except (TransactionRolledBackError, InDoubtError) as error:
             self._plan.say_undone(error)
             verdict = Verdict(Fate.FAILED, error)
@@ -280,7 +280,7 @@ class ListenerContainer(BaseContainer):
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 await lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, turn, verdict, replied=replied and verdict.commits)
+            self._plan.ends(message, turn, verdict, replied=replied and verdict.commits, dead=dead)
 
     async def _call(self, lane: AioLane, message: AnyMessage) -> Verdict:
         settings = self._settings

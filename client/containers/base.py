@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -11,11 +13,14 @@ from redelivery.client.containers.lanes import BaseLane
 from redelivery.client.containers.outcomes import Fate, Verdict, judge, say
 from redelivery.client.containers.plan import Counters, InProgress, Outage, Plan
 from redelivery.client.containers.settings import Settings
+from redelivery.client.observing.log_lines import WORKERS, shown_destination
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.messages import Message
+from redelivery.policies.redelivery import NO_LIMIT
 from redelivery.transports.wire.clock import session_time
 
+log = logging.getLogger(WORKERS)
 POLL: Final = 1.0  # seconds that a worker waits for a message before it looks at everything else
 
 
@@ -107,6 +112,20 @@ class BaseContainer:
             raise IllegalStateError("start: the listener container was stopped; make another one")
         return not self._started
 
+    def _begins(self, lanes: Sequence[BaseLane]) -> None:
+        """It has these workers, all of them, before one of them can find that there are too few."""
+        self._started = True
+        self._plan.joins(len(lanes))
+        settings, policy = self._settings, lanes[0].consumer.redelivery_policy
+        few, most, limit = settings.minimum, settings.maximum, policy.maximum_redeliveries
+        log.info(
+            "%s: listening on %s, %s, %s",
+            settings.name,
+            shown_destination(settings.destination),
+            f"{few}\u2013{most} workers" if few < most else "1 worker" if most == 1 else f"{most} workers",
+            "no limit" if limit == NO_LIMIT else f"limit {limit}",
+        )
+
     def _check_connection(self) -> bool:
         """False: no worker gets another session, since the connection is closed or lost for good."""
         try:
@@ -145,7 +164,7 @@ class BaseContainer:
             outage_on=settings.outage_on,
         )
         if not verdict.outage:
-            say(settings.name, message, verdict, self._plan.lines)
+            say(message, verdict, self._plan.lines)
         return verdict
 
     def _in_outage(self, lane: BaseLane, message: Message, verdict: Verdict, turn: Turn) -> Verdict:
@@ -159,5 +178,5 @@ class BaseContainer:
             lane.keep(recalls)
         elif verdict.ruling.give_up is not None:
             verdict = replace(verdict, fate=Fate.GIVEN_UP)
-        say(self._settings.name, message, verdict, self._plan.lines)
+        say(message, verdict, self._plan.lines)
         return verdict

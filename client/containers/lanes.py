@@ -84,6 +84,7 @@ class BaseLane:
     """
 
     session: Session | AioSession
+    consumer: Consumer | AioConsumer
 
     def __init__(self) -> None:
         self.parked = 0
@@ -115,6 +116,7 @@ class Lane(BaseLane):
     """One worker's session and consumer."""
 
     session: Session
+    consumer: Consumer
 
     def __init__(self, session: Session, consumer: Consumer) -> None:
         super().__init__()
@@ -142,10 +144,12 @@ class Lane(BaseLane):
         else:
             self.session.acknowledge()
 
-    def roll_back(self, verdict: Verdict) -> None:
-        """It is redelivered, or dead-lettered."""
+    def roll_back(self, verdict: Verdict) -> bool:
+        """It is redelivered; True: it was dead-lettered instead, or will be."""
         core = self.session._core
+        before = core.poisoned
         core.inside("rollback", lambda: core.perform(rollback(core, verdict.cause, verdict.ruling)))
+        return core.poisoned > before
 
     def put_back(self) -> None:
         """It is delivered again at once, as if it had not been."""
@@ -171,6 +175,7 @@ class AioLane(BaseLane):
     """One worker's session and consumer."""
 
     session: AioSession
+    consumer: AioConsumer
 
     def __init__(self, session: AioSession, consumer: AioConsumer) -> None:
         super().__init__()
@@ -198,10 +203,12 @@ class AioLane(BaseLane):
         else:
             await self.session.acknowledge()
 
-    async def roll_back(self, verdict: Verdict) -> None:
-        """It is redelivered, or dead-lettered."""
+    async def roll_back(self, verdict: Verdict) -> bool:
+        """It is redelivered; True: it was dead-lettered instead, or will be."""
         core = self.session._core
+        before = core.poisoned
         await core.inside("rollback", lambda: core.perform(rollback(core, verdict.cause, verdict.ruling)))
+        return core.poisoned > before
 
     async def put_back(self) -> None:
         """It is delivered again at once, as if it had not been."""

@@ -10,15 +10,17 @@ from enum import Enum
 
 from redelivery.client.arguments import seconds
 from redelivery.client.ledger import BY_POLICY, Ruling
-from redelivery.client.observing.log_lines import Lines, message_facts
+from redelivery.client.observing.log_lines import WORKERS, Lines, say_deferred, say_dropped_by_handler, short_cause
 from redelivery.model.messages import Message
 from redelivery.policies.activemq.causes import describe_cause
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(WORKERS)
 
 
 class Outcome(Exception):
     """A decision of the handler's about its message, to be raised or returned."""
+
+    decided = True  # its traceback says nothing: see `log_lines.traceback_of`
 
 
 class Retry(Outcome):
@@ -81,25 +83,12 @@ class Verdict:
         return self.fate in (Fate.SUCCEEDED, Fate.DROPPED)
 
 
-def say(name: str, message: Message, verdict: Verdict, lines: Lines) -> None:
-    """Log what has become of the message of a handler, with the traceback where it has not decided that itself."""
-    if verdict.fate is Fate.SUCCEEDED:
-        return
-    fate, cause = verdict.fate.value.replace("_", " "), describe_cause(verdict.cause)
-    if verdict.parked:
-        log.info("%s %s: %s: set aside, others are tried: %s", message.destination, message.message_id, name, cause)
-        return
-    log.log(
-        lines.level(logging.WARNING, f"{name}: {fate}"),
-        "%s %s: %s: %s: %s",
-        message.destination,
-        message.message_id,
-        name,
-        fate,
-        cause,
-        exc_info=None if isinstance(verdict.cause, Outcome) else verdict.cause,
-        extra=message_facts(message, cause),
-    )
+def say(message: Message, verdict: Verdict, lines: Lines) -> None:
+    """Log what has become of the message of a handler, where the session does not: see `log_lines`."""
+    if verdict.fate is Fate.DROPPED:
+        say_dropped_by_handler(message, str(verdict.cause) or "it gives no reason", lines)
+    elif verdict.parked:
+        say_deferred(message, short_cause(verdict.cause), lines)
 
 
 def judge(

@@ -13,11 +13,11 @@ from typing import Final
 from redelivery.client.containers.breaker import Breaker, Failing, Turn
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.settings import Settings
-from redelivery.client.observing.log_lines import Lines, message_facts
+from redelivery.client.observing.log_lines import WORKERS, Lines, message_facts
 from redelivery.model.messages import Message
 from redelivery.policies.activemq.causes import describe_cause
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(WORKERS)
 AT_ONCE: Final = 0.25  # seconds: a message that comes so soon may have waited for a worker
 IDLE: Final = 10.0  # seconds without a message after which a worker that is not needed ends
 _MOST_PARKED: Final = 200  # messages that a worker keeps aside
@@ -35,6 +35,8 @@ class Counters:
             In an outage (``outage_on``) it is not counted as a redelivery.
         given_up: dead-lettered at once: `DeadLetter`, a fatal exception, the deadline.
         dropped: `Drop`.
+        redelivered: of those that failed, which were not dead-lettered, and are counted.
+        dead_lettered: of those that failed or were given up.
         replied: replies sent, of those that succeeded.
         in_flight: in the handler now.
         workers: sessions that consume.
@@ -45,6 +47,8 @@ class Counters:
     failed: int = 0
     given_up: int = 0
     dropped: int = 0
+    redelivered: int = 0
+    dead_lettered: int = 0
     replied: int = 0
     in_flight: int = 0
     workers: int = 0
@@ -123,9 +127,14 @@ class Plan:
 
     def leaves(self) -> None:
         """There is one less."""
-        self._count(workers=-1)
-        if not self.counters.workers:
+        with self._lock:
+            self._add(workers=-1)
+            found = self.counters
+        if not found.workers:
             self.lines.end()
+            done = f"{found.succeeded} succeeded, {found.redelivered} redelivered, {found.dead_lettered} dead-lettered"
+            dropped = f", {found.dropped} dropped" if found.dropped else ""
+            log.info("%s: stopped: %s%s", self._settings.name, done, dropped)
 
     def may_leave(self, idle: float) -> bool:
         """Whether a worker that had nothing to do for ``idle`` seconds is not needed; then it has left."""
@@ -242,12 +251,14 @@ class Plan:
             log.warning("%s: %s", self._settings.name, outage)
         return None if found is Failing.COUNTED else recalls
 
-    def ends(self, message: Message, turn: Turn, verdict: Verdict, *, replied: bool) -> None:
-        """A worker has done with a message."""
+    def ends(self, message: Message, turn: Turn, verdict: Verdict, *, replied: bool, dead: bool = False) -> None:
+        """A worker has done with a message; ``dead``: it was dead-lettered."""
+        again = verdict.fate is Fate.FAILED and not verdict.parked and not dead
         with self._lock:
             if not verdict.commits:
                 self.last_error = verdict.cause
-            self._add(in_flight=-1, replied=int(replied), **{verdict.fate.value: 1})
+            self._add(in_flight=-1, replied=int(replied), redelivered=int(again), dead_lettered=int(dead))
+            self._add(**{verdict.fate.value: 1})
             if verdict.fate is not Fate.FAILED:
                 self._firsts.pop(message.message_id or "", None)
             if verdict.fate is not Fate.SUCCEEDED:

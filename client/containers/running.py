@@ -13,8 +13,9 @@ from typing import Final, Protocol, cast
 
 from redelivery.client.arguments import seconds
 from redelivery.client.containers.signals import Asked, handling, handling_in_loop
+from redelivery.client.observing.log_lines import WORKERS
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(WORKERS)
 _LOOK: Final = 0.2  # seconds after which one looks whether it was asked to end: a signal's handler must wake nobody
 
 

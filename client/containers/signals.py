@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from redelivery.client.observing.log_lines import WORKERS
 from redelivery.model.errors import IllegalStateError
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(WORKERS)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -34,7 +35,7 @@ class Asked:
         """One more signal; True: it is to end at once."""
         self.times, self.number = self.times + 1, number
         if self.times == 1:
-            log.warning(
+            log.info(
                 "%s: what is in hand is finished, within %g s; a second one ends it at once",
                 signal.Signals(number).name,
                 self._drain_timeout,

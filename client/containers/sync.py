@@ -28,6 +28,7 @@ from redelivery.client.containers.settings import (
     Settings,
     check_settings,
 )
+from redelivery.client.observing.log_lines import WORKERS
 from redelivery.client.observing.traced import TracedWork
 from redelivery.client.sync.session import Session
 from redelivery.model.destinations import Destination
@@ -38,7 +39,7 @@ from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.shelter import sheltered
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(WORKERS)
 PAUSE: Final = 1.0  # seconds after a session failed before there is another one
 
 
@@ -141,8 +142,7 @@ class ListenerContainer(BaseContainer):
             raise
 
     def _begin(self, lanes: Sequence[Lane]) -> None:
-        self._started = True
-        self._plan.joins(len(lanes))  # all of them, before one of them can find that there are too few
+        self._begins(lanes)
         for lane in lanes:
             self._employ(lane)
         if self._settings.warning_after is not None:
@@ -270,7 +270,7 @@ class ListenerContainer(BaseContainer):
             self._plan.abandons(turn)
             lane.put_back()
             raise
-        replied = False
+        replied = dead = False
         try:
             verdict = self._in_outage(lane, message, verdict, turn)
             if verdict.commits:
@@ -279,7 +279,7 @@ class ListenerContainer(BaseContainer):
             elif verdict.parked:
                 lane.park()
             else:
-                lane.roll_back(verdict)
+                dead = lane.roll_back(verdict)
         except (TransactionRolledBackError, InDoubtError) as error:
             self._plan.say_undone(error)
             verdict = Verdict(Fate.FAILED, error)
@@ -288,7 +288,7 @@ class ListenerContainer(BaseContainer):
             with suppress(JMSError):  # the session has failed: the broker redelivers
                 lane.roll_back(verdict)
         finally:
-            self._plan.ends(message, turn, verdict, replied=replied and verdict.commits)
+            self._plan.ends(message, turn, verdict, replied=replied and verdict.commits, dead=dead)
 
     def _call(self, lane: Lane, message: Message) -> Verdict:
         settings = self._settings

@@ -4,6 +4,10 @@ Every line carries what it says as attributes of its record too (``extra``): ``m
 ``delivery_count`` and ``cause``, for a formatter that writes JSON.
 
 What fails a thousand times a minute does not fill the disk: `Lines` says which line of a kind is logged as what.
+
+There are three loggers that a program may set by name: what becomes of messages, what workers do, and connections. A
+failure is one line: INFO where the message is redelivered, and DEBUG has the traceback; WARNING where it is for the
+last time; ERROR, with the traceback, where it has become a dead letter.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from redelivery.client.ledger import Poison
+from redelivery.client.ledger.redelivery import limit
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message
@@ -22,13 +27,17 @@ from redelivery.policies.redelivery import NO_LIMIT
 from redelivery.transports.delivery import Delivery
 from redelivery.transports.wire.clock import monotonic
 
-log = logging.getLogger(__name__)
+MESSAGES: Final = "redelivery.messages"
+WORKERS: Final = "redelivery.worker"
+CONNECTIONS: Final = "redelivery.connection"
+log = logging.getLogger(MESSAGES)
 _NO_CAUSE: Final = "no cause given: rollback(cause=error)"
 _MOST: Final = 20  # lines of one rollback
 _LONGEST: Final = 200  # characters of an application's exception in a line
 FIRST: Final = 20  # lines of one kind that are logged as they come, in `WINDOW`
 WINDOW: Final = 60.0  # seconds
 _KINDS: Final = 1000  # that are counted at the same time
+_GIVEN_UP: Final = "] given up: "  # and why, in a cause: `redelivery.policies.activemq.causes`
 _UNSEEN: Final = ("Dispatch[", "listener dispatch[")  # how a cause begins of what was refused before it was shown
 
 
@@ -86,39 +95,47 @@ def _summarize(ended: Sequence[tuple[str, _Kind]], now: float) -> None:
 
 def says_redelivered() -> bool:
     """Whether anybody reads what `say_redelivered` logs."""
-    return log.isEnabledFor(logging.INFO)
+    return log.isEnabledFor(logging.WARNING)
 
 
 def say_redelivered(again: Sequence[tuple[Delivery, float]], lines: Lines) -> None:
-    """Log at INFO which redelivery comes when: in so many seconds."""
+    """Log which redelivery comes when, in so many seconds; at WARNING the last one that the policy allows."""
     for delivery, wait in again[:_MOST]:
-        policy = delivery.link.consumer.policy(delivery)
+        policy, redelivered = limit(delivery, delivery.link.consumer)
+        last = policy.exceeded(redelivered + 1)
         number = count_of(delivery) - 1
-        limit = "" if policy.maximum_redeliveries == NO_LIMIT else f" of {policy.maximum_redeliveries}"
-        why = short_cause(delivery.cause)
+        of = "" if policy.maximum_redeliveries == NO_LIMIT else f" of {policy.maximum_redeliveries}"
+        why, kind = short_cause(delivery.cause), f"redeliveries of {_place(delivery)}"
         log.log(
-            lines.level(logging.INFO, f"redeliveries of {_place(delivery)}"),
+            lines.level(logging.WARNING, f"last {kind}") if last else lines.level(logging.INFO, kind),
             "%s: redelivery %d%s in %.3g s: %s",
             name_of(delivery),
             number,
-            limit,
+            of,
             wait,
             why,
             extra=facts(delivery, number, why),
         )
+        if (failure := traceback_of(delivery.cause)) is not None:
+            log.debug("%s: how it failed", name_of(delivery), exc_info=failure)
     if len(again) > _MOST:
         log.info("and %d more of the same rollback", len(again) - _MOST)
 
 
 def dead_lettered(order: Poison, where: object, lines: Lines) -> None:
-    """Log at WARNING that a message has become a dead letter: after how many deliveries, why, and where it is."""
+    """Log that a message has become a dead letter: after how many deliveries, why, and where it is.
+
+    At ERROR, with the traceback; at WARNING where it has expired, which is nobody's failure.
+    """
     count, why = reason(order)
+    level, kind = (logging.WARNING, "expired") if order.expired else (logging.ERROR, "dead letters")
     log.log(
-        lines.level(logging.WARNING, f"dead letters of {_place(order.delivery)}"),
+        lines.level(level, f"{kind} of {_place(order.delivery)}"),
         "%s: dead-lettered %s (to %s)",
         name_of(order.delivery),
         why,
         where,
+        exc_info=None if order.expired else traceback_of(order.delivery.cause),
         extra=facts(order.delivery, count, why),
     )
 
@@ -156,25 +173,63 @@ def not_dead_lettered(order: Poison, what: str, where: str | None, news: str, li
     )
 
 
+def say_dropped_by_handler(message: Message, why: str, lines: Lines) -> None:
+    """Log at INFO that its handler has dropped it."""
+    where = shown_destination(message.destination)
+    log.log(
+        lines.level(logging.INFO, f"messages of {where} dropped by their handler"),
+        "%s %s: dropped by its handler: %s",
+        where,
+        message.message_id,
+        why,
+        extra=message_facts(message, why),
+    )
+
+
+def say_deferred(message: Message, why: str, lines: Lines) -> None:
+    """Log at INFO that it has failed, which is not counted, and is tried again when others have been."""
+    where = shown_destination(message.destination)
+    log.log(
+        lines.level(logging.INFO, f"messages of {where} set aside"),
+        "%s %s: set aside, uncounted, and others are tried first: %s",
+        where,
+        message.message_id,
+        why,
+        extra=message_facts(message, why),
+    )
+
+
+def traceback_of(cause: BaseException | None) -> BaseException | None:
+    """What is to be logged with its traceback; None: that says nothing, since the handler has decided it itself."""
+    return None if cause is None or cause.__traceback__ is None or _is_decision(cause) else cause
+
+
+def _is_decision(cause: BaseException | None) -> bool:
+    """Whether it is `Retry`, `DeadLetter` or `Drop`."""
+    return getattr(cause, "decided", False) is True
+
+
 def reason(order: Poison) -> tuple[int, str]:
     """The count of its last delivery, and ``after 4 deliveries (limit 3): ValueError: bad order``."""
     delivery = order.delivery
     if order.expired:
         return count_of(delivery), "as it has expired"
     count = count_of(delivery)
-    limit = delivery.link.consumer.policy(delivery).maximum_redeliveries
+    most = delivery.link.consumer.policy(delivery).maximum_redeliveries
     if order.cause.startswith(_UNSEEN) and not delivery.earlier:
-        return count, f"unseen: the broker counts {count} deliveries (limit {limit})"
+        return count, f"unseen: the broker counts {count} deliveries (limit {most})"
     count -= 1  # the one that will not be has been counted
     deliveries = "delivery" if count == 1 else "deliveries"
-    return count, f"after {count} {deliveries} (limit {limit}): {short_cause(delivery.cause)}"
+    given_up = order.cause.partition(_GIVEN_UP)[2].partition(", cause:")[0]
+    ruled = f"limit {most}" if not given_up or _is_decision(delivery.cause) else given_up
+    return count, f"after {count} {deliveries} ({ruled}): {short_cause(delivery.cause)}"
 
 
 def short_cause(cause: BaseException | None) -> str:
     """``ValueError: bad order``, cut; what to do where the application gave none."""
     if cause is None:
         return _NO_CAUSE
-    text = describe_cause(cause)
+    text = f"{type(cause).__name__}: {cause}" if _is_decision(cause) else describe_cause(cause)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 

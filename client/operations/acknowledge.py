@@ -12,13 +12,13 @@ from typing import Final
 
 from redelivery.client.ledger.outcomes import accepted
 from redelivery.client.ledger.state import ACCEPTED, RETURNED, STALE, TAKEN, ConsumerState
-from redelivery.client.observing.log_lines import name_of
+from redelivery.client.observing.log_lines import MESSAGES, name_of
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Delivery
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(MESSAGES)
 STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they are the broker's again"
 
 

@@ -11,7 +11,14 @@ from typing import Final, TypeVar
 from weakref import WeakSet
 
 from redelivery.client.ledger import Ledger, Poison
-from redelivery.client.observing.log_lines import Lines, dead_lettered, dropped, not_dead_lettered, shown_destination
+from redelivery.client.observing.log_lines import (
+    MESSAGES,
+    Lines,
+    dead_lettered,
+    dropped,
+    not_dead_lettered,
+    shown_destination,
+)
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import (
@@ -37,7 +44,7 @@ from redelivery.policies.dead_letter_headers import (
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop, Native
 from redelivery.transports.seam import NO_ANSWER, Delivery
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(MESSAGES)
 
 
 T = TypeVar("T")

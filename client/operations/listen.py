@@ -8,14 +8,13 @@ from collections.abc import MutableMapping, Sequence
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.outcomes import failed_with
 from redelivery.client.ledger.stages import OPEN
-from redelivery.client.observing.log_lines import count_of, facts, short_cause
+from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
 from redelivery.client.operations.failures import fail
 from redelivery.client.state import SessionState
-from redelivery.model.destinations import Destination
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, T
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(MESSAGES)
 
 
 def drop_ended(listeners: MutableMapping[ConsumerState, T]) -> None:
@@ -52,7 +51,7 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
     if s.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
         failed_with(delivery, error)
         log.log(
-            _level(s, destination),
+            s.lines.level(logging.WARNING, f"the listener of {destination} raised"),
             "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "
             "a %s session must roll back or recover itself",
             destination,
@@ -61,15 +60,4 @@ def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error
             extra=facts(delivery, count_of(delivery), short_cause(error)),
         )
         return
-    log.log(
-        _level(s, destination),
-        "the listener of %s raised; the message is redelivered, or dead-lettered at its policy's limit",
-        destination,
-        exc_info=error,
-        extra=facts(delivery, count_of(delivery), short_cause(error)),
-    )
     fail(s, lambda now: s.ledger.listener_failed(consumer, now, error))
-
-
-def _level(s: SessionState, destination: Destination) -> int:
-    return s.lines.level(logging.WARNING, f"the listener of {destination} raised")

@@ -8,7 +8,7 @@ from typing import Any
 
 from redelivery.client.arguments import optional_seconds, seconds
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.observing.log_lines import name_of
+from redelivery.client.observing.log_lines import MESSAGES, name_of
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Destination
@@ -19,7 +19,7 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import session_time
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(MESSAGES)
 
 
 class BaseConsumer:

@@ -21,6 +21,7 @@ from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED
 from redelivery.client.connection.threads import Elsewhere, Troubles, Watchers, interrupts
 from redelivery.client.containers.sync import MakesContainers
+from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.driver import NEVER, close_transport, run_open
@@ -34,7 +35,7 @@ from redelivery.transports.seam import Flow
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(CONNECTIONS)
 # Seconds after which `wait` looks again: a signal that comes as it begins to sleep does not wake it, so Python would
 # not call the handler.
 _LOOK: Final = 0.5

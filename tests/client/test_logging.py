@@ -94,7 +94,7 @@ def test_a_listener_that_raises_is_logged_likewise(bench: Bench, info: Callable[
     eventually(lambda: any("redelivery 1 of 6 in 0.02 s: ValueError: bad order" in each for each in info()))
 
 
-def test_a_dead_letter_is_a_warning_in_a_persons_words(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dead_letter_is_an_error_in_a_persons_words(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     strategy = SharedDeadLetterStrategy("dead")
     session, consumer = bench.consuming(AckMode.TRANSACTED, redelivery_policy=QUICK, dead_letter_strategy=strategy)
     bench.send("body that is nobody's business")
@@ -102,7 +102,7 @@ def test_a_dead_letter_is_a_warning_in_a_persons_words(bench: Bench, caplog: pyt
     session.rollback(cause=ValueError("bad order"))
     receive(consumer)
     session.rollback(cause=ValueError("bad order"))
-    (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
+    (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert record.getMessage() == (
         f"orders {identifier}: dead-lettered after 2 deliveries (limit 1): ValueError: bad order (to dead)"
     )
@@ -121,7 +121,7 @@ def test_the_brokers_own_dead_letter_and_a_drop(bench: Bench, caplog: pytest.Log
     receive(consumer)
     session.rollback()
     expected = "dead-lettered after 1 delivery (limit 0): no cause given: rollback(cause=error) (to the broker's dead-l"
-    assert expected in lines(caplog, logging.WARNING)[-1]
+    assert expected in lines(caplog, logging.ERROR)[-1]
     session.close()
     caplog.set_level(logging.INFO, logger="redelivery")
     drop = DiscardingDeadLetterStrategy()

@@ -165,7 +165,7 @@ def test_a_loss_meanwhile_is_recovered_from_at_once(pair: Pair, opened: ExitStac
 
 
 def test_one_that_is_lost_before_the_move_is_waited_for_again(pair: Pair, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, priority.__name__)
+    caplog.set_level(logging.DEBUG, priority.log.name)
     session = pair.connect().session("client")
     consumer = session.consumer("orders")
     pair.second.broker.send("orders", "one")

@@ -85,7 +85,7 @@ def refused_and_done(heard: Heard, identifier: str | None, *, tries: int) -> Non
         assert text.startswith(f"orders {identifier}: not dead-lettered {FAILED} (to denied.dlq): ")
         assert "not authorized" in text
         assert text.endswith("; it stays unacknowledged, and is tried again in 1 s")
-    assert done == (logging.WARNING, f"orders {identifier}: dead-lettered {FAILED} (to denied.dlq)")
+    assert done == (logging.ERROR, f"orders {identifier}: dead-lettered {FAILED} (to denied.dlq)")
     assert len(heard.events) == 1
 
 
