@@ -18,14 +18,13 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from inspect import iscoroutinefunction
 from typing import ParamSpec, TypeAlias, TypeVar
 
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message, MessageSource
-from redelivery.model.parts.callables import check_takes_one
+from redelivery.model.parts.callables import check_takes_one, deferred
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -266,8 +265,9 @@ class GuardedObserver:
     def __init__(self, observer: Observer) -> None:
         if not callable(observer):
             raise ConfigError(f"observer must be callable, not a {type(observer).__name__}: it is called with an event")
-        if iscoroutinefunction(observer) or iscoroutinefunction(getattr(observer, "__call__", None)):  # noqa: B004  # of an object
-            raise ConfigError("observer must be a plain function, not a coroutine function: it is not awaited")
+        kind = deferred(observer)
+        if kind is not None:
+            raise ConfigError(f"observer must be a plain function, not {kind}: it is not awaited")
         check_takes_one(observer, "observer", "an event", "; is it to be called, as redelivery.otel.observer()?")
         self._observer = observer
         self._failed = False

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable
-from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isfunction, ismethod
+from inspect import isawaitable, isfunction, ismethod
 from typing import Any, Final, TypeAlias, cast
 
 from redelivery.client.aio.core import SessionCore
@@ -20,7 +20,15 @@ from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
-from redelivery.model.parts.callables import check_takes_one
+from redelivery.model.parts.callables import (
+    ASYNC_GENERATOR,
+    GENERATOR,
+    check_takes_one,
+    deferred,
+    name_of,
+    not_run,
+    unrun,
+)
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import session_time
@@ -260,9 +268,7 @@ class ListenerLoop:
         cancelled = task.cancelling()  # before, and passed over by a callback
         try:
             result: object = callback(message)
-            if not isawaitable(result):
-                raise TypeError(f"{_name(callback)} returned a {type(result).__name__}, which cannot be awaited")
-            await result
+            await returned_by(callback, result)
         except (asyncio.CancelledError, SystemExit, KeyboardInterrupt, GeneratorExit) as raised:
             if task.cancelling() > cancelled or not isinstance(raised, asyncio.CancelledError):
                 # the session, the loop or the application ends, and the message is not the reason
@@ -294,16 +300,27 @@ def check_awaitable(callback: object, call: str) -> None:
     function: Any = callback
     while isinstance(function, functools.partial):
         function = function.func
-    plain = (isfunction(function) or ismethod(function)) and not iscoroutinefunction(function)
-    if isasyncgenfunction(function) or (plain and function.__name__ != "<lambda>"):  # that may call an `async def`
+    kind = deferred(callback)
+    plain = kind is None and (isfunction(function) or ismethod(function))
+    if kind in (GENERATOR, ASYNC_GENERATOR):
+        raise ConfigError(f"{call}({name_of(callback)}): {kind} runs nothing; give an `async def` without `yield`")
+    if plain and function.__name__ != "<lambda>":  # which may call an `async def`
         raise ConfigError(
-            f"{call}({_name(callback)}): give an `async def`; what blocks would stop the loop, so let it call "
+            f"{call}({name_of(callback)}): give an `async def`; what blocks would stop the loop, so let it call "
             "asyncio.to_thread(…)"
         )
 
 
-def _name(callback: object) -> str:
-    return getattr(callback, "__qualname__", None) or type(callback).__qualname__
+async def returned_by(callback: object, result: object) -> object:
+    """Await what a callback has returned; what came of it. Raises TypeError: that is nothing that was done."""
+    if not isawaitable(result):
+        unrun(result)
+        raise TypeError(f"{name_of(callback)} returned a {type(result).__name__}, which cannot be awaited")
+    found = await result
+    kind = None if found is None else unrun(found)
+    if kind is not None:
+        raise TypeError(not_run(callback, kind))
+    return found
 
 
 async def _done(task: asyncio.Task[None], timeout: float) -> bool:

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from inspect import isawaitable
 from types import TracebackType
 from typing import Any, Protocol, Self, Unpack, cast
 
-from redelivery.client.aio.listeners import check_awaitable
+from redelivery.client.aio.listeners import check_awaitable, returned_by
 from redelivery.client.aio.made import Made
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
@@ -290,9 +289,7 @@ class ListenerContainer(BaseContainer):
         try:
             given = message if settings.convert is None else convert(settings.convert, message)
             result = settings.handler(given, **await made(settings.arguments(message, lane.session)))
-            if not isawaitable(result):
-                raise TypeError(f"{settings.name} returned a {type(result).__name__}, which cannot be awaited")
-            result = await result
+            result = await returned_by(settings.handler, result)
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
         finally:

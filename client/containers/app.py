@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from inspect import iscoroutinefunction
 from typing import Any, TypeVar, Unpack, cast
 
 from redelivery.client.aio import factory as aio
@@ -22,6 +21,7 @@ from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, 
 from redelivery.client.sync import factory as sync
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
+from redelivery.model.parts.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.suggestions import suggesting
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -58,13 +58,15 @@ class App:
             raise ConfigError("@app.listener needs the destination: write @app.listener('orders')")
 
         def add(handler: _F) -> _F:
-            awaited = iscoroutinefunction(handler)
-            if any(iscoroutinefunction(other) is not awaited for _, other, _ in self._listeners):
+            awaited = _awaited(handler)
+            if any(_awaited(other) is not awaited for _, other, _ in self._listeners):
                 raise ConfigError(
-                    f"{handler.__qualname__}: an app's handlers are plain functions or coroutine functions, not both: "
+                    f"{name_of(handler)}: an app's handlers are plain functions or coroutine functions, not both: "
                     "make two apps, each in a process of its own"
                 )
             check_settings(destination, handler, AIO_MAKERS if awaited else MAKERS, **options)
+            if not awaited:
+                check_runs(handler, f"listener({name_of(handler)})")
             self._listeners.append((destination, handler, options))
             return handler
 
@@ -91,7 +93,7 @@ class App:
         """
         if not self._listeners:
             raise ConfigError("the app has no listener: decorate a function with @app.listener('orders')")
-        if iscoroutinefunction(self._listeners[0][1]):
+        if _awaited(self._listeners[0][1]):
             asyncio.run(self._run_awaited(drain_timeout))
             return
         with sync.connect(self._url, **self._given) as connection:
@@ -111,5 +113,9 @@ class App:
             await run_all_awaited(containers, drain_timeout=drain_timeout)
 
     def __repr__(self) -> str:
-        names = ", ".join(f"{destination}: {handler.__qualname__}" for destination, handler, _ in self._listeners)
+        names = ", ".join(f"{destination}: {name_of(handler)}" for destination, handler, _ in self._listeners)
         return f"<App {self._options.url.masked} {{{names}}}>"
+
+
+def _awaited(handler: Callable[..., Any]) -> bool:
+    return deferred(handler) == COROUTINE

@@ -9,6 +9,7 @@ from typing import Any, Final, get_type_hints
 
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message, convert_body
+from redelivery.model.parts.callables import ASYNC_GENERATOR, COROUTINE, deferred, name_of
 
 _PLAIN: Final = (str, bytes)
 _JSON: Final = (dict, list)
@@ -38,6 +39,8 @@ def converter(body_type: object) -> Converter | None:
     if callable(validate) and callable(parse):
         return lambda message: (parse if isinstance(message.body, str | bytes) else validate)(message.body)
     if callable(body_type):
+        if deferred(body_type) in (COROUTINE, ASYNC_GENERATOR):
+            raise ConfigError(f"body_type={name_of(body_type)}: {deferred(body_type)} is not awaited: convert at once")
         return lambda message: body_type(message.body)
     raise ConfigError(
         f"body_type={body_type!r} is neither str, bytes, dict, list, 'json', a pydantic model nor callable"
@@ -83,7 +86,7 @@ def arguments(handler: Callable[..., Any], makers: Makers) -> Callable[[Message,
         hints = get_type_hints(handler)
     except (NameError, TypeError):  # of an import for type checkers only, or of a callable object
         hints = {}
-    name = getattr(handler, "__qualname__", None) or type(handler).__qualname__
+    name = name_of(handler)
     if not parameters or parameters[0].kind not in (*_POSITIONAL, Parameter.VAR_POSITIONAL):
         raise ConfigError(f"the handler {name} takes no message: def {name}(message)")
     wanted: dict[str, Callable[[Message, Any], Any]] = {}

@@ -11,16 +11,17 @@ from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from redelivery.client.arguments import check_selector, check_subscription, optional_seconds, seconds
 from redelivery.client.containers.calls import Converter, Makers, arguments, converter
-from redelivery.model.destinations import Destination, SubscriptionName
+from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.model.parts.callables import check_takes_one
+from redelivery.model.parts.callables import check_runs, check_takes_one, name_of
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 log = logging.getLogger(__name__)
 OutageOn: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object] | None
+_TOPICS: Final = ("topic://", "temp-topic://")
 _MODES: Final = (AckMode.TRANSACTED, AckMode.CLIENT)
 
 
@@ -28,7 +29,7 @@ class ContainerKeywords(TypedDict, total=False):
     """What a listener container takes beside the destination and its handler.
 
     concurrency: how many workers (1), each with a session of its own; ``(min, max)``: as many of these as the backlog
-        needs.
+        needs. More than one consume a topic by a shared subscription only.
     ack_mode: ``"transacted"``, which is the default: what the handler sends by its session, and the message, are one;
         or ``"client"``: the message alone is acknowledged when the handler has returned.
     max_messages_per_task: a worker takes a new session after so many.
@@ -122,7 +123,7 @@ class Settings:
     @property
     def name(self) -> str:
         """Of the handler, for the log."""
-        return getattr(self.handler, "__qualname__", None) or type(self.handler).__qualname__
+        return name_of(self.handler)
 
 
 def check_settings(
@@ -178,6 +179,11 @@ def _named(target: Destination, given: ContainerKeywords, workers: int) -> Subsc
     if name is None:
         if shared or not durable:
             raise ConfigError("shared and durable say what kind of subscription it is: name it by subscription='…'")
+        if workers > 1 and _has_topic(target):
+            raise ConfigError(
+                f"concurrency={given['concurrency']}: each of several workers would handle every message of {target}; "
+                "pass concurrency=1, or have them share a subscription: subscription='…', shared=True"
+            )
         return None
     if not (durable or shared):
         raise ConfigError(f"subscription={name!r} is neither durable nor shared: leave the name out for a plain one")
@@ -186,6 +192,12 @@ def _named(target: Destination, given: ContainerKeywords, workers: int) -> Subsc
     if workers > 1 and not shared:
         raise ConfigError(f"concurrency: {named} serves one consumer at a time; pass concurrency=1, or shared=True")
     return named
+
+
+def _has_topic(target: Destination) -> bool:
+    """Also as a part of a composite one."""
+    parts = target.name.split(",")
+    return isinstance(target, Topic) or any(part.strip().startswith(_TOPICS) for part in parts[1:])
 
 
 def _classes(name: str, given: object) -> tuple[type[BaseException], ...]:
@@ -201,6 +213,7 @@ def _outage_on(given: object) -> Callable[[Exception], object] | None:
         return None
     if callable(given) and not isinstance(given, type):
         check_takes_one(given, "outage_on", "what the handler raised")
+        check_runs(given, "outage_on")
         return given
     classes = _classes("outage_on", given)
     return lambda error: isinstance(error, classes)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from inspect import isawaitable, iscoroutinefunction
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, Unpack
 
@@ -32,9 +31,10 @@ from redelivery.client.observing.log_lines import WORKERS
 from redelivery.client.observing.traced import TracedWork
 from redelivery.client.sync.session import Session
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError, InDoubtError, JMSError, TransactionRolledBackError
+from redelivery.model.errors import InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
+from redelivery.model.parts.callables import check_runs, not_run, unrun
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.shelter import sheltered
@@ -57,12 +57,7 @@ class ListenerContainer(BaseContainer):
     """
 
     def __init__(self, connection: Sessions, settings: Settings) -> None:
-        for each in (settings.handler, getattr(settings.handler, "__call__", None)):  # noqa: B004  # of a callable object
-            if iscoroutinefunction(each):
-                raise ConfigError(
-                    f"listener_container: {settings.name} is a coroutine function, which is never awaited here: use "
-                    "redelivery.aio, or a plain function"
-                )
+        check_runs(settings.handler, f"listener_container({settings.name})")
         super().__init__(connection, settings)
         self._connection: Sessions = connection
         self._lock = threading.Lock()  # guards the two below
@@ -158,11 +153,11 @@ class ListenerContainer(BaseContainer):
         thread = threading.Thread(
             target=self._work, args=(lane,), name=f"redelivery-container-{self._settings.name}", daemon=True
         )
-        with self._lock:
+        with self._lock:  # so that who waits for the threads to end finds none that has not begun
+            thread.start()
             self._threads.add(thread)
             if lane is not None:
                 self._lanes.add(lane)
-        thread.start()
 
     def _work(self, lane: Lane | None) -> None:
         try:
@@ -298,8 +293,9 @@ class ListenerContainer(BaseContainer):
         try:
             given = message if settings.convert is None else convert(settings.convert, message)
             result = settings.handler(given, **settings.arguments(message, lane.session))
-            if isawaitable(result):
-                raise TypeError(f"{settings.name} returned a {type(result).__name__}, which is never awaited here")
+            kind = None if result is None else unrun(result)
+            if kind is not None:
+                raise TypeError(not_run(settings.handler, kind))
         except Exception as error:  # noqa: BLE001  # a guard of application code: its failure is the message's
             failure = error
         finally:

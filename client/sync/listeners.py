@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Coroutine
-from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction
+from collections.abc import Callable
 from typing import Final, cast
 
 from redelivery.client.connection.lifecycle import SessionStage
@@ -18,7 +17,7 @@ from redelivery.client.operations.listen import dispatch, drop_ended, returned
 from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
-from redelivery.model.parts.callables import check_takes_one
+from redelivery.model.parts.callables import check_runs, check_takes_one, name_of, not_run, unrun
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import session_time
 from redelivery.transports.wire.threads.waiter import Waiter
@@ -284,26 +283,14 @@ def check_callback(callback: object) -> None:
     if not callable(callback):
         raise ConfigError(f"listen({callback!r}): give a callable that takes a message, or None")
     check_takes_one(callback, "listen", "the message")
-    name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
-    for each in (callback, getattr(callback, "__call__", None)):  # noqa: B004  # a callable object may have an `async def __call__`
-        if iscoroutinefunction(each) or isasyncgenfunction(each):
-            raise ConfigError(
-                f"listen({name}): a coroutine function is never awaited here; give a plain function, which may call "
-                "asyncio.run(…), or asyncio.run_coroutine_threadsafe(…, loop).result() for a loop that runs elsewhere"
-            )
+    check_runs(callback, f"listen({name_of(callback)})")
 
 
 def _called(callback: Callable[[Message], object], message: Message) -> BaseException | None:
     """Call it; what it raised."""
     try:
         result = callback(message)
-        return _never_awaited(callback, result) if result is not None and isawaitable(result) else None
+        kind = None if result is None else unrun(result)
+        return None if kind is None else TypeError(not_run(callback, kind))
     except BaseException as raised:  # noqa: BLE001  a listener's failure is a fact for the ledger, whatever its class
         return raised
-
-
-def _never_awaited(callback: object, result: object) -> TypeError:
-    if isinstance(result, Coroutine):
-        result.close()  # or Python warns as well
-    name = getattr(callback, "__qualname__", None) or type(callback).__qualname__
-    return TypeError(f"{name} returned a {type(result).__name__}, which is never awaited here: nothing of it was done")

@@ -1,19 +1,24 @@
-"""What a listener may be, and what its result means: a coroutine is never awaited here, and never counts as success."""
+"""What a listener or handler may be, and what its result means: what is yet to run never counts as success."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from tests.client.shell import SOON, Background, Bench, eventually, receive
 
-from redelivery import AckMode, ConfigError, ConnectionLostError, JMSError, Message, RedeliveryPolicy
+from redelivery import AckMode, App, ConfigError, ConnectionLostError, JMSError, Message, RedeliveryPolicy, aio
 
+ONCE_MORE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0, redelivery_delay=0)
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
 
 
@@ -32,54 +37,154 @@ class Handler:
     async def __call__(self, message: Message) -> None:
         """Nothing."""
 
+    def generate(self, message: Message) -> Iterator[Message]:
+        yield message
 
-class TestACoroutineFunction:
+
+class Generates:
+    def __call__(self, message: Message) -> Iterator[Message]:
+        yield message
+
+
+def generated(message: Message) -> Iterator[Message]:
+    yield message
+
+
+class TestAFunctionThatRunsNothing:
     @pytest.mark.parametrize(
-        ("callback", "name"),
+        ("callback", "name", "kind"),
         [
-            (on_message, "on_message"),
-            (each_message, "each_message"),
-            (Handler().handle, "Handler.handle"),
-            (Handler(), "Handler"),
-            (functools.partial(on_message), "partial"),
+            (on_message, "on_message", "a coroutine function"),
+            (each_message, "each_message", "an async generator function"),
+            (generated, "generated", "a generator function"),
+            (Handler().handle, "Handler.handle", "a coroutine function"),
+            (Handler().generate, "Handler.generate", "a generator function"),
+            (Handler(), "Handler", "a coroutine function"),
+            (Generates(), "Generates", "a generator function"),
+            (functools.partial(on_message), "partial", "a coroutine function"),
+            (functools.partial(functools.partial(generated)), "partial", "a generator function"),
+            (functools.partial(Generates()), "partial", "a generator function"),
+            (lambda message: (yield message), r".*<lambda>", "a generator function"),
         ],
-        ids=["function", "generator", "method", "object", "partial"],
     )
-    def test_it_is_refused(self, bench: Bench, callback: Any, name: str) -> None:
+    def test_it_is_refused(self, bench: Bench, callback: Any, name: str, kind: str) -> None:
         bench.send("m1")
-        _, consumer = bench.consuming()
-        with pytest.raises(ConfigError, match=rf"listen\({name}\): a coroutine function is never awaited here"):
+        session, consumer = bench.consuming()
+        with pytest.raises(ConfigError, match=rf"listen\({name}\): {kind}"):
             consumer.listen(callback)
+        with pytest.raises(ConfigError, match=rf"listener_container\({name}\): {kind}"):
+            bench.connect().listener_container("q", callback)
+        if kind != "a coroutine function":
+            with pytest.raises(ConfigError, match=rf"listener\({name}\): {kind}"):
+                App("vm://results").listener("q")(callback)
+            self.refused_by_tasks(callback, name, kind)
         assert receive(consumer).body == "m1"
+        assert not session.closed
+
+    def refused_by_tasks(self, callback: Any, name: str, kind: str) -> None:
+        async def main() -> None:
+            async with await aio.connect("vm://results") as connection, connection.session() as session:
+                with pytest.raises(ConfigError, match=rf"listener_container\({name}\): {kind}"):
+                    connection.listener_container("q", callback)
+                consumer = await session.consumer("q")
+                with pytest.raises(ConfigError, match=rf"listen\({name}\): {kind}"):
+                    await consumer.listen(callback)
+
+        asyncio.run(main())
+
+    def test_what_a_decorator_runs_is_not(self, bench: Bench) -> None:
+        ran: list[object] = []
+
+        def handler(message: Message) -> Iterator[None]:
+            ran.append(message.body)
+            yield
+
+        @functools.wraps(handler)
+        def runs(message: Message) -> None:
+            list(handler(message))
+
+        bench.send("m1")
+        bench.consuming()[1].listen(runs)
+        eventually(lambda: ran == ["m1"] and bench.left == [])
+
+    def test_an_app_takes_a_coroutine_function_in_every_form(self) -> None:
+        app = App("vm://results")
+        for handler in (on_message, Handler().handle, Handler(), functools.partial(on_message)):
+            app.listener("q")(handler)
+        assert "partial" in repr(app)
 
 
-class TestAnAwaitableResult:
-    @pytest.mark.parametrize(
-        "result", [lambda message: on_message(message), lambda _: Later()], ids=["coroutine", "object"]
-    )
-    def test_it_is_a_failure(
-        self, bench: Bench, result: Callable[[Message], Awaitable[None]], caplog: pytest.LogCaptureFixture
-    ) -> None:
+@contextmanager
+def entered(message: Message) -> Iterator[Message]:
+    yield message
+
+
+def unfinished() -> Future[None]:
+    return Future()
+
+
+UNRUN: dict[str, Callable[[Any], Any]] = {
+    "coroutine": lambda message: on_message(message),
+    "awaitable": lambda _: Later(),
+    "generator": lambda message: generated(message),
+    "generator expression": lambda message: (each for each in message.body),
+    "async generator": lambda message: each_message(message),
+    "map": lambda message: map(print, message.body),
+    "future": lambda _: unfinished(),
+    "context manager": lambda message: entered(message),
+}
+
+
+class TestAResultThatIsYetToRun:
+    @pytest.mark.parametrize("kind", UNRUN)
+    @pytest.mark.parametrize("by", ["listen", "container"])
+    def test_it_is_a_failure(self, bench: Bench, by: str, kind: str, caplog: pytest.LogCaptureFixture) -> None:
         counts: list[int] = []
 
         def callback(message: Message) -> Any:
             counts.append(message.delivery_count)
-            return result(message)
+            return UNRUN[kind](message)
 
         bench.send("m1")
-        policy = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0, redelivery_delay=0)
-        _, consumer = bench.consuming(AckMode.AUTO, redelivery_policy=policy)
-        consumer.listen(callback)
-        eventually(lambda: bench.dead)
+        if by == "listen":
+            bench.consuming(AckMode.AUTO, redelivery_policy=ONCE_MORE)[1].listen(callback)
+            eventually(lambda: bench.dead)
+        else:
+            with bench.connect(redelivery_policy=ONCE_MORE).listener_container(bench.queue, callback):
+                eventually(lambda: bench.dead)
         assert (counts, bench.dead) == ([1, 2], ["m1"])
-        assert "which is never awaited here: nothing of it was done" in caplog.text
+        assert "which nobody runs or awaits here: nothing of it was done" in caplog.text
 
-    def test_any_other_result_is_ignored(self, bench: Bench) -> None:
+    @pytest.mark.parametrize("kind", UNRUN)
+    @pytest.mark.parametrize("by", ["listen", "container"])
+    def test_it_is_one_for_tasks_that_await_it_first(self, bench: Bench, by: str, kind: str) -> None:
+        counts: list[int] = []
+
+        async def callback(message: aio.Message) -> Any:
+            counts.append(message.delivery_count)
+            return UNRUN[kind](message)
+
+        async def main() -> None:
+            async with await aio.connect(bench.broker.vm_url, redelivery_policy=ONCE_MORE) as connection:
+                if by == "container":
+                    async with connection.listener_container(bench.queue, callback):
+                        await asyncio.to_thread(eventually, lambda: bench.dead)
+                    return
+                session = await connection.session(AckMode.AUTO)
+                await (await session.consumer(bench.queue)).listen(callback)
+                await asyncio.to_thread(eventually, lambda: bench.dead)
+
+        bench.send("m1")
+        asyncio.run(main())
+        assert (counts, bench.dead) == ([1, 2], ["m1"])
+
+    @pytest.mark.parametrize("result", [False, 0, "text", [1], iter([1]), Mock(), MagicMock(), Future])
+    def test_any_other_is_ignored(self, bench: Bench, result: Any) -> None:
         seen: list[object] = []
 
         def callback(message: Message) -> Any:
             seen.append(message.body)
-            return False
+            return result
 
         bench.send("m1", "m2")
         _, consumer = bench.consuming()

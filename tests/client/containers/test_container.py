@@ -293,6 +293,30 @@ def test_sys_exit_in_a_handler_ends_it_and_the_message_stays(bench: Bench) -> No
     eventually(lambda: bench.left() == ["a"])
 
 
+def test_an_exit_while_a_worker_is_about_to_start_is_no_error(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    container = bench.connection.listener_container("orders", lambda _: sys.exit(3), concurrency=2)
+    start, errors = threading.Thread.start, list[Exception]()
+    ended: list[threading.Thread] = []
+
+    def stop() -> None:
+        try:
+            container.drain(SOON)
+        except RuntimeError as error:
+            errors.append(error)
+
+    def slowly(thread: threading.Thread) -> None:
+        if thread.name.startswith("redelivery-container") and not ended:
+            ended.append(threading.Thread(target=stop))
+            start(ended[0])
+            ended[0].join(0.2)  # what it waits for is the start of this one
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", slowly)
+    container.start()
+    ended[0].join(SOON)
+    assert not errors
+
+
 def test_a_coroutine_function_is_refused(bench: Bench) -> None:
     async def handler(message: Message) -> None: ...
 

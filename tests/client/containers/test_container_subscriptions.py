@@ -9,8 +9,9 @@ import pytest
 from tests.client.shell import eventually
 
 import redelivery
-from redelivery import ConfigError, IllegalStateError, InvalidDestinationError, Message
+from redelivery import App, ConfigError, IllegalStateError, InvalidDestinationError, Message
 from redelivery.broker import EmbeddedBroker
+from redelivery.model.destinations import TemporaryTopic
 
 NEWS = "topic://news"
 
@@ -78,3 +79,33 @@ def test_what_it_cannot_consume_is_refused(served: tuple[EmbeddedBroker, str]) -
         with pytest.raises(IllegalStateError, match="client_id"):
             container.start()
         container.stop()
+
+
+TOPICS = [
+    NEWS,
+    redelivery.Topic("news"),
+    TemporaryTopic("news"),
+    "topic://news.>",
+    "orders,topic://news",
+    "topic://a,b",
+]
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=str)
+@pytest.mark.parametrize("concurrency", [2, (1, 4)])
+def test_several_workers_of_a_topic_share_a_subscription_or_are_refused(topic: Any, concurrency: Any) -> None:
+    refused = pytest.raises(ConfigError, match=r"would handle every message of .*shared=True")
+
+    async def tasks() -> None:
+        async with await redelivery.aio.connect("vm://topics") as connection:
+            with refused:
+                connection.listener_container(topic, print, concurrency=concurrency)
+
+    with redelivery.connect("vm://topics") as connection:
+        with refused:
+            connection.listener_container(topic, print, concurrency=concurrency)
+        connection.listener_container(topic, print, concurrency=(1, 1))
+        connection.listener_container("topic,news", print, concurrency=concurrency)
+    with refused:
+        App("vm://topics").listener(topic, concurrency=concurrency)(print)
+    asyncio.run(tasks())
