@@ -23,6 +23,7 @@ from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, L
 from redelivery.client.ledger import ConsumerState, Ledger, Poison, Unpark
 from redelivery.client.ledger.history import LIGHT, Trace, trace
 from redelivery.client.ledger.losses import interrupted
+from redelivery.client.ledger.state import ACCEPTED
 from redelivery.client.observing.traced import SessionTracer
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
@@ -280,7 +281,7 @@ class SessionState:
             self.unsure.clear()
         gone = interrupted(self.ledger)
         held = tuple(each for each in gone if each not in self.hand)
-        self.hand.clear()  # the call that waits with it collects anew
+        self.hand[:] = [each for each in self.hand if each.state is ACCEPTED]  # the call that waits collects anew
         doomed = self.mode == AckMode.TRANSACTED and bool(held or (self.sent and not self.options.deduplicate_sends))
         self.epoch.end(error, held, doomed=doomed, stale=self.mode == AckMode.CLIENT)
         if self.epoch.doomed is not None:

@@ -7,9 +7,11 @@ from typing import cast
 
 from redelivery.client.aio.core import SessionCore, check_loop
 from redelivery.client.aio.made import Closing, Message
+from redelivery.client.connection.reattach import await_loss
 from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
 from redelivery.client.shells.browser import BaseBrowser
 from redelivery.model import messages
+from redelivery.model.errors import ConnectionLostError
 from redelivery.model.messages import Receipt
 from redelivery.transports.seam import Link
 
@@ -49,8 +51,14 @@ class QueueBrowser(BaseBrowser, Closing):
     async def _attach(self) -> Link:
         core, state = self._core, self._state
         self.check_open("browse")
-        await core.do(open_channel(core, state))
-        return await core.do(begin(state))
+        while True:
+            try:
+                await core.do(open_channel(core, state))
+                return await core.do(begin(state))
+            except ConnectionLostError:  # nothing was shown yet
+                if not core.comes_back:
+                    raise
+            await core.do(await_loss(core))
 
     async def _poll_once(self, link: Link) -> Message | None:
         self._check_iteration(link)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Self, cast
 
 from redelivery.client.aio.core import SessionCore, check_loop
@@ -15,7 +16,7 @@ from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
-from redelivery.client.operations.receive import make_room, next_ready, settle_room
+from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -69,10 +70,11 @@ class Consumer(BaseConsumer, Closing):
             return await self._receive(timeout)
         deadline = None if timeout is None else session_time() + timeout
         while True:
+            number = self._core.epoch.number
             try:
                 return await self._receive(timeout)
             except ConnectionLostError:
-                await self._core.inside("receive", lambda: self._core.do(await_loss(self._core)))
+                await self._core.inside("receive", partial(self._await_loss, number))
             timeout = left_until(deadline)
 
     async def _receive(self, timeout: float | None) -> Message | None:
@@ -179,12 +181,13 @@ class Consumer(BaseConsumer, Closing):
         """
         core = self._core
         while True:
+            number = core.epoch.number
             try:
                 return await self._take(action, take)
             except ConnectionLostError:
                 if not core.comes_back:
                     raise
-            await core.inside(action, lambda: core.do(await_loss(core)))
+            await core.inside(action, partial(self._await_loss, number))
 
     async def _take(self, action: str, take: Callable[[list[Delivery]], Awaitable[T]]) -> T:
         core = self._core
@@ -192,7 +195,8 @@ class Consumer(BaseConsumer, Closing):
         await core.enter(action)
         try:
             await self._ready_to_receive()
-            taken = await take(hand)
+            with collecting(core, hand):
+                taken = await take(hand)
             await self._relieve()
             return taken
         except BaseException:
@@ -201,6 +205,14 @@ class Consumer(BaseConsumer, Closing):
             raise
         finally:
             core.turn.release()
+
+    async def _await_loss(self, number: int) -> None:
+        """Until it is known, by one who has met it, and began in the epoch of this number."""
+        core = self._core
+        try:
+            await core.do(await_loss(core, number))
+        finally:
+            core.hand = []
 
     async def _relieve(self) -> None:
         """What is taken is the application's, whatever becomes of the connection: its next call meets the loss."""
@@ -220,7 +232,7 @@ class Consumer(BaseConsumer, Closing):
                 break
             if self._hold:
                 dispatched(core, delivery)
-        settle_room(core, roomy)
+        settle_room(core, hand, roomy)
         return cast(list[Message], self._taken(hand))
 
     async def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:

@@ -64,8 +64,11 @@ def await_return(s: SessionState, deadline: float | None = None, consumer: Consu
     return True
 
 
-def await_loss(s: SessionState) -> Flow[None]:
+def await_loss(s: SessionState, since: int | None = None) -> Flow[None]:
     """For one who has got a ConnectionLostError: done when the session knows of the loss, which is at once.
+
+    ``since``: the number of the epoch in which the one began who was not inside the session all the while: it may have
+    come back by now.
 
     Raises:
         ConnectionLostError: there will be no other connection.
@@ -73,7 +76,7 @@ def await_loss(s: SessionState) -> Flow[None]:
     s.take_in()
     until = s.now() + s.options.close_timeout
     _check_hope(s)
-    while s.epoch.lost is None:
+    while s.epoch.lost is None and since in (None, s.epoch.number):
         if s.now() >= until:
             raise ConnectionLostError("the connection was lost, and nothing is known of another one")
         yield Parked(s.now() + _NEWS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.epoch import ended
@@ -56,6 +57,7 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], ro
     It is acknowledged later all the same, when all of it is handed over; `settle_room` comes before that.
     ``roomy``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
     """
+    _forget_lost(hand, roomy)
     new, ledger, channel = hand[len(roomy) :], s.ledger, s.epoch.channel
     if not new or s.epoch.lost is not None or s.mode in (AckMode.CLIENT, AckMode.TRANSACTED):  # see `dispatched`
         return True
@@ -65,10 +67,34 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], ro
     return s.whole(lambda: channel.make_room(new))
 
 
-def settle_room(s: SessionState, roomy: list[Delivery]) -> None:
+def settle_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) -> None:
     """They are to be acknowledged now. Where the call fails, `SessionState.release` does this."""
+    _forget_lost(hand, roomy)
     if roomy:
         s.whole(lambda: s.epoch.channel.unpark(roomy))
+
+
+@contextmanager
+def collecting(s: SessionState, hand: list[Delivery]) -> Iterator[None]:
+    """The application gets what is in ``hand`` at the end and not before: a loss empties it, and dooms nothing by it.
+
+    Where the loss is not known yet, until `await_loss` is done.
+    """
+    s.hand = hand
+    try:
+        yield
+    except ConnectionLostError:
+        raise
+    except BaseException:
+        s.hand = []
+        raise
+    s.hand = []
+
+
+def _forget_lost(hand: list[Delivery], roomy: list[Delivery]) -> None:
+    """A loss has emptied the hand, which ``roomy`` was the beginning of."""
+    if roomy and (not hand or hand[0] is not roomy[0]):
+        roomy.clear()
 
 
 def receive(

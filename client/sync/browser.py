@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
 from redelivery.client.shells.browser import BaseBrowser
 from redelivery.client.sync.core import Closing, SessionCore
+from redelivery.model.errors import ConnectionLostError
 from redelivery.model.messages import Message
 from redelivery.transports.seam import Link
 
@@ -61,8 +63,14 @@ class QueueBrowser(BaseBrowser, Closing):
     def _attach(self) -> Link:
         core, state = self._core, self._state
         self.check_open("browse")
-        core.do_open(open_channel(core, state))
-        return core.do(begin(state))
+        while True:
+            try:
+                core.do_open(open_channel(core, state))
+                return core.do(begin(state))
+            except ConnectionLostError:  # nothing was shown yet
+                if not core.comes_back:
+                    raise
+            core.do(await_loss(core))
 
     def _poll_once(self, link: Link) -> Message | None:
         self._check_iteration(link)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from redelivery.client.arguments import seconds
@@ -12,7 +13,7 @@ from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
-from redelivery.client.operations.receive import make_room, next_ready, settle_room
+from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.listeners import ListenerLoop, check_callback
@@ -65,10 +66,11 @@ class Consumer(BaseConsumer, Closing):
             return self._receive(timeout)
         deadline = None if timeout is None else session_time() + timeout
         while True:
+            number = self._core.epoch.number
             try:
                 return self._receive(timeout)
             except ConnectionLostError:
-                self._core.inside("receive", lambda: self._core.do(await_loss(self._core)))
+                self._core.inside("receive", partial(self._await_loss, number))
             timeout = left_until(deadline)
 
     def _receive(self, timeout: float | None) -> Message | None:
@@ -171,9 +173,10 @@ class Consumer(BaseConsumer, Closing):
         """``step``, whose hand is released where it fails; once more where the connection was lost and comes back."""
         core = self._core
         while True:
+            number = core.epoch.number
             hand: list[Delivery] = []
             try:
-                return core.inside(action, lambda hand=hand: step(hand))  # type: ignore[misc]  # bound at once
+                return core.inside(action, partial(self._take, step, hand))
             except ConnectionLostError:
                 core.release(hand)
                 if not core.comes_back:
@@ -182,7 +185,19 @@ class Consumer(BaseConsumer, Closing):
                 if hand:
                     core.release(hand)  # the application gets none of them
                 raise
-            core.inside(action, lambda: core.do(await_loss(core)))
+            core.inside(action, partial(self._await_loss, number))
+
+    def _take(self, step: Callable[[list[Delivery]], T], hand: list[Delivery]) -> T:
+        with collecting(self._core, hand):
+            return step(hand)
+
+    def _await_loss(self, number: int) -> None:
+        """Until it is known, by one who has met it, and began in the epoch of this number."""
+        core = self._core
+        try:
+            core.do(await_loss(core, number))
+        finally:
+            core.hand = []
 
     def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
         self._ready_to_receive()
@@ -198,7 +213,7 @@ class Consumer(BaseConsumer, Closing):
                 break
             if self._hold:
                 dispatched(core, delivery)
-        settle_room(core, roomy)
+        settle_room(core, hand, roomy)
         return self._taken(hand)
 
     def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:

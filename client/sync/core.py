@@ -239,15 +239,19 @@ class SessionCore(SessionState):
             JMSError: the broker has ended the consumer.
         """
         delivery, deadline = delivery or next_ready(self, consumer, hand, hold), None
-        if delivery is None:
-            if timeout == 0:
-                self.do(fetch(self, consumer))
-            deadline = None if timeout is None else self.now() + timeout
-            delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
-        while self.ledger.orders:
-            self.carry_out()
+        before, self.hand = self.hand, hand
+        try:
             if delivery is None:
+                if timeout == 0:
+                    self.do(fetch(self, consumer))
+                deadline = None if timeout is None else self.now() + timeout
                 delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
+            while self.ledger.orders:
+                self.carry_out()
+                if delivery not in hand:  # or no more: the connection was lost meanwhile
+                    delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
+        finally:
+            self.hand = before
         return delivery
 
     def end_work(self, until: float) -> None:
