@@ -19,31 +19,36 @@ LARGE = 12_000  # bytes: more than the window of HornetQ, which nobody else can 
 class Work:
     """All workers meet at their first message, and one of them keeps its own until all others are handled."""
 
-    def __init__(self, stage: Stage, messages: int = BACKLOG) -> None:
+    def __init__(self, stage: Stage, messages: int = BACKLOG, *, to: str | None = None, late: bool = False) -> None:
         self._stage = stage
+        self._to = to
         self._messages = messages
         self._small = stage.pair.can("a window of one message")
+        self._late = late or not self._small
         self.mode = "transacted" if stage.pair.can("transactions") else "client"
         self.others = messages - 1
         self.handled: list[str] = []
         self.spread = False  # the one that was kept could wait for all others
-        if self._small:
-            self.send("")
+        if not self._late:
+            self._send()
 
-    def send(self, padding: str) -> None:
-        self._stage.send(*[number + padding for number in numbered(self._messages)])
+    def _send(self) -> None:
+        padding = "" if self._small else "-" * LARGE
+        self._stage.send(*[number + padding for number in numbered(self._messages)], queue=self._to)
 
     def started(self) -> None:
         """The workers consume: what they find at their beginning HornetQ may keep from all, until one ends."""
-        if not self._small:
-            self.send("-" * LARGE)
+        if self._late:
+            self._send()
 
     @property
     def done(self) -> bool:
         return len(self.handled) > self.others
 
 
-def with_threads(stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, **options: Any) -> None:
+def with_threads(
+    stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, source: str | None = None, **options: Any
+) -> None:
     meet = threading.Barrier(containers * concurrency, timeout=SOON)
     first, rest, all_done = threading.Semaphore(1), threading.Event(), threading.Event()
     seen = threading.local()
@@ -64,12 +69,14 @@ def with_threads(stage: Stage, work: Work, *, containers: int = 1, concurrency: 
         for _ in range(containers):
             connection = stage.connect()
             options |= {"ack_mode": work.mode, "concurrency": concurrency}
-            opened.enter_context(connection.listener_container(stage.queue, handle, **options))
+            opened.enter_context(connection.listener_container(source or stage.queue, handle, **options))
         work.started()
         assert all_done.wait(2 * SOON), f"{len(work.handled)} were handled"
 
 
-def with_tasks(stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, **options: Any) -> None:
+def with_tasks(
+    stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, source: str | None = None, **options: Any
+) -> None:
     async def main() -> None:
         meet, rest, all_done = asyncio.Barrier(containers * concurrency), asyncio.Event(), asyncio.Event()
         seen: set[object] = set()
@@ -92,7 +99,9 @@ def with_tasks(stage: Stage, work: Work, *, containers: int = 1, concurrency: in
                     await aio.connect(stage.pair.url, redelivery_policy=QUICK)
                 )
                 options.update(ack_mode=work.mode, concurrency=concurrency)
-                await opened.enter_async_context(connection.listener_container(stage.queue, handle, **options))
+                await opened.enter_async_context(
+                    connection.listener_container(source or stage.queue, handle, **options)
+                )
             await asyncio.to_thread(work.started)
             async with asyncio.timeout(2 * SOON):
                 await all_done.wait()
@@ -151,3 +160,24 @@ def test_nothing_is_lost_where_handlers_are_so_quick_that_more_comes_ahead(stage
     run(stage, work, concurrency=2)
     assert sorted(work.handled) == numbered(150)
     assert stage.left() == []
+
+
+@pytest.mark.needs("shared subscriptions")
+@SHELLS
+@pytest.mark.parametrize("options", [{}, {"prefetch": 0}], ids=["as it is", "prefetch=0"])
+def test_so_is_what_a_shared_subscription_of_a_topic_keeps(stage: Stage, run: Any, options: dict[str, int]) -> None:
+    topic = f"topic://{stage.queue}"
+    work = Work(stage, to=topic, late=True)
+    run(stage, work, concurrency=WORKERS, source=topic, subscription="billing", shared=True, durable=False, **options)
+    assert work.spread
+    assert sorted(work.handled) == numbered(BACKLOG)
+
+
+@pytest.mark.needs("queue patterns")
+@SHELLS
+def test_so_are_the_queues_of_a_pattern(stage: Stage, run: Any) -> None:
+    work = Work(stage, to=f"{stage.queue}.one")
+    run(stage, work, concurrency=WORKERS, source=f"{stage.queue}.>")
+    assert work.spread
+    assert sorted(work.handled) == numbered(BACKLOG)
+    assert stage.left(f"{stage.queue}.one") == []
