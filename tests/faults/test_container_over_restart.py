@@ -26,7 +26,6 @@ STUBBORN: Final = 7  # multiples of it fail at their first delivery, whatever th
 PATIENCE: Final = 40.0  # seconds for each step
 OPTIONS: Final[dict[str, Any]] = {
     "concurrency": 2,
-    "prefetch": 5,
     "outage_on": ConnectionError,
     "outage_after": 4,
     "probe_interval": 0.2,
