@@ -245,6 +245,11 @@ def rabbitmq(redelivery_rabbitmq: RealBroker) -> RealBroker:
 
 
 @pytest.fixture(scope="session")
+def rabbitmq4(redelivery_rabbitmq4: RealBroker) -> RealBroker:
+    return redelivery_rabbitmq4
+
+
+@pytest.fixture(scope="session")
 def hornetq(redelivery_hornetq: RealBroker) -> Iterator[RealBroker]:
     with again.hides(redelivery_hornetq) as broker:
         yield broker

@@ -27,6 +27,7 @@ from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.delivery import Delivery, Link
+from redelivery.transports.finding import Finder
 from redelivery.transports.flows import (
     NO_ANSWER,
     Address,
@@ -135,10 +136,12 @@ class Channel(ABC):
 
     Attributes:
         has_client_id: a durable subscription of the connection's client id can be consumed by it.
+        finder: where a destination must be found before it is used.
         congested: so much waits for the peer to take it that the caller of `send` should drive `room` next.
     """
 
     congested: bool = False
+    finder: Finder | None = None
     has_client_id: bool = True  # the connection's, to which durable subscriptions belong
 
     @abstractmethod
@@ -182,10 +185,7 @@ class Channel(ABC):
         return 2 * number < (link.prefetch or 0)
 
     def make_room(self, deliveries: Sequence[Delivery]) -> bool:
-        """The application waits for more beside these of one link, to acknowledge all of them together.
-
-        Whether more can come before that; then, `unpark` ends it.
-        """
+        """The application waits for more, to acknowledge all together. Whether more can come: until `unpark`."""
         for each in deliveries:
             self.dispatched(each)
         self.park(deliveries)

@@ -12,6 +12,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message
 from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.finding import found
 
 
 class Producer(BaseProducer, Closing):
@@ -62,6 +63,8 @@ class Producer(BaseProducer, Closing):
             if self._comes_back:
                 await core.do(send_when_connected(core, message, None, transacted=self._transacted, batched=False))
             else:
+                if (finder := core.epoch.channel.finder) is not None:
+                    await core.do(found(finder, message.destination))
                 send(core, message, None, transacted=self._transacted)
             if core.epoch.channel.congested:
                 await core.do(make_room(core, None if self._transacted else message))

@@ -31,6 +31,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.events import Sent
 from redelivery.model.messages import Message
+from redelivery.transports.finding import found
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
 
@@ -125,6 +126,7 @@ def _send_again(s: SessionState) -> Flow[None]:
     unanswered = [each for each in s.unanswered if isinstance(each, Repeatable) and not each.done]
     for message, pending in [*((each, None) for each in s.sent), *((each.message, each) for each in unanswered)]:
         if message is not None:
+            yield from found(s.epoch.channel.finder, message.destination)
             s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
             if s.epoch.channel.congested:
                 yield from s.epoch.channel.room()
@@ -138,6 +140,7 @@ def _send_deferred(s: SessionState) -> Flow[None]:
             continue
         try:
             s.temporaries.check(message)
+            yield from found(s.epoch.channel.finder, message.destination)
             s.epoch.channel.send(message, transacted=False, pending=pending, batched=True)
         except ConnectionLostError:
             pending.defer(message)  # not all of it has left

@@ -9,6 +9,7 @@ from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
+from redelivery.transports.finding import found
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
 
@@ -54,6 +55,7 @@ def _asked(s: SessionState, message: Message) -> Flow[Pending]:
     """The answer to the first attempt, or that none came."""
     pending = Pending(s.waiter)
     if s.options.reconnect is None:  # no loss that is known before it would be any better
+        yield from found(s.epoch.channel.finder, message.destination)
         s.epoch.channel.send(message, transacted=False, pending=pending)
     else:
         yield from send_when_connected(s, message, pending, transacted=False, batched=False)
@@ -165,6 +167,7 @@ def send_when_connected(
             raise s.life.problem("send") if s.closing else not_sent(away(timeout, s.epoch.lost), s.epoch.lost)
         s.temporaries.check(message)
         try:
+            yield from found(s.epoch.channel.finder, message.destination)
             # not all has left where it raises
             s.epoch.channel.send(message, transacted=transacted, pending=pending, batched=batched)
             if transacted:

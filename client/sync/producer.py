@@ -15,6 +15,7 @@ from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.messages import Message
 from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
+from redelivery.transports.finding import found
 from redelivery.transports.seam import Pending
 
 
@@ -120,6 +121,8 @@ class Producer(BaseProducer, Closing):
             batched = pending is not None
             core.do(send_when_connected(core, message, pending, transacted=self._transacted, batched=batched))
         else:
+            if (finder := core.epoch.channel.finder) is not None:
+                core.do(found(finder, message.destination))
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:
             core.do(make_room(core, message if pending is None and not self._transacted else None))

@@ -30,9 +30,10 @@ _ADDRESSES: Final = ("_AMQ_ORIG_ADDRESS", "x-opt-ORIG-ADDRESS", "_HQ_ORIG_ADDRES
 _ROUTING: Final = ("_AMQ_ORIG_ROUTING_TYPE", "x-opt-ORIG-ROUTING-TYPE")
 _MULTICAST: Final = ("0", 0)
 _EXPIRIES: Final = ("_AMQ_ACTUAL_EXPIRY", "x-opt-ACTUAL-EXPIRY", "_HQ_ACTUAL_EXPIRY")
-# RabbitMQ over STOMP; its plug-in for AMQP 1.0 shows none of it, and neither shows x-death with the time
+# RabbitMQ over STOMP, and 4 over AMQP; the plug-in for AMQP 1.0 of 3 shows none of it
 _FIRST_QUEUE: Final = "x-first-death-queue"
 _FIRST_REASON: Final = "x-first-death-reason"
+_DEATHS: Final = "x-opt-deaths"  # RabbitMQ 4 over AMQP: a list with a map for each queue and reason
 _PREFIXES: Final[tuple[tuple[str, type[Destination]], ...]] = (
     ("/queue/", Queue),
     ("/topic/", Topic),
@@ -94,7 +95,7 @@ def read_dead_letter(
     if cause is not None:
         cause = cause.removeprefix(_THROWABLE)
     expiry = _number(_first(said, _EXPIRIES))
-    at = _number(said.get(FAILED_AT)) or expiry
+    at = _number(said.get(FAILED_AT)) or expiry or _last_death(said)
     return DeadLetter(
         origin=origin,
         cause=cause,
@@ -146,6 +147,12 @@ def _count(said: Mapping[str, object], cause: str | None) -> int | None:
         return count
     numbered = _NUMBERED.search(cause or "")
     return int(numbered[1]) if numbered else None
+
+
+def _last_death(said: Mapping[str, object]) -> int | None:
+    deaths = said.get(_DEATHS)
+    times = [each.get("last-time") for each in deaths if isinstance(each, dict)] if isinstance(deaths, list) else []
+    return max((time for time in times if isinstance(time, int)), default=None)
 
 
 def _first(said: Mapping[str, object], names: tuple[str, ...]) -> object:

@@ -20,6 +20,8 @@ CHEAP_PAIRS: Final = ("vm", "stomp-embedded", "amqp-embedded")
 EMBEDDED: Final = "embedded"
 # Of the suite on the embedded broker with a store, what the short form has: the store's own tests look closer.
 STORED_FILES: Final = ("test_counts.py", "test_transactions.py")
+# Of the suite on a pair that differs from another one by its dialect only, what the short form has.
+BRIEF_FILES: Final = ("test_counts.py", "test_destinations.py", "test_exhaustion.py", "test_temporary.py")
 
 MARKERS: Final = (
     "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "
@@ -60,6 +62,8 @@ def _in_short_form(item: pytest.Item) -> bool:
         elif mark.kwargs.get("on") != EMBEDDED or not getattr(pair, "broker", None):
             return False
     if getattr(pair, "stored", False) and item.path.name not in STORED_FILES:
+        return False
+    if getattr(pair, "brief", False) and item.path.name not in BRIEF_FILES:
         return False
     if item.get_closest_marker("everywhere_in_long_form") is None:
         return True

@@ -56,6 +56,7 @@ class PeerEnd:
         self._ids: Counter[int] = Counter()  # of the next delivery, by channel
         self._attached: dict[tuple[int, int], Frame] = {}
         self._ended: set[tuple[int, int | None]] = set()  # a link's channel and handle, or a session's channel
+        self._probes: set[tuple[int, int]] = set()  # links by which the client looks for a queue: channel and handle
 
     # reading
 
@@ -89,6 +90,8 @@ class PeerEnd:
                 continue
             if frame.name == "flow":
                 self.flows.append(frame)
+            if self._answer_probe(frame):
+                continue
             if frame.name not in names:
                 if frame.name == "flow":
                     continue
@@ -98,6 +101,18 @@ class PeerEnd:
             self.taken.append(frame)
             assert not names or frame.name in names, f"{frame.name} came, not {names}: {frame}"
             return frame
+
+    def _answer_probe(self, frame: Frame) -> bool:
+        """A link that looks whether there is a queue with other arguments: there is none."""
+        if frame.name == "attach" and str(frame["name"]).startswith("probe-"):
+            self.confirm(frame)
+            self._probes.add((frame.channel, int(frame["handle"])))
+            return True
+        if frame.name == "detach" and (probe := (frame.channel, int(frame["handle"]))) in self._probes:
+            self._probes.remove(probe)
+            self.send("detach", frame.channel, handle=frame["handle"], closed=True)
+            return True
+        return False
 
     def nothing(self, seconds: float = 0.1) -> None:
         """Nothing comes for so long but signs of life, flows and begins."""
@@ -136,7 +151,7 @@ class PeerEnd:
     def log_in(
         self,
         product: str = "ActiveMQ",
-        version: str = "5.18.3",
+        version: str | None = None,
         mechanisms: Iterable[str] = ("ANONYMOUS", "PLAIN"),
         offered: Iterable[str] = (),
         **fields: Any,
@@ -145,6 +160,7 @@ class PeerEnd:
         self.sasl(*mechanisms)
         self.header()
         frame = self.take("open")
+        version = version or ("3.10.8" if product == "RabbitMQ" else "5.18.3")
         reported = {symbol("product"): product, symbol("version"): version} if product else {}
         fields.setdefault("offered_capabilities", [symbol(each) for each in offered] or None)
         self.send("open", container_id="peer", properties=reported, **fields)

@@ -12,7 +12,7 @@ from redelivery.transports.amqp.codec.encoding import write_list, write_map, wri
 from redelivery.transports.amqp.codec.messages import AmqpFormat
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.dialects import activemq
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Link
 
 proton = pytest.importorskip("proton")

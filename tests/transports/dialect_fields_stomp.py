@@ -33,6 +33,11 @@ def _own(wrong: Any, test: str, broker: str) -> Fact:
     return Fact(wrong, f"transports/test_stomp_{broker}.py::{test}")
 
 
+def _other_queues(wrong: Any) -> Fact:
+    file = "transports/test_rabbitmq_queues_live.py"
+    return Fact(wrong, f"{file}::test_a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter", "rabbitmq")
+
+
 def _parks(broker: str) -> Fact:
     return Fact(False, "transports/test_stomp_large_batches.py::test_parked_messages_do_not_stop_the_others", broker)
 
@@ -201,6 +206,8 @@ STOMP: Final[Facts] = {
         "temporaries": _temporaries("rabbitmq"),
         "no_temporaries": _no_temporaries("rabbitmq"),
         "percent_encoded": _own(False, "test_a_name_may_hold_what_a_url_may_not", "rabbitmq"),
+        "existing_queue_prefix": _other_queues("/queue/"),
+        "other_queue_refusal": _other_queues(""),
         "any_words": _own(">", "test_topics_have_patterns_and_queues_have_none", "rabbitmq"),
         "virtual_host": _own(None, "test_its_default_virtual_host_is_found_without_an_option", "rabbitmq"),
         "virtual_host_refused": _own(None, "test_its_default_virtual_host_is_found_without_an_option", "rabbitmq"),

@@ -36,6 +36,10 @@ def as_destination(destination: str | Destination) -> Destination:
     return parse(destination)
 
 
+class LookedError(ConnectionError):
+    """The connection was one that looks for a queue: there is none with other arguments."""
+
+
 class BrokerEnd:
     """The broker's end of one connection."""
 
@@ -54,6 +58,11 @@ class BrokerEnd:
                 raise ConnectionError("the client has closed")
             self._frames += [Frame(*raw) for raw in self._reader.feed(data)]
         frame = self._frames.popleft()
+        if frame.command == "BEGIN" and frame.headers["transaction"] == "redelivery-look":
+            for command in ("SEND", "ABORT", "SEND"):
+                frame = self.take(command)
+            self.answer(frame)
+            raise LookedError
         self.taken.append(frame)
         assert not commands or frame.command in commands, f"{frame.command} came, not {commands}"
         return frame
@@ -133,6 +142,8 @@ class ScriptedBroker:
             end = BrokerEnd(sock)
             self.ends.append(end)
             self._script(end)
+        except LookedError:
+            self.ends.remove(end)
         except OSError:
             pass
         except BaseException as problem:  # noqa: BLE001  # shown by the test's thread

@@ -18,7 +18,7 @@ from redelivery.transports.amqp.codec.names import to_address
 from redelivery.transports.dialects import activemq, embedded
 
 
-@pytest.mark.parametrize("broker", ["activemq", "artemis", "qpid", "rabbitmq"])
+@pytest.mark.parametrize("broker", ["activemq", "artemis", "qpid", "rabbitmq", "rabbitmq4"])
 def test_any_words_of_a_topic(request: pytest.FixtureRequest, broker: str) -> None:
     real: RealBroker = request.getfixturevalue(broker)
     stem = f"dialect.{uuid4().hex}"

@@ -14,7 +14,7 @@ from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import HEADERS, Message
 from redelivery.model.values import Byte, Float, Long, Short
 from redelivery.transports.dialects import activemq, artemis, qpid, rabbitmq
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 
 proton = pytest.importorskip("proton")
 symbol = proton.symbol

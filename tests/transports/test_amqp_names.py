@@ -9,9 +9,10 @@ from redelivery.model.errors import UnsupportedError
 from redelivery.transports.amqp.codec.names import capability, from_address, kind_of, to_address
 from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.dialects import activemq, artemis, qpid, rabbitmq
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 
 CLASSIC, ARTEMIS, QPID, RABBITMQ = activemq.AMQP, artemis.AMQP, qpid.AMQP, rabbitmq.AMQP
+RABBITMQ_4 = rabbitmq.AMQP_4
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,9 @@ CLASSIC, ARTEMIS, QPID, RABBITMQ = activemq.AMQP, artemis.AMQP, qpid.AMQP, rabbi
         (TemporaryTopic("temp-topic://ID:1"), CLASSIC, "temp-topic://ID:1"),
         (TemporaryQueue("TempQueue1"), QPID, "TempQueue1"),
         (TemporaryTopic("t"), QPID, "t"),
+        (Queue("é%/x"), RABBITMQ_4, "/queues/%C3%A9%25%2Fx"),
+        (Queue("a/b"), RABBITMQ, "/queue/a%2Fb"),
+        (Topic("news.a/b"), RABBITMQ_4, "/exchanges/amq.topic/news.a%2Fb"),
     ],
 )
 def test_addresses_both_ways(destination: Destination, dialect: AmqpDialect, address: str) -> None:
@@ -92,6 +96,7 @@ def test_capabilities_are_the_dialects() -> None:
     assert [capability(destination, CLASSIC) for destination in destinations] == named
     assert [capability(destination, QPID) for destination in destinations] == [None, None, "temporary-queue", None]
     assert [capability(destination, RABBITMQ) for destination in destinations] == [None] * 4
+    assert [capability(destination, RABBITMQ_4) for destination in destinations] == [None] * 4
 
 
 def test_what_is_neither_queue_nor_topic_has_no_address() -> None:

@@ -19,7 +19,7 @@ from redelivery.model.values import Byte, Float, Long, Short, Value
 from redelivery.transports.amqp.codec.messages import AmqpFormat, AmqpMessage
 from redelivery.transports.amqp.codec.sends import LARGE, encode
 from redelivery.transports.dialects import activemq, qpid, rabbitmq
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 
 proton = pytest.importorskip("proton")
 CLASSIC = activemq.AMQP

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.detect import _DIALECTS
-from redelivery.transports.dialects.dialect import AmqpDialect
 
 TESTS = Path(__file__).parents[1]
 Rows = Mapping[tuple[str, str], str]  # broker and field: a test, below tests/
@@ -31,6 +31,8 @@ _RELEASED = (
     "transports/test_amqp_detach.py::test_a_detach_releases_what_was_seen_as_failed_and_the_rest_as_if_nothing_had_been"
 )
 _LINKS = "transports/test_amqp_links.py::"
+_QUEUES = "transports/test_rabbitmq_queues_live.py::test_"
+_QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
 _DEPTH = "spark/test_amqp_depth_live.py::test_on_"
 
 AMQP: Rows = {
@@ -67,6 +69,25 @@ AMQP: Rows = {
     ("rabbitmq", "topic_prefix"): _TOPICS,
     ("rabbitmq", "existing_queue_prefix"): (
         "transports/test_amqp_names.py::test_rabbitmqs_name_of_a_queue_that_is_there_is_that_queue"
+    ),
+    ("rabbitmq", "other_queue_refusal"): _QUEUES_AS_THEY_ARE,
+    ("rabbitmq", "slash"): _ADDRESSES,
+    ("rabbitmq 4", "queue_prefix"): _ADDRESSES,
+    ("rabbitmq 4", "topic_prefix"): _ADDRESSES,
+    ("rabbitmq 4", "percent_encoded"): _ADDRESSES,
+    ("rabbitmq 4", "any_words"): _ANY_WORDS,
+    ("rabbitmq 4", "queue_capability"): _TERMINUS,
+    ("rabbitmq 4", "topic_capability"): _TERMINUS,
+    ("rabbitmq 4", "temporary_queue_capability"): _TERMINUS,
+    ("rabbitmq 4", "temporary_topic_capability"): _TERMINUS,
+    ("rabbitmq 4", "management"): _QUEUES_AS_THEY_ARE,
+    ("rabbitmq 4", "rejected_is_poison"): f"{_QUEUES}what_the_broker_dead_letters_itself_says_so",
+    ("rabbitmq 4", "redelivered_by_first_acquirer"): "conformance/test_counts.py::test_counts_after_a_close",
+    ("rabbitmq 4", "count_annotation"): f"{_QUEUES}a_quorum_queue_counts_deliveries",
+    ("rabbitmq 4", "keeps_sessions"): f"{_QUEUES}sessions_that_follow_each_other_do_not_hang",
+    ("rabbitmq 4", "session_per_link"): f"{_LINKS}test_where_a_refusal_ends_the_whole_session_the_others_live_on",
+    ("rabbitmq 4", "end_waits_for_senders"): (
+        "transports/test_amqp_detach.py::test_sending_links_are_detached_before_the_end_where_it_would_wait_for_them"
     ),
     ("rabbitmq", "any_words"): _ANY_WORDS,
     ("rabbitmq", "queue_capability"): _TERMINUS,
@@ -123,13 +144,15 @@ BROKER: Rows = {
 
 def stated() -> set[tuple[str, str]]:
     """What differs from the default; `capabilities` is held by the conformance table of each pair."""
-    found = set()
+    tables = {name: dialect.amqp for name, dialect in _DIALECTS.items() if dialect.amqp is not None}
     for name, dialect in _DIALECTS.items():
-        for field in fields(AmqpDialect):
-            default = field.default
-            if dialect.amqp is not None and default is not MISSING and getattr(dialect.amqp, field.name) != default:
-                found.add((name, field.name))
-    return found
+        tables |= {f"{name} {'.'.join(map(str, since))}": table for since, table in dialect.amqp_since}
+    return {
+        (name, field.name)
+        for name, table in tables.items()
+        for field in fields(AmqpDialect)
+        if field.default is not MISSING and getattr(table, field.name) != field.default
+    }
 
 
 def test_every_value_of_a_broker_names_its_test() -> None:

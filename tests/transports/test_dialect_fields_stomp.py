@@ -11,7 +11,8 @@ import pytest
 from tests.transports.planting import Fact, Facts, facts
 
 from redelivery.transports.dialects import detect
-from redelivery.transports.dialects.dialect import AmqpDialect, StompDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.dialects.dialect import StompDialect
 
 TESTS = Path(__file__).parent.parent
 TABLES = {"stomp": StompDialect, "amqp": AmqpDialect}

@@ -24,6 +24,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Message
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.finding import found
 from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import monotonic, utc_now
 
@@ -181,7 +182,9 @@ def test_a_crash_between_the_copy_and_the_ack_is_a_duplicate_never_a_loss(place:
     client = place.client()
     session = client.session()
     session.attach(place.queue)
-    flow = session.channel.poison(session.receive(), "why", text("bad", target))
+    copy = text("bad", target)
+    session.do(found(session.channel.finder, copy.destination))
+    flow = session.channel.poison(session.receive(), "why", copy)
     pending = next(flow)
     assert isinstance(pending, Pending)
     while not pending.done:

@@ -16,8 +16,11 @@ from redelivery.transports.amqp.channel.unsubscribing import unsubscribe
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
 from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.amqp.links.management import Management
+from redelivery.transports.amqp.links.probing import Prober
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.detect import amqp_virtual_host, check_name, check_virtual_host, detect_amqp
-from redelivery.transports.dialects.dialect import AmqpDialect, Dialect
+from redelivery.transports.dialects.dialect import Dialect
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
@@ -69,6 +72,11 @@ class AmqpTransport(Transport):
             properties = _properties(engine)
             offered = engine.connection.remote_offered_capabilities or ()
             dialect, self._dialect = _detect(options.dialect, engine)
+            table = connection.protocol.table
+            if self._dialect.management:
+                connection.protocol.nodes = Management(table)
+            elif self._dialect.other_queue_refusal:
+                connection.protocol.nodes = Prober(table, self._dialect)
             offers = {str(each) for each in offered}
             self._relays = _RELAY in offers
             if _SHARED not in offers:  # some brokers echo what is asked for, and do not share
@@ -170,4 +178,5 @@ def _properties(engine: Engine) -> dict[str, object]:
 
 
 def _detect(name: str, engine: Engine) -> tuple[Dialect, AmqpDialect]:
-    return detect_amqp(name, str(_properties(engine).get("product", "")), engine.connection.remote_container or "")
+    properties, container = _properties(engine), engine.connection.remote_container or ""
+    return detect_amqp(name, str(properties.get("product", "")), container, str(properties.get("version", "")))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.dialect import (
     ALL_KINDS,
     JMS_HEADERS,
     STOMP_HEADERS,
-    AmqpDialect,
     Dialect,
     StompDialect,
     StompTemporaries,

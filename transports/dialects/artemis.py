@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.dialect import (
-    ALL_KINDS,
-    JMS_HEADERS,
-    STOMP_HEADERS,
-    AmqpDialect,
-    DepthQuestion,
-    Dialect,
-    StompDialect,
-)
+from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
+from redelivery.transports.dialects.dialect import ALL_KINDS, JMS_HEADERS, STOMP_HEADERS, Dialect, StompDialect
 
 # What it writes of where a dead letter comes from: in HornetQ's way too, and over AMQP in annotations (its
 # toAnnotationName); None: not there.

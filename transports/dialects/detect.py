@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from redelivery.model.errors import ConfigError, UnsupportedError
 from redelivery.model.suggestions import did_you_mean
 from redelivery.transports.dialects import activemq, artemis, embedded, hornetq, qpid, rabbitmq, unknown
-from redelivery.transports.dialects.dialect import AmqpDialect, DepthQuestion, Dialect, StompDialect
+from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
+from redelivery.transports.dialects.dialect import Dialect, StompDialect
 
 AUTO: Final = "auto"
 _DIALECTS: Final[Mapping[str, Dialect]] = {
@@ -77,8 +79,8 @@ def amqp_virtual_host(name: str, vhost: str) -> str:
     return (_DIALECTS[name].virtual_host if name != AUTO else "").replace("{}", vhost) or vhost
 
 
-def detect_amqp(name: str, product: str, container: str) -> tuple[Dialect, AmqpDialect]:
-    """The same, for a broker whose connection property ``product`` and whose container id those are.
+def detect_amqp(name: str, product: str, container: str, version: str = "") -> tuple[Dialect, AmqpDialect]:
+    """The same, for a broker whose connection properties ``product`` and ``version`` and whose container id those are.
 
     Raises:
         ConfigError: there is no dialect of that name.
@@ -90,10 +92,17 @@ def detect_amqp(name: str, product: str, container: str) -> tuple[Dialect, AmqpD
         for each in (*_DIALECTS.values(), *_OBEYING.values()):
             if (product == each.product) if product else (each.anonymous and not container):
                 found = each
-    if found.amqp is None or found.amqp.unsupported is not None:
-        why = "it has none" if found.amqp is None else found.amqp.unsupported
+    amqp = next((table for since, table in found.amqp_since if _numbers(version) >= since), found.amqp)
+    if amqp is None or amqp.unsupported is not None:
+        why = "it has none" if amqp is None else amqp.unsupported
         raise UnsupportedError(f"{found.provider} cannot be used over AMQP: {why}")
-    return found, found.amqp
+    return found, amqp
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Those that a version begins with; none where it begins otherwise."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def obeying(name: str | None) -> Dialect:

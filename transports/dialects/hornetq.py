@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.dialect import JMS_HEADERS, STOMP_HEADERS, AmqpDialect, Dialect, StompDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.dialects.dialect import JMS_HEADERS, STOMP_HEADERS, Dialect, StompDialect
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.dialect import ALL_KINDS, AmqpDialect, DepthQuestion, Dialect
+from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
+from redelivery.transports.dialects.dialect import ALL_KINDS, Dialect
 
 AMQP: Final = AmqpDialect(
     capabilities=Capabilities(

@@ -1,21 +1,22 @@
-"""RabbitMQ, as 3.10 was found to behave; its AMQP 1.0 is the plug-in rabbitmq_amqp1_0."""
+"""RabbitMQ, as 3.10, 4.0 and 4.3 were found to behave; the AMQP 1.0 of 3 is the plug-in rabbitmq_amqp1_0."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.dialect import (
     ALL_KINDS,
     JMS_HEADERS,
     STOMP_HEADERS,
-    AmqpDialect,
     Dialect,
     StompDialect,
     StompTemporaries,
 )
 
 _NO_SUBSCRIPTION: Final = "bind a queue of your own to the exchange amq.topic, and consume that"
+_OTHER_QUEUE: Final = "inequivalent arg"
 OLD_PROTOCOL: Final = "is the plug-in rabbitmq_amqp1_0 enabled?"  # where a port speaks AMQP 0-9-1 only
 
 STOMP: Final = StompDialect(
@@ -28,6 +29,8 @@ STOMP: Final = StompDialect(
         message_ids=True,
         no_subscription=_NO_SUBSCRIPTION,
     ),
+    existing_queue_prefix="/amq/queue/",  # where there is none, what is sent is confirmed and lost
+    other_queue_refusal=_OTHER_QUEUE,
     percent_encoded=True,  # one-sided, so that a name with "%2F" in it looks like one with a slash
     any_words="#",
     virtual_host="/",
@@ -69,8 +72,10 @@ AMQP: Final = AmqpDialect(
     ),
     queue_prefix="/queue/",
     topic_prefix="/topic/",
-    existing_queue_prefix="/amq/queue/",  # the same queue, but not made: for clients that cannot ask for a durable one
+    existing_queue_prefix="/amq/queue/",  # the same queue, but not made; where there is none, what is sent is lost
+    other_queue_refusal=_OTHER_QUEUE,
     any_words="#",
+    slash="%2F",  # one-sided: a name with "%2F" in it is another one's with a slash
     durable_nodes=True,
     queue_capability=None,
     topic_capability=None,
@@ -84,6 +89,25 @@ AMQP: Final = AmqpDialect(
     end_drops_answers=True,  # it stops the session's writer, which may have much to write
 )
 
+AMQP_4: Final = AmqpDialect(
+    capabilities=AMQP.capabilities,
+    queue_prefix="/queues/",
+    topic_prefix="/exchanges/amq.topic/",
+    any_words="#",
+    queue_capability=None,
+    topic_capability=None,
+    temporary_queue_capability=None,
+    temporary_topic_capability=None,
+    percent_encoded=True,
+    management=True,
+    rejected_is_poison=True,
+    redelivered_by_first_acquirer=True,
+    count_annotation="x-delivery-count",  # of quorum queues; `header.delivery-count` of classic ones from 4.3 on
+    session_per_link=True,  # a refused link ends its session in 4.0
+    keeps_sessions=True,
+    end_waits_for_senders=True,
+)
+
 DIALECT: Final = Dialect(
     name="rabbitmq",
     system="rabbitmq",
@@ -92,6 +116,7 @@ DIALECT: Final = Dialect(
     product="RabbitMQ",
     stomp=STOMP,
     amqp=AMQP,
+    amqp_since=(((4,), AMQP_4),),
     virtual_host="vhost:{}",
     counted_properties=frozenset(("x-acquired-count", "x-delivery-count")),  # of quorum queues
 )

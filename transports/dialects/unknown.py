@@ -11,7 +11,8 @@ from typing import Final
 
 from redelivery.model.capabilities import Capabilities
 from redelivery.transports.dialects import activemq, artemis, hornetq, rabbitmq
-from redelivery.transports.dialects.dialect import ALL_KINDS, AmqpDialect, Dialect, StompDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.dialects.dialect import ALL_KINDS, Dialect, StompDialect
 
 # What any of them would obey when it comes in a SEND; it may be one of them under another name.
 _OWNED: Final = activemq.STOMP.owned_headers | artemis.STOMP.owned_headers | rabbitmq.STOMP.owned_headers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 from uuid import UUID, uuid4, uuid5
 
 from redelivery.model.destinations import Destination, Topic
@@ -42,6 +42,7 @@ from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.stomp.connection.login import log_in
 from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
+from redelivery.transports.stomp.finder import Login, QueueFinder
 from redelivery.transports.stomp.wires import Place, Wires
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
@@ -51,8 +52,6 @@ _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # Activ
 _CLIENT_IDS: Final = UUID("5b0f6a1e-6a0f-4c41-9d0c-1f5f0f6d8f1b")
 _MAX_BODY: Final = "wireFormat.maxDataLength"
 _HOST: Final = "wireFormat.host"
-
-Login: TypeAlias = tuple[Stream, Engine, list[RawFrame]]  # the frames came right after CONNECTED
 
 
 class StompTransport(Transport):
@@ -79,6 +78,7 @@ class StompTransport(Transport):
         self._wires = Wires(self._dial_further, events)
         self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
+        self._finder: QueueFinder | None = None
         self._makers: dict[StompWire, TemporaryMaker] = {}  # one, with the first temporary destination
 
     def open(self) -> Flow[None]:
@@ -99,6 +99,8 @@ class StompTransport(Transport):
         )
         self._dialect = stomp
         self._first = self._start(stream, engine, frames)
+        if stomp.other_queue_refusal:
+            self._finder = QueueFinder(self._log_in_beside, stomp, self.options.request_timeout)
         reserved = self.options.client_id is not None and bool(stomp.capabilities.subscriptions)
         self._wires.begin(self._first, stomp.sessions_per_wire, reserved=reserved)
 
@@ -129,6 +131,10 @@ class StompTransport(Transport):
             stream.close()
             raise
 
+    def _log_in_beside(self) -> Flow[Login]:
+        """To the same broker, without a client id, which is taken, and without heart-beats."""
+        return self._shake_hands(replace(self.options, client_id=None, heartbeat=0.0), self._opened().address)
+
     def _dial_further(self) -> Flow[StompWire]:
         """A wire beside the first, for a session: the same broker and login, and no client id, which is taken."""
         first = self._opened()
@@ -150,7 +156,7 @@ class StompTransport(Transport):
         waiter = cast(ParkedWaiter, events.waiter)
         known: StompWire | None = waiter.place  # type: ignore[assignment]  # nobody else fills it
         wire = waiter.place = known or (yield from self._wires.take(client_id=client_id))
-        protocol = wire.protocol
+        protocol, finder = wire.protocol, self._finder
         context = ChannelContext(
             dialect=dialect,
             version=protocol.version,
@@ -158,9 +164,10 @@ class StompTransport(Transport):
             outbox=protocol.outbox,
             events=events,
             control=protocol.control(),
-            encoder=SendEncoder(protocol.version, dialect, self._token),
+            encoder=SendEncoder(protocol.version, dialect, self._token, finder.others if finder else ()),
             token=self._token,
             client_id=self.options.client_id,
+            finder=finder,
         )
         channel = StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
         channel.has_client_id = wire is self._first

@@ -15,8 +15,8 @@ from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.options.reconnect import LOST, connect
+from redelivery.transports.dialects.amqp import DepthQuestion
 from redelivery.transports.dialects.detect import depth_question
-from redelivery.transports.dialects.dialect import DepthQuestion
 
 log = logging.getLogger(__name__)
 

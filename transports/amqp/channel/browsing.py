@@ -26,7 +26,7 @@ from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.detaching import Drain
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Delivery, Flow, Link, Pending, SessionEvents, Waiter
 
 
@@ -35,8 +35,15 @@ class BrowsingReceiver(Receiver):
 
     __slots__ = ("exhausted", "questions")
 
-    def __init__(self, session: AmqpSession, link: Link, events: SessionEvents, dialect: AmqpDialect) -> None:
-        super().__init__(session, link, events, dialect)
+    def __init__(
+        self,
+        session: AmqpSession,
+        link: Link,
+        events: SessionEvents,
+        dialect: AmqpDialect,
+        address: str | None = None,
+    ) -> None:
+        super().__init__(session, link, events, dialect, address)
         self.wanted = False  # no credit but by `ask`
         self.questions = 0
         self.exhausted = False  # at the last question there was less than a window full

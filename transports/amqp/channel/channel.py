@@ -62,10 +62,11 @@ class AmqpChannel(Channel):
         check_link(link, self._dialect)
         if link.subscription is not None:
             yield from free_name(self._context.protocol, link.subscription, self._context.events.waiter)
+        address = yield from self._context.made_for(link)
         with self._context.writing():
             kind = BrowsingReceiver if link.browse else Receiver
-            receiver = kind(self._context.session(consumers=True), link, self._context.events, self._dialect)
-            receiver.open(asked)
+            receiver = kind(self._context.session(consumers=True), link, self._context.events, self._dialect, address)
+            self._context.open(receiver, link.destination, asked)
         link.id = receiver.name
         link.prefetch = receiver.window
         self._receivers[link] = receiver
@@ -212,7 +213,7 @@ class AmqpChannel(Channel):
         protocol = self._protocol
         rows = protocol.rows
         sender = None if transacted or not rows.usable else self._sending.links.get(destination)
-        if sender is None or sender.queued:
+        if sender is None or sender.queued or (self._dialect.management and isinstance(destination, Topic)):
             protocol.whole(
                 lambda: self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
             )
@@ -293,6 +294,9 @@ class AmqpChannel(Channel):
             ended = []
             with self._context.writing():
                 for session in self._context.sessions:
+                    if self._dialect.keeps_sessions:
+                        session.keep()
+                        continue
                     ended.append(self._context.ask_for_end())
                     session.close(ended[-1])
             for each in ended:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redelivery.model.errors import UnsupportedError
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Link
 
 

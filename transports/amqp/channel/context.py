@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from functools import partial
 
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.transports.amqp.codec.names import pattern
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
+from redelivery.transports.amqp.links.management import Management
+from redelivery.transports.amqp.links.receivers import Receiver
+from redelivery.transports.amqp.links.senders import Sender
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.dialects.dialect import AmqpDialect
-from redelivery.transports.seam import Flow, Pending, SessionEvents
+from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.seam import Flow, Link, Pending, SessionEvents
 
 
 class ChannelContext:
@@ -31,12 +37,40 @@ class ChannelContext:
         if not alone and shared is not None and shared.ended is None:
             return shared
         self.sessions = [each for each in self.sessions if each.ended is None]
-        session = AmqpSession(self.protocol.table)
-        session.open(None)
+        session = self._kept() or self._opened()
         self.sessions.append(session)
         if not alone:
             self._shared = session
         return session
+
+    def _kept(self) -> AmqpSession | None:
+        idle = self.protocol.table.idle
+        while idle:
+            session = idle.pop()
+            if isinstance(session, AmqpSession) and session.ended is None:
+                return session
+        return None
+
+    def _opened(self) -> AmqpSession:
+        session = AmqpSession(self.protocol.table)
+        session.open(None)
+        return session
+
+    def made_for(self, link: Link) -> Flow[str | None]:
+        """The address of the queue that a topic's consumer needs; None: the topic has one of its own."""
+        nodes = self.protocol.nodes
+        if not isinstance(nodes, Management) or not isinstance(link.destination, Topic):
+            return None
+        topic = pattern(link.destination, self.dialect)
+        return (yield from nodes.bind(topic, self.protocol.writing, self.events.waiter))
+
+    def open(self, link: Sender | Receiver, destination: Destination, pending: Pending | None) -> None:
+        """Open a link, when its queue was found where its address alone would not do; inside `writing`."""
+        nodes = self.protocol.nodes
+        if nodes is None or type(destination) is not Queue:
+            link.open(pending)
+        else:
+            link.open_after(partial(nodes.ensure, destination.name), pending)
 
     def ask(self) -> Pending:
         """A pending that the session's thread waits for."""

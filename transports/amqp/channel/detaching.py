@@ -105,6 +105,10 @@ def _close(context: ChannelContext, receiver: Receiver, asked: Pending) -> None:
         receiver.session.close(asked)  # outcomes would count nothing, and cost the broker milliseconds each
         return
     receiver.release(list(receiver.unsettled))
+    if dialect.keeps_sessions:
+        receiver.close(asked)
+        receiver.session.keep()
+        return
     if not dialect.session_per_link and not dialect.session_end_counts:
         receiver.close(asked)
         return

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Final, cast
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import ConnectionLostError, JMSError, ResourceAllocationError
 from redelivery.model.messages import Message
 from redelivery.transports.amqp.channel.context import ChannelContext
@@ -61,6 +61,7 @@ class Sending:
         self._timeout = timeout
         self.links: dict[Destination | None, Sender] = {}
         self.congested = False
+        self._found: set[Destination] = set()  # for the relay
         self._last: tuple[Destination | None, str] = (None, "")  # that a message was encoded for, and its address
         self._held: tuple[Sender, Pending, int] | None = None  # `room` waits until no more wait there, or it has left
 
@@ -82,6 +83,8 @@ class Sending:
         with protocol.lock:
             protocol.check()
             sender = self.sender(destination)
+            if protocol.nodes is not None:
+                self._prepare(sender, destination, answer)
             if transacted:
                 self._transactions.send(sender, parts, answer)
             else:
@@ -102,6 +105,17 @@ class Sending:
             if not at_once:
                 protocol.flush_soon()
 
+    def _prepare(self, sender: Sender, destination: Destination, answer: Pending) -> None:
+        """The relay, which makes no queue, waits until that of a message is there; to a topic, nobody need listen."""
+        nodes = self._protocol.nodes
+        if self._dialect.management and isinstance(destination, Topic):
+            sender.published.add(answer)
+        if nodes is None or type(destination) is not Queue or destination in self.links or destination in self._found:
+            return
+        self._found.add(destination)
+        sender.held += 1
+        nodes.ensure(destination.name, sender.let_go)
+
     def sender(self, destination: Destination) -> Sender:
         """The link to a destination; inside `writing`."""
         sender = self.links.get(destination)
@@ -109,8 +123,12 @@ class Sending:
             destination, sender = None, self.links.get(None)  # type: ignore[assignment]  # None is the relay's key
         if sender is None or sender.ended is not None:
             session = self._context.session()
-            sender = relay(session) if destination is None else sender_to(session, destination, self._dialect)
-            sender.open(None)
+            if destination is None:
+                sender = relay(session)
+                sender.open(None)
+            else:
+                sender = sender_to(session, destination, self._dialect)
+                self._context.open(sender, destination, None)
             self.links[destination] = sender
         return sender
 

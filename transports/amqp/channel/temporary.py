@@ -6,9 +6,10 @@ from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
 from redelivery.transports.amqp.channel.context import answer
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
+from redelivery.transports.amqp.links.management import Management
 from redelivery.transports.amqp.links.senders import Maker
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Flow, Pending, Waiter
 
 
@@ -17,6 +18,8 @@ def make_temporary(
 ) -> Flow[Destination]:
     """See `Transport.temporary`; its link is in a session of its own, which lives as long as the connection."""
     topic = issubclass(kind, Topic)
+    if isinstance(protocol.nodes, Management) and not topic:
+        return kind((yield from protocol.nodes.temporary(protocol.writing, waiter)))
     named = dialect.temporary_topic_capability if topic else dialect.temporary_queue_capability
     if named is None:
         raise UnsupportedError(f"this broker makes no {kind.__name__} over AMQP")

@@ -9,7 +9,7 @@ from redelivery.transports.amqp.connection.protocol import AmqpProtocol
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import Finder, subscription_name
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Flow, Link, Pending, Waiter
 
 

@@ -40,8 +40,8 @@ from redelivery.transports.amqp.codec.sections import (
     read_header,
 )
 from redelivery.transports.amqp.codec.values import read
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.composites import consumed
-from redelivery.transports.dialects.dialect import AmqpDialect
 from redelivery.transports.wire.clock import epoch_ms
 
 _CLOSES_GROUP: Final = 0xFFFF_FFFF  # JMS's -1, as Qpid JMS writes it
@@ -78,10 +78,20 @@ class AmqpFields:
         """
         header = self._header()
         count = (header[4] or 0) + 1
+        named = self.format.dialect.count_annotation
+        if named is not None:
+            count = max(count, self._annotated(named) + 1)
         if count == 1:
             again = header[3] is False and self.format.dialect.redelivered_by_first_acquirer
             return 2 if again else 1
         return 1 + max(1, self.proven()) if self.format.dialect.session_end_counts else count
+
+    def _annotated(self, name: str) -> int:
+        try:
+            found = read_annotations((self._found or self._find())[1]).get(name)
+        except MessageFormatError:
+            return 0
+        return found if isinstance(found, int) else 0
 
     def proven(self) -> int:
         """Deliveries before this one that an application had, as far as that is known beyond the broker's count."""

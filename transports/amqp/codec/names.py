@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote, unquote
 
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 
 _ANY_WORDS: Final = frozenset(("#", ">"))
 # What the annotations `x-opt-jms-dest` and `x-opt-jms-reply-to` mean (AMQP JMS mapping).
@@ -23,16 +24,23 @@ _SCHEMES: Final[Mapping[str, type[Destination]]] = {
 
 def to_address(destination: Destination, dialect: AmqpDialect) -> str:
     """The address of its node. Raises UnsupportedError for what is neither queue nor topic."""
-    name = destination.name
     if isinstance(destination, (TemporaryQueue, TemporaryTopic)):
-        return name
-    if destination.is_pattern:
-        name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
+        return destination.name
+    name = pattern(destination, dialect)
+    name = quote(name, safe="") if dialect.percent_encoded else name.replace("/", dialect.slash)
     if isinstance(destination, Queue):
         return dialect.queue_prefix + name
     if isinstance(destination, Topic):
         return dialect.topic_prefix + name
     raise UnsupportedError(f"{destination}: only queues and topics can be named over AMQP")
+
+
+def pattern(destination: Destination, dialect: AmqpDialect) -> str:
+    """Its name, with the broker's own wildcard for any further words."""
+    name = destination.name
+    if destination.is_pattern:
+        name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
+    return name
 
 
 def from_address(
@@ -87,5 +95,8 @@ def _by_prefix(
     for prefix, meant in prefixes:
         if prefix and address.startswith(prefix) and (kind is None or issubclass(meant, kind)):
             temporary = issubclass(meant, (TemporaryQueue, TemporaryTopic))
-            return meant, address if temporary else address[len(prefix) :]
+            name = address if temporary else address[len(prefix) :]
+            if not temporary:
+                name = unquote(name) if dialect.percent_encoded else name.replace(dialect.slash, "/")
+            return meant, name
     return kind, address

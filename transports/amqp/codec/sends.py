@@ -29,7 +29,7 @@ from redelivery.transports.amqp.codec.encoding import (
 from redelivery.transports.amqp.codec.ids import write_id
 from redelivery.transports.amqp.codec.names import kind_of, to_address
 from redelivery.transports.amqp.codec.raw import AmqpBody
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.wire.clock import epoch_ms
 
 LARGE: Final = 65_536  # bytes: a body above this is not copied behind its head

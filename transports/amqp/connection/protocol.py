@@ -17,7 +17,7 @@ from cproton_ffi import lib
 from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event
-from redelivery.transports.amqp.links.endpoints import LinkTable
+from redelivery.transports.amqp.links.endpoints import LinkTable, Nodes
 from redelivery.transports.amqp.rows import Rows
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending, TransportOptions, Waiter
@@ -42,6 +42,7 @@ class AmqpProtocol:
         self.table = LinkTable(
             engine, stream.name, options.request_timeout, owner.tick_at, client_id=options.client_id is not None
         )
+        self.nodes: Nodes | None = None  # where a queue must be found first
         self.lost: JMSError | None = None
         self.blocked = False  # the system did not take all
         self.unwritten = False  # something waits for company

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 from cproton_ffi import ffi, lib
 
@@ -14,7 +14,15 @@ from redelivery.transports.amqp.links.dispositions import condition_of
 from redelivery.transports.amqp.links.notifications import Notifications
 from redelivery.transports.seam import Pending
 
+Found: TypeAlias = Callable[[JMSError | None, str | None], None]  # why not; its address, None: as it is written
 _SPACE: Final = 64 << 10  # bytes of a message that is copied once
+
+
+class Nodes(Protocol):
+    """How a queue is found, where its address alone would not do; for the holder of the connection's lock."""
+
+    def ensure(self, name: str, found: Found) -> None:
+        """Call ``found`` once when the queue of that name is there, or will be made by its link."""
 
 
 class LinkTable:
@@ -36,6 +44,7 @@ class LinkTable:
         "endpoints",
         "engine",
         "expire_at",
+        "idle",
         "most_sessions",
         "notifications",
         "patience",
@@ -57,6 +66,7 @@ class LinkTable:
         self.notifications = Notifications()
         self.unanswered: list[None] = []
         self.sessions = 0
+        self.idle: list[Endpoint] = []  # sessions that are kept for links to come
         self.most_sessions: int = engine.transport.channel_max + 1
         space = bytearray(_SPACE)
         self.view = memoryview(space)
@@ -157,6 +167,25 @@ class Endpoint:
     def open(self, pending: Pending | None) -> None:
         """Ask for it; the pending is the answer."""
         self._opening = pending
+        self._open()
+
+    def open_after(self, ask: Callable[[Found], None], pending: Pending | None) -> None:
+        """Ask for it when its node was found, at the address that is said then; or end, where that fails."""
+        self._opening = pending
+        ask(self._open_or_end)
+
+    def _open_or_end(self, error: JMSError | None, address: str | None = None) -> None:
+        if self.ended is not None:
+            return
+        if error is None:
+            if address is not None:
+                (self.handle.target if self.handle.is_sender else self.handle.source).address = address
+            self._open()
+        else:
+            self.end(error, ours=False)
+            self.forget()
+
+    def _open(self) -> None:
         self.table.endpoints[self.raw] = self
         self.handle.open()
 
@@ -168,7 +197,13 @@ class Endpoint:
             return
         self._closing = pending
         self.end(IllegalStateError(f"{self.what} is closed"), ours=True)
-        self.say_end()
+        if self.raw in self.table.endpoints:
+            self.say_end()
+        else:  # it has not been asked for yet
+            self._closing = None
+            if pending is not None:
+                self.table.notifications.answer(pending)
+            self.forget()
 
     def follow_end(self, pending: Pending) -> None:
         """It is ending; the pending, too, is the peer's agreement."""
@@ -224,7 +259,8 @@ class Endpoint:
 
     def forget(self) -> None:
         """Both sides have ended it: its memory in the C library is free again."""
-        if self.table.endpoints.pop(self.raw, None) is not None:
+        self.table.endpoints.pop(self.raw, None)
+        if self.handle is not None:
             self.handle.free()
         self.handle = None
 

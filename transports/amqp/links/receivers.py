@@ -17,7 +17,7 @@ from redelivery.transports.amqp.links.seen import SEEN
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Delivery, Link, Pending, SessionEvents
 
 _STEP: Final = 100  # deliveries after which credit is given anew, at most
@@ -109,7 +109,14 @@ class Receiver(Endpoint):
         "window",
     )
 
-    def __init__(self, session: AmqpSession, link: Link, events: SessionEvents, dialect: AmqpDialect) -> None:
+    def __init__(
+        self,
+        session: AmqpSession,
+        link: Link,
+        events: SessionEvents,
+        dialect: AmqpDialect,
+        address: str | None = None,
+    ) -> None:
         named, table = link.subscription, session.table
         if named is None:
             self.name = link_name("receiver")
@@ -138,6 +145,8 @@ class Receiver(Endpoint):
         self.wanted = True  # more is wanted; not while the link is being closed
         self.stopped = False  # detached; what came is released by the end of the session
         describe_source(self.handle.source, link, dialect, client_id=table.client_id)
+        if address is not None:
+            self.handle.source.address = address
         self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
         self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
         session.links.add(self)

@@ -18,6 +18,7 @@ from redelivery.transports.amqp.links.dispositions import (
     ACCEPTED,
     DECLARED,
     REJECTED,
+    RELEASED,
     TRANSACTIONAL,
     declared_id,
     enlist,
@@ -28,7 +29,7 @@ from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
 from redelivery.transports.amqp.rows import Step
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import Pending, SessionEvents
 from redelivery.transports.wire.clock import monotonic
@@ -50,15 +51,20 @@ class Sender(Endpoint):
     waits for it any more, and sending it behind the application's back would double what that sends again.
     """
 
-    __slots__ = ("_alive", "_credit", "_moved", "_numbers", "blocked_senders", "queued", "session", "unanswered")
+    __slots__ = (
+        *("_alive", "_credit", "_moved", "_numbers", "blocked_senders"),
+        *("held", "published", "queued", "session", "unanswered"),
+    )
 
-    def __init__(self, session: AmqpSession, what: str) -> None:
-        super().__init__(session.table, session.handle.sender(link_name("sender")), what)
+    def __init__(self, session: AmqpSession, what: str, name: str | None = None) -> None:
+        super().__init__(session.table, session.handle.sender(name or link_name("sender")), what)
         self.session = session
         self.queued: deque[Queued] = deque()  # waits for credit
         self._moved = 0.0  # when something of it left last
         self.unanswered: dict[Any, Pending] = {}  # by the C library's delivery
         self.blocked_senders: SessionEvents | None = None  # waits for credit
+        self.published: set[Pending] = set()  # of `unanswered`: it is no matter whether anybody wants it
+        self.held = 0  # queues that are looked up or made: what is sent is queued
         self._numbers = count(1)
         self._alive = [True]  # until it is ended
         self._credit = map(_SOME.index, map(lib.pn_link_credit, repeat(self.raw)))  # a step of it raises without any
@@ -73,7 +79,7 @@ class Sender(Endpoint):
             self.table.notifications.answer(pending, self.ended)
             return
         self.table.unanswered.append(None)
-        if self.queued or lib.pn_link_credit(self.raw) <= 0:
+        if self.queued or self.held or lib.pn_link_credit(self.raw) <= 0:
             now = monotonic()
             if not self.queued:
                 self.table.expire_at(now + self.table.patience)
@@ -153,9 +159,15 @@ class Sender(Endpoint):
         lib.pn_link_advance(self.raw)
         self.unanswered[handle] = pending
 
+    def let_go(self, _: JMSError | None, __: str | None) -> None:
+        """One of the queues that it waited for is there, or is not, which the broker says of what is sent there."""
+        self.held -= 1
+        if self.ended is None:
+            self.on_flow()
+
     def on_flow(self) -> None:
         """See `Endpoint.on_flow`: what waits for credit leaves."""
-        if self.queued and lib.pn_link_credit(self.raw) > 0:
+        if self.queued and not self.held and lib.pn_link_credit(self.raw) > 0:
             self._moved = monotonic()
             while self.queued and lib.pn_link_credit(self.raw) > 0:
                 self._transfer(*self.queued.popleft()[:3])
@@ -171,7 +183,9 @@ class Sender(Endpoint):
         if pending is None:
             return
         self.table.unanswered.pop()
-        if state == ACCEPTED:
+        unwanted = state == RELEASED and pending in self.published
+        self.published.discard(pending)
+        if state == ACCEPTED or unwanted:
             self.table.notifications.answer(pending)
         else:
             error, value = self._read(handle, state)
@@ -198,6 +212,7 @@ class Sender(Endpoint):
         self._alive.clear()
         unanswered, queued = list(self.unanswered.values()), [each[2] for each in self.queued]
         self.unanswered.clear()
+        self.published.clear()
         self.queued.clear()
         del self.table.unanswered[: len(unanswered) + len(queued)]
         for pending in unanswered:

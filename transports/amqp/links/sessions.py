@@ -24,6 +24,11 @@ class AmqpSession(Endpoint):
         self.links: set[Endpoint] = set()
         self._ends_late = False
 
+    def keep(self) -> None:
+        """Its links are ended, or ending: the next ones may have it (`AmqpDialect.keeps_sessions`)."""
+        if self.ended is None and self not in self.table.idle:
+            self.table.idle.append(self)
+
     def close(self, pending: Pending | None) -> None:
         """See `Endpoint.close`. It ends when the peer has agreed to it: proton knows no answer to it afterwards."""
         if self.ended is not None or self.opened:

@@ -12,7 +12,7 @@ from redelivery.model.errors import UnsupportedError
 from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe_source
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Link
 
 

@@ -10,7 +10,7 @@ import proton
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.transports.amqp.codec.names import capability, to_address
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Link
 
 _OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")

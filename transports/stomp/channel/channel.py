@@ -32,12 +32,13 @@ class StompChannel(Channel):
 
     def __init__(self, context: ChannelContext, mode: AckMode, owner: ChannelOwner) -> None:
         self._context, self._dialect, self._outbox = context, context.dialect, context.outbox
+        self.finder = context.finder
         self._encode, self._expect = context.encoder.encode, context.router.expect  # of every send
         self._owner, self._report, self._read_on_behalf = owner, owner.on_error, owner.read_on_behalf
-        self._subscriptions: dict[Link, list[Subscription]] = {}
         verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
         self._work = UnitOfWork(context.router, verb)  # the session's transaction, in CLIENT mode a hidden one
         self._parking = Parking()
+        self._subscriptions: dict[Link, list[Subscription]] = {}
         self._windows: dict[Link, Window] = {}
         self._shown = Shown() if context.dialect.releases_as_new else None
         commits = mode in (AckMode.TRANSACTED, AckMode.CLIENT)
@@ -50,7 +51,7 @@ class StompChannel(Channel):
         size = window_size(link, dialect, deferred=self._acks_deferred)
         link.prefetch = 1 if link.pulls else dialect.default_prefetch if link.prefetch is None else link.prefetch
         headers = subscribing.subscribe_headers(link, self._context, size)
-        yield from subscribing.remove_changed(self._context, link)
+        yield from subscribing.prepare(self._context, link)
         link.id = subscribing.new_identifier()
         events = BrowseSubscription(self._context.events) if link.browse else self._context.events
         subscription = Subscription(link, events, dialect, self._context.version)
@@ -255,15 +256,12 @@ class StompChannel(Channel):
         except JMSError as error:
             self._report(error)
         finally:
-            yield from self._end(clean=clean)
-
-    def _end(self, *, clean: bool) -> Flow[None]:
-        try:
-            yield from self._owner.leave(self._context, clean=clean)
-        except ConnectionLostError:
-            return
-        except JMSError as error:
-            self._report(error)
+            try:
+                yield from self._owner.leave(self._context, clean=clean)
+            except ConnectionLostError:
+                pass
+            except JMSError as error:
+                self._report(error)
 
     def _unsubscribe(self, undo: bytes, subscriptions: Iterable[Subscription]) -> Flow[None]:
         known = tuple(subscriptions)

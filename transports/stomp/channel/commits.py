@@ -20,6 +20,7 @@ from hashlib import sha256
 from redelivery.model.destinations import Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.messages import Message
+from redelivery.transports.finding import found
 from redelivery.transports.seam import NO_ANSWER, Flow, Pending
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
@@ -120,6 +121,7 @@ def dead_letter(
         JMSError: the broker refuses the copy; the delivery is still ours.
         InDoubtError: the answer to the COMMIT did not come; or the copy is written, and the ACK was refused.
     """
+    yield from found(context.finder, copy.destination)
     head, body = context.encoder.encode(copy)
     pending, receipt = context.ask()
     if not context.dialect.ack_in_transaction or (context.dialect.commit_ends_parking and not alone):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Flow, Pending, SessionEvents
 from redelivery.transports.stomp.channel.transactions import UnitOfWork
 from redelivery.transports.stomp.codec.control import ControlFrames
+from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.connection.router import Router
+from redelivery.transports.stomp.finder import QueueFinder
 from redelivery.transports.wire.outbox import Outbox
 
 
@@ -41,6 +44,11 @@ class ChannelContext:
     encoder: SendEncoder
     token: str
     client_id: str | None
+    finder: QueueFinder | None
+
+    def name(self, destination: Destination) -> str:
+        """A destination as a header has it. Raises UnsupportedError."""
+        return to_wire(destination, self.dialect, () if self.finder is None else self.finder.others)
 
     def ask(self) -> tuple[Pending, bytes]:
         """A pending and the receipt to ask for. Raises ConnectionLostError where there is no connection any more."""

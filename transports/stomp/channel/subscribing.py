@@ -10,6 +10,7 @@ from typing import Final
 from redelivery.model.destinations import Queue, SubscriptionName
 from redelivery.model.errors import UnsupportedError
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.finding import found
 from redelivery.transports.seam import Flow, Link
 from redelivery.transports.stomp.channel.browsing import browse_headers
 from redelivery.transports.stomp.channel.commits import empty
@@ -106,8 +107,9 @@ def remove_frame(name: str, control: ControlFrames, dialect: StompDialect, recei
     return control.unsubscribe(new_identifier(), receipt.decode(), {dialect.subscription_header: name})
 
 
-def remove_changed(context: ChannelContext, link: Link) -> Flow[None]:
-    """Remove the durable subscription that the link makes anew, where the broker would go on with the old one."""
+def prepare(context: ChannelContext, link: Link) -> Flow[None]:
+    """Find its queue; remove the durable subscription that it makes anew where the broker would keep the old one."""
+    yield from found(context.finder, link.destination)
     named, dialect = link.subscription, context.dialect
     if named is None or not link.changed or dialect.subscription_changes:
         return
@@ -120,7 +122,7 @@ def subscribe_frame(
     context: ChannelContext, link: Link, headers: dict[str, str], receipt: bytes, *, silent: bool
 ) -> bytes:
     """SUBSCRIBE, answered; ``silent``: an empty transaction is answered instead."""
-    destination = to_wire(link.destination, context.dialect)
+    destination = context.name(link.destination)
     if silent:
         return context.control.subscribe(destination, link.id, headers) + empty(receipt)
     return context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
@@ -130,7 +132,7 @@ def further(context: ChannelContext, link: Link, window: int) -> tuple[Subscript
     """Another subscription of a consumer's, and its SUBSCRIBE, which is not answered."""
     identifier = new_identifier()
     headers = subscribe_headers(link, context, window)
-    frame = context.control.subscribe(to_wire(link.destination, context.dialect), identifier, headers)
+    frame = context.control.subscribe(context.name(link.destination), identifier, headers)
     return Subscription(link, context.events, context.dialect, context.version, identifier), frame
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 from urllib.parse import unquote
 
@@ -19,8 +20,12 @@ from redelivery.transports.dialects.dialect import StompDialect, StompTemporarie
 _ANY_WORDS: Final = frozenset(("#", ">"))
 
 
-def to_wire(destination: Destination, dialect: StompDialect) -> str:
-    """The header's value. Raises UnsupportedError for what has no name over STOMP."""
+def to_wire(destination: Destination, dialect: StompDialect, others: Collection[str] = ()) -> str:
+    """The header's value; ``others``: queues to be taken as they are.
+
+    Raises:
+        UnsupportedError: it has no name over STOMP.
+    """
     name = destination.name
     if isinstance(destination, (TemporaryQueue, TemporaryTopic)):
         return _temporary_to_wire(destination, dialect)
@@ -33,7 +38,7 @@ def to_wire(destination: Destination, dialect: StompDialect) -> str:
     elif dialect.percent_encoded:
         name = name.replace("/", "%2F")  # all that it decodes; what it writes itself is encoded as a whole
     if isinstance(destination, Queue):
-        return dialect.queue_prefix + name
+        return (dialect.existing_queue_prefix if destination.name in others else dialect.queue_prefix) + name
     if isinstance(destination, Topic):
         return dialect.topic_prefix + name
     raise UnsupportedError(f"{destination}: only queues and topics can be named over STOMP")
@@ -51,7 +56,8 @@ def from_wire(value: str, dialect: StompDialect, kind: type[Destination] | None 
                 return found
         if dialect.queue_prefix == dialect.topic_prefix:
             return None if kind is None else kind(value.removeprefix(dialect.queue_prefix))
-        for prefix, named in ((dialect.queue_prefix, Queue), (dialect.topic_prefix, Topic)):
+        known = ((dialect.queue_prefix, Queue), (dialect.topic_prefix, Topic), (dialect.existing_queue_prefix, Queue))
+        for prefix, named in known if dialect.existing_queue_prefix else known[:2]:
             if value.startswith(prefix):
                 name = value[len(prefix) :]
                 return named(unquote(name) if dialect.percent_encoded else name)

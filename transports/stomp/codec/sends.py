@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
@@ -42,9 +42,15 @@ _MORE_HEADERS: Final = 2  # that a channel adds: receipt, transaction
 
 
 class SendEncoder:
-    """Makes SEND frames for one version and dialect; heads are kept by destination. ``token`` names the connection."""
+    """Makes SEND frames for one version and dialect; heads are kept by destination.
 
-    def __init__(self, version: str, dialect: StompDialect, token: str = "") -> None:
+    ``token`` names the connection; ``others``: see `to_wire`.
+    """
+
+    def __init__(
+        self, version: str, dialect: StompDialect, token: str = "", others: Collection[str] = frozenset()
+    ) -> None:
+        self._others = others
         self._version = version
         self._dialect = dialect
         self._token = token
@@ -103,7 +109,7 @@ class SendEncoder:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
         dialect = self._dialect
         check_one(destination, dialect.capabilities)
-        headers = {"destination": to_wire(destination, dialect)}
+        headers = {"destination": to_wire(destination, dialect, self._others)}
         headers.update(dialect.send_to_queue if isinstance(destination, Queue) else dialect.send_to_topic)
         if priority != 4:
             headers["priority"] = str(priority)

@@ -19,7 +19,7 @@ from redelivery.model.errors import (
 from redelivery.model.selectors.selector import Selector
 from redelivery.transports.amqp.codec.names import from_address
 from redelivery.transports.amqp.codec.values import read
-from redelivery.transports.dialects.dialect import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.embedded import DIALECT as _EMBEDDED
 
 assert _EMBEDDED.amqp is not None, "the embedded broker speaks AMQP"

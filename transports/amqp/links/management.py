@@ -1,0 +1,218 @@
+"""Queues at the broker's management node, where an address makes none: looked up, and made where there is none.
+
+A request is a message to the node, its answer one that comes back on the other link of a pair (AMQP management by
+HTTP's methods, as RabbitMQ 4 has it at ``/management``). Nobody waits here: an answer goes on by a callback, under the
+connection's lock, on the thread that reads. So a link opens when its queue is there, and keeps what is sent until then.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from itertools import count
+from typing import Any, Final, TypeAlias, cast
+from urllib.parse import quote
+
+import proton
+from cproton_ffi import ffi, lib
+
+from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityError
+from redelivery.transports.amqp.codec.encoding import write, write_list, write_map, write_text
+from redelivery.transports.amqp.links.endpoints import Endpoint, Found, LinkTable
+from redelivery.transports.amqp.links.senders import Parts, Sender
+from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.seam import Flow, Pending, Waiter
+
+Body: TypeAlias = Mapping[str, Any] | None
+Writing: TypeAlias = Callable[[], AbstractContextManager[None]]
+_NODE: Final = "/management"
+_BACK: Final = "$me"  # how a request names the link that its answer comes by
+_TOPICS: Final = "amq.topic"  # the exchange
+_CREDIT: Final = 100
+_numbers: Final = count(1)
+_REFUSALS: Final[Mapping[int, type[JMSError]]] = {401: SecurityError, 403: SecurityError, 404: InvalidDestinationError}
+
+
+class Answer:
+    """The broker's answer: HTTP's status, and the body."""
+
+    __slots__ = ("body", "status")
+
+    def __init__(self, status: int, body: Any) -> None:
+        self.status = status
+        self.body = body
+
+    def error(self, doing: str) -> JMSError | None:
+        """Why it is a refusal, in the broker's words; None: it is none."""
+        if self.status < 300:
+            return None
+        return _REFUSALS.get(self.status, JMSError)(f"{doing}: the broker says: {self.body} ({self.status})")
+
+
+class Management:
+    """Of one connection; for the holder of the connection's lock where nothing else is said."""
+
+    def __init__(self, table: LinkTable) -> None:
+        self._table = table
+        self._answers: Answers | None = None
+        self._requests: Requests | None = None
+
+    def ask(self, method: str, path: str, body: Body, then: Callable[[Answer | JMSError], None]) -> None:
+        """Send a request; ``then`` is called once, with the answer or with why none came."""
+        number = str(next(_numbers))
+        answers, requests = self._links()
+        answers.asked[number] = then
+        requests.send((_encode(number, method, path, body),), None, Pending(None))
+
+    def request(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[Answer]:
+        """The same as a flow, for who does not hold the connection; ``writing``: see `AmqpProtocol.writing`.
+
+        Raises:
+            RequestTimeoutError, ConnectionLostError: no answer came.
+            JMSError: the broker ended the session instead, or refuses.
+        """
+        pending = Pending(waiter)
+
+        def then(answer: Answer | JMSError) -> None:
+            error = answer if isinstance(answer, JMSError) else None
+            self._table.notifications.answer(pending, error, None if error else answer)
+
+        with writing():
+            self.ask(method, path, body, then)
+        if not pending.done:
+            yield pending
+        if pending.error is not None:
+            raise pending.error
+        answer = cast(Answer, pending.value)
+        refusal = answer.error(f"{method} {path}")
+        if refusal is not None:
+            raise refusal
+        return answer
+
+    def ensure(self, name: str, found: Found) -> None:
+        """Make a durable queue of that name where there is none; as it is where there is one. Then call ``found``."""
+        self.ask("GET", queue_path(name), None, lambda answer: self._looked_up(name, answer, found))
+
+    def _looked_up(self, name: str, answer: Answer | JMSError, found: Found) -> None:
+        if isinstance(answer, JMSError):
+            found(answer, None)
+        elif answer.status == 404:
+            self.ask("PUT", queue_path(name), {"durable": True}, lambda made: self._made(name, made, found))
+        else:  # what is refused here is refused to the link, in better words
+            found(None, None)
+
+    def _made(self, name: str, answer: Answer | JMSError, found: Found) -> None:
+        error = answer if isinstance(answer, JMSError) else None
+        if isinstance(answer, Answer) and answer.status != 409:  # another one has made it meanwhile
+            error = answer.error(f"making queue://{name}")
+        found(error, None)
+
+    def bind(self, topic: str, writing: Writing, waiter: Waiter) -> Flow[str]:
+        """Make a queue for one consumer of a topic, which ends with it; the answer is its address.
+
+        Raises as `request`.
+        """
+        return self._own({"exclusive": True, "auto_delete": True, "durable": False}, writing, waiter, topic)
+
+    def temporary(self, writing: Writing, waiter: Waiter) -> Flow[str]:
+        """Make a queue that only this connection may consume, and that ends with it. As `bind`."""
+        return self._own({"exclusive": True, "durable": False}, writing, waiter)
+
+    def _own(self, body: Body, writing: Writing, waiter: Waiter, topic: str | None = None) -> Flow[str]:
+        name = f"redelivery.{uuid.uuid4()}"
+        yield from self.request("PUT", queue_path(name), body, writing, waiter)
+        if topic is not None:
+            binding = {"source": _TOPICS, "destination_queue": name, "binding_key": topic, "arguments": {}}
+            yield from self.request("POST", "/bindings", binding, writing, waiter)
+        return queue_path(name)
+
+    def _links(self) -> tuple[Answers, Requests]:
+        answers, requests = self._answers, self._requests
+        if answers is None or requests is None or answers.ended is not None or requests.ended is not None:
+            session = AmqpSession(self._table)
+            session.open(None)
+            name = f"management-{next(_numbers)}"
+            answers = self._answers = Answers(session, name)
+            requests = self._requests = Requests(session, "the broker's management", name)
+            for each in (answers, requests):
+                each.handle.source.address = each.handle.target.address = _NODE
+                each.handle.properties = proton.PropertyDict({proton.symbol("paired"): True})
+                each.handle.snd_settle_mode = proton.Link.SND_SETTLED
+                each.open(None)
+        return answers, requests
+
+
+class Requests(Sender):
+    """The link that requests leave by, settled as they are sent."""
+
+    __slots__ = ()
+
+    def _transfer(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
+        super()._transfer(parts, transaction, pending)
+        (handle,) = self.unanswered
+        del self.unanswered[handle]
+        self.table.unanswered.pop()
+        lib.pn_delivery_settle(handle)
+
+
+class Answers(Endpoint):
+    """The link that answers come by."""
+
+    __slots__ = ("asked", "session")
+
+    def __init__(self, session: AmqpSession, name: str) -> None:
+        super().__init__(session.table, session.handle.receiver(name), "the broker's management")
+        self.session = session
+        self.asked: dict[str, Callable[[Answer | JMSError], None]] = {}  # by the request's id
+        session.links.add(self)
+
+    def on_opened(self) -> None:
+        """See `Endpoint.on_opened`."""
+        super().on_opened()
+        lib.pn_link_flow(self.raw, _CREDIT)
+
+    def on_delivery(self, handle: Any) -> None:
+        """An answer, or a part of one."""
+        if not lib.pn_delivery_readable(handle) or lib.pn_delivery_partial(handle):
+            return
+        data = bytearray(lib.pn_delivery_pending(handle))
+        lib.pn_link_recv(self.raw, ffi.from_buffer(data), len(data))
+        lib.pn_link_advance(self.raw)
+        lib.pn_delivery_settle(handle)
+        lib.pn_link_flow(self.raw, 1)
+        message = proton.Message()
+        message.decode(bytes(data))
+        then = self.asked.pop(str(message.correlation_id), None)
+        if then is not None:
+            status = str(message.subject)
+            then(Answer(int(status) if status.isdecimal() else 500, message.body))
+
+    def on_end(self, error: JMSError, ours: bool) -> None:
+        """See `Endpoint.on_end`: no answer comes any more."""
+        asked, self.asked = self.asked, {}
+        if not ours:
+            self.session.links.discard(self)
+        for then in asked.values():
+            then(error)
+
+    def forget(self) -> None:
+        """See `Endpoint.forget`."""
+        self.session.links.discard(self)
+        super().forget()
+
+
+def queue_path(name: str) -> str:
+    """Of a queue at the management node, and its address: percent-encoded UTF-8."""
+    return f"/queues/{quote(name, safe='')}"
+
+
+def _encode(number: str, method: str, path: str, body: Body) -> bytes:
+    fields = [write_text(number), b"\x40", write_text(path), write_text(method), write_text(_BACK)]
+    return b"\x00\x53\x73" + write_list(fields) + b"\x00\x53\x77" + _value(body)
+
+
+def _value(value: Any) -> bytes:
+    if isinstance(value, Mapping):
+        return write_map([each for key, item in value.items() for each in (write_text(key), _value(item))])
+    return write(value, "a request")

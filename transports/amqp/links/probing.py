@@ -1,0 +1,76 @@
+"""Queues that are there are taken as they are, where the address that makes one refuses those of other arguments.
+
+RabbitMQ 3 has two addresses for a queue: one makes it, and refuses a queue that is there with other arguments; the
+other one makes none, and takes what is sent to a queue that is not there without a word. So only such a refusal proves
+that the second one can be used. A link to the first one is tried, in a session of its own, which a refusal ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import JMSError
+from redelivery.transports.amqp.links.endpoints import Found, LinkTable
+from redelivery.transports.amqp.links.senders import Sender
+from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.amqp.links.terminus import describe, link_name
+from redelivery.transports.dialects.amqp import AmqpDialect
+
+
+class Prober:
+    """Of one connection; for the holder of the connection's lock."""
+
+    def __init__(self, table: LinkTable, dialect: AmqpDialect) -> None:
+        self._table = table
+        self._dialect = dialect
+        self._session: AmqpSession | None = None  # free for the next one
+
+    def ensure(self, name: str, found: Found) -> None:
+        """See `Nodes.ensure`."""
+        session, self._session = self._session, None
+        if session is None or session.ended is not None:
+            session = AmqpSession(self._table)
+            session.open(None)
+        existing = self._dialect.existing_queue_prefix + name.replace("/", self._dialect.slash)
+        refusal = self._dialect.other_queue_refusal
+        probe = Probe(
+            session, name, refusal, self._free, lambda error, other: found(error, existing if other else None)
+        )
+        describe(probe.handle.target, Queue(name), self._dialect)
+        probe.open(None)
+
+    def _free(self, session: AmqpSession) -> None:
+        self._session = session
+
+
+class Probe(Sender):
+    """A link that is opened to see whether it can be."""
+
+    __slots__ = ("_done", "_found", "_refusal")
+
+    def __init__(
+        self,
+        session: AmqpSession,
+        name: str,
+        refusal: str,
+        done: Callable[[AmqpSession], None],
+        found: Callable[[JMSError | None, bool], None],
+    ) -> None:
+        super().__init__(session, f"looking for queue://{name}", link_name("probe"))
+        self._done = done
+        self._found = found
+        self._refusal = refusal
+
+    def on_opened(self) -> None:
+        """See `Endpoint.on_opened`: it is there now, if it was not before."""
+        super().on_opened()
+        self.close(None)
+        self._done(self.session)
+        self._found(None, False)
+
+    def on_end(self, error: JMSError, ours: bool) -> None:
+        """See `Endpoint.on_end`: what is refused for another reason is refused to the link, in better words."""
+        super().on_end(error, ours)
+        if not self.opened:
+            self._found(error if ours else None, not ours and self._refusal in str(error).lower())

@@ -1,0 +1,112 @@
+"""The form of the tables for AMQP 1.0. A field says what the broker does, or which word it uses; nothing here acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redelivery.model.capabilities import Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class DepthQuestion:
+    """How a client asks for the number of messages on a queue: by a message, whose answer comes to its ``reply_to``.
+
+    Attributes:
+        address: where it is sent.
+        properties: of it; ``{queue}`` in a value stands for the queue's name.
+        body: of it.
+        path_separator: what stands before it in a queue's name is no part of the name; empty: all of it is.
+        success: the property that only an answer with a result has, and its value.
+        field: where in the answer's map the number stands; None: the answer is a JSON array of it.
+    """
+
+    address: str
+    properties: tuple[tuple[str, str], ...]
+    body: str | dict[str, object]
+    success: tuple[str, object]
+    path_separator: str = ""
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AmqpDialect:
+    """AMQP 1.0 as one broker means it; the defaults are the safest meaning.
+
+    Attributes:
+        capabilities: what the sessions may ask for.
+        queue_prefix, topic_prefix: how a destination's address is written.
+        existing_queue_prefix: how others may write that of a queue; empty: not otherwise.
+        other_queue_refusal: a part, in lower case, of what is said of an address that makes a queue where there is one
+            with other arguments: that one is then written with ``existing_queue_prefix``. Empty: none are refused.
+        any_words: the wildcard for any further words.
+        queue_capability, topic_capability: of the terminus; None: the address says it all.
+        temporary_queue_capability, temporary_topic_capability: of a dynamic node; None: there are none.
+        default_prefetch: the credit where the application asks for none.
+        most_credit: more than this at once makes the broker stop; 0: no limit.
+        durable_nodes: a queue that a link makes outlives the broker only where its terminus says so.
+        topic_waits_for_credit: what is published to a topic before its consumer has given credit is not for it.
+        rejected_is_poison: the outcome `rejected` surely dead-letters (elsewhere it only counts, or deletes).
+        modified: the outcome `modified` is understood; otherwise `released` stands for it.
+        drain: a drained link is answered.
+        drain_overlaps: a drain may be answered by the end of the one before, or missed while that ends.
+        redelivered_by_first_acquirer: `first-acquirer=false` says what was delivered before, not by the count.
+        session_per_link: a refused link ends its whole session, so that each needs one of its own.
+        session_end_counts: a delivery is counted as failed only where its whole session ends (then all of the session
+            are), so that a consumer's needs one of its own, and the broker's count is an upper bound.
+        end_drops_answers: with the end of a session goes what the broker has not written of it, the answer too.
+        end_waits_for_senders: the end of a session that has sending links is answered late, unless they are detached.
+        keeps_sessions: the beginning of a session is missed where one of the same channel has just ended, so that
+            sessions without links are kept for others and not ended.
+        percent_encoded: names in addresses are percent-encoded.
+        slash: how a slash in a name is written.
+        management: queues are looked up, and made where there is none, at the broker's management node: addresses make
+            none, and a queue is taken as it is. A topic's consumer has a queue that is made there, as temporary ones.
+        count_annotation: of a message, how often it was delivered before and failed, where the queue counts.
+        exclusive_option: stands behind the address of a consumer that keeps a queue to itself; empty: there is none.
+        delay_annotation: of a message, when it may be delivered; None: not supported.
+        delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
+        depth: how the depth of a queue is asked for; None: the broker does not know, or not surely.
+        duplicate_refusal: a part of what the broker says when it refuses a transaction for a message of which it has
+            the duplicate id, and for nothing else; None: it does not refuse it, or does not say why.
+        durable_no_local: a durable subscription with no_local is the same one when its consumer is there again.
+        finds_global: a shared durable subscription that is of no client id is found by the name of its link alone (the
+            look-up wants a capability of the link's own, which proton cannot write).
+        unsupported: why this broker's AMQP cannot be used at all; None: it can.
+    """
+
+    capabilities: Capabilities
+    queue_prefix: str = ""
+    topic_prefix: str = ""
+    existing_queue_prefix: str = ""
+    other_queue_refusal: str = ""
+    any_words: str = ">"
+    queue_capability: str | None = "queue"
+    topic_capability: str | None = "topic"
+    temporary_queue_capability: str | None = "temporary-queue"
+    temporary_topic_capability: str | None = "temporary-topic"
+    default_prefetch: int = 100
+    most_credit: int = 0
+    durable_nodes: bool = False
+    topic_waits_for_credit: bool = False
+    rejected_is_poison: bool = False
+    modified: bool = True
+    drain: bool = True
+    drain_overlaps: bool = False
+    redelivered_by_first_acquirer: bool = False
+    session_per_link: bool = False
+    session_end_counts: bool = False
+    end_drops_answers: bool = False
+    end_waits_for_senders: bool = False
+    keeps_sessions: bool = False
+    percent_encoded: bool = False
+    slash: str = "/"
+    management: bool = False
+    count_annotation: str | None = None
+    exclusive_option: str = ""
+    delay_annotation: str | None = None
+    delay_is_time: bool = False
+    depth: DepthQuestion | None = None
+    duplicate_refusal: str | None = None
+    durable_no_local: bool = True
+    finds_global: bool = False
+    unsupported: str | None = None

@@ -1,0 +1,106 @@
+"""Queues that are there are taken as they are, where the name that makes one refuses those of other arguments.
+
+RabbitMQ has two names for a queue over STOMP: one makes it, and ends the connection where it is there with other
+arguments; the other one makes none, and confirms what is sent to a queue that is not there, which is lost. So only such
+a refusal proves that the second one can be used. It is asked for on a connection of its own, by a SEND in a transaction
+that is undone: that makes the queue, or is refused, and sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import ConnectError, ConnectionLostError, RequestTimeoutError
+from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.seam import Flow
+from redelivery.transports.stomp.codec.errors import broker_error
+from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.codec.names import to_wire
+from redelivery.transports.stomp.codec.reader import RawFrame
+from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.sockets import Stream, read, until_writable
+
+Login: TypeAlias = tuple[Stream, Engine, list[RawFrame]]  # the frames came right after CONNECTED
+_NAME: Final = "redelivery-look"  # of the transaction and the receipt
+
+
+class QueueFinder:
+    """Of one connection.
+
+    Args:
+        log_in: opens a further connection.
+        dialect: the broker's.
+        timeout: seconds that its answer may take.
+
+    Attributes:
+        others: queues that have other arguments, by name.
+    """
+
+    def __init__(self, log_in: Callable[[], Flow[Login]], dialect: StompDialect, timeout: float) -> None:
+        self.others: set[str] = set()
+        self._log_in = log_in
+        self._dialect = dialect
+        self._timeout = timeout
+        self._known: set[str] = set()
+
+    def must_find(self, destination: Destination | None) -> bool:
+        """Whether it is a queue of which nothing is known yet."""
+        return type(destination) is Queue and destination.name not in self._known
+
+    def find(self, destination: Destination) -> Flow[None]:
+        """Make the queue, unless there is one. What is refused for another reason is refused to who uses it, too.
+
+        Raises:
+            ConnectionLostError, RequestTimeoutError: the broker does not answer.
+        """
+        try:
+            stream, engine, frames = yield from self._log_in()
+        except ConnectError as error:
+            raise ConnectionLostError(f"looking for {destination}: {error}") from error
+        try:
+            refusal = yield from self._ask(stream, engine, frames, destination)
+        except TimeoutError:
+            raise RequestTimeoutError(
+                f"looking for {destination}: the broker did not answer within {self._timeout:g} s"
+            ) from None
+        finally:
+            stream.close()
+        if refusal is not None and self._dialect.other_queue_refusal in refusal.lower():
+            self.others.add(destination.name)
+        if refusal is None or destination.name in self.others:
+            self._known.add(destination.name)
+
+    def _ask(
+        self, stream: Stream, engine: Engine, frames: list[RawFrame], destination: Destination
+    ) -> Flow[str | None]:
+        deadline = monotonic() + self._timeout
+        data = memoryview(self._question(destination, engine.version))
+        while data:
+            data = data[stream.send(data) :]
+            if data:
+                yield from until_writable(stream, deadline)
+        while True:
+            for each in frames:
+                frame = Frame(*each)
+                if frame.command == "ERROR":
+                    return str(broker_error(frame))
+                if frame.command == "RECEIPT" and frame.headers.get("receipt-id") == _NAME:
+                    return None
+            try:
+                frames = engine.receive((yield from read(stream, deadline)))
+            except ConnectionLostError as error:
+                raise ConnectionLostError(f"looking for {destination}: {error}") from error
+
+    def _question(self, destination: Destination, version: str) -> bytes:
+        """The last SEND is answered when all before it is done, and goes nowhere.
+
+        (A SUBSCRIBE is answered, or refused in other words, where the queue was.)
+        """
+        dialect, transaction = self._dialect, ("transaction", _NAME)
+        send = [("destination", to_wire(destination, dialect)), ("persistent", "true"), transaction]
+        last = [("destination", dialect.unsubscribe_keeps or ""), ("receipt", _NAME)]
+        frames = (("BEGIN", [transaction]), ("SEND", send), ("ABORT", [transaction]), ("SEND", last))
+        return b"".join(encode(command, headers, version=version) for command, headers in frames)
