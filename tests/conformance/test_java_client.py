@@ -19,8 +19,11 @@ from tests.conformance.java.meeting import Meeting
 from tests.conformance.java.sides import SIDES, Lack, Side
 from tests.conformance.stage import SOON
 
-from redelivery import AckMode, Long, Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
+from redelivery import AckMode, Connection, Long, Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
 from redelivery.broker import EmbeddedBroker
+from redelivery.operate.letters.moving import Mover, plan
+from redelivery.operate.letters.routes import back
+from redelivery.operate.letters.selection import Selection
 from redelivery.testing.brokers.real import required
 
 SENT_BY_JAVA = {**BODIES, "object": OBJECT}
@@ -294,6 +297,45 @@ def test_a_reply_of_ours_to_a_temporary_queue_of_java(meeting: Meeting) -> None:
     assert reply.headers["correlation"] == "c"
     native = meeting.side.lack("sent", "body")
     assert reply.body == "the reply" if native is None else reply.kind == native.kind
+
+
+def test_what_java_sends_is_dead_lettered_as_it_came_and_replayed(meeting: Meeting) -> None:
+    """Of all kinds, and not persistent, which a strategy that is named takes too."""
+    kinds = [kind for kind in SENT_BY_JAVA if kind != "long text" and comes(meeting.side.lack("got", "body", kind))]
+    for kind in kinds:
+        message = of_java(kind)
+        meeting.java_sends(JavaMessage(message.kind, message.body, headers={"persistent": False}))
+    dead = Queue(f"{meeting.queue}.DLQ")
+    connection = meeting.connect(
+        redelivery_policy=RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0, redelivery_delay=0),
+        dead_letter_strategy=SharedDeadLetterStrategy(dead),
+    )
+    failed: list[object] = []
+    with connection.session(AckMode.INDIVIDUAL) as session, session.consumer(meeting.queue) as consumer:
+        for _ in range(2 * len(kinds)):
+            received = consumer.receive(timeout=SOON)
+            assert received is not None, f"after {len(failed)} of {kinds} twice"
+            failed.append(typed(received.body or None))
+            session.recover(cause=ValueError("no such account"))
+        assert consumer.receive(timeout=0.1) is None
+    letters = taken(connection, dead, len(kinds))
+    assert [each for letter in letters for each in (letter, letter)] == failed
+    with meeting.connect() as operator:
+        selection, route = Selection(dead), back(None, "run")
+        assert Mover(operator, selection, route).move(plan(operator, selection, route)) == len(kinds)
+    assert taken(meeting.connect(), Queue(meeting.queue), len(kinds)) == letters
+
+
+def comes(lack: Lack | None) -> bool:
+    """Whether a body comes and stays: what the broker could not translate is not copied, and its JSON only as bytes."""
+    return arrives(lack) and (lack is None or not (lack.arrives == "" or callable(lack.arrives)))
+
+
+def taken(connection: Connection, queue: Queue, count: int) -> list[object]:
+    """The bodies of so many, which are the queue's again; what is empty is None, as a body that is none may be read."""
+    with connection.session(AckMode.CLIENT) as session, session.consumer(queue) as consumer:
+        found = [consumer.receive(timeout=SOON) for _ in range(count)]
+        return [typed(each.body or None) for each in found if each is not None]
 
 
 def test_a_dead_letter_of_ours_shows_java_why(meeting: Meeting) -> None:

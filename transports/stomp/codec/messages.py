@@ -126,7 +126,7 @@ class StompFields:
                 return found
         if kind is not None or dialect.length_is_bytes:
             return self._text("utf-8")
-        charset = self._charset()
+        charset = self.charset()
         if charset is not None:
             return self._text(charset) if charset else payload
         try:
@@ -134,7 +134,7 @@ class StompFields:
         except UnicodeDecodeError:
             return payload  # nothing says what it is
 
-    def _charset(self) -> str | None:
+    def charset(self) -> str | None:
         """Of the text that the content type says; empty: it says bytes; None: nothing says anything."""
         opaque = self.format.dialect.opaque_bodies
         try:

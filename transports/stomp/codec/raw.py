@@ -20,6 +20,9 @@ class Decoding(Protocol):
     def sent_body(self) -> Body:
         """Decoded as its sender means it. Raises MessageFormatError."""
 
+    def charset(self) -> str | None:
+        """Of the text that its content type says; empty: it says bytes; None: nothing says anything."""
+
 
 class StompBody(RawBody):
     """The body of a message over STOMP.
@@ -48,6 +51,11 @@ class StompBody(RawBody):
     def read(self) -> Body:
         """See `RawBody`."""
         return self._message.body()
+
+    @property
+    def charset(self) -> str | None:
+        """Of the text that its content type says, which a copy has too."""
+        return self._message.charset()
 
     def sent(self) -> Body:
         """As its sender means it; the frame's body where nobody can read that."""

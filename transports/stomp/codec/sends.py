@@ -150,17 +150,18 @@ class SendEncoder:
                 raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")
 
     def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
-        """What came over STOMP: as it came, but for a str that was read from other bytes than UTF-8."""
+        """What came over STOMP: as it came, but for a str of other bytes than UTF-8 where no content type says so."""
         value, kind, payload = body.sent(), body.kind, body.payload
+        said = self._dialect.opaque_bodies and kind is None and bool(body.charset)
         if isinstance(value, dict):
             with suppress(MessageFormatError):  # the broker's JSON would change it; as bytes it stays what it is
                 return self._body(head, value)
             return self._body(head, payload)
         if value is None:
             return head + _KIND_NONE, b""
-        if isinstance(value, str):
+        if isinstance(value, str) and not said:
             payload = encode_text(value)
-        if kind is None and isinstance(value, str) and (payload.startswith(START) or 0 in payload):
+        if kind is None and not said and isinstance(value, str) and (payload.startswith(START) or 0 in payload):
             kind = b"text"  # it could be taken for a map, or for bytes
         self._check_size(len(value.encode("utf-16-le")) if isinstance(value, str) else len(payload))
         if kind is not None:
