@@ -1,7 +1,7 @@
 """Messages that other programs wrote, by each protocol of a broker: consumed, failed, dead-lettered and replayed.
 
-They have no id, no time and no type, are not persistent, and some of them nobody can decode. Each comes once, comes
-again after a failure, and leaves the dead letters as it came.
+They have no id, no time and no type, are not persistent, and some of them nobody can decode. Each is received once, is
+redelivered after a failure, and leaves the dead letters as it came.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def test_each_is_dead_lettered_as_it_came_and_replayed(stage: Stage, others: Oth
     cases = others.write(but_for=NOT_REPLAYED.get(str(others.way), ()))
     pair = stage.pair.kind.name
     seen = _body if pair == "vm" else _body_and_bytes  # there the body is made anew
-    again = _what_can_be_read if pair == "amqp-activemq" else seen  # Classic encodes anew what comes again
+    again = _what_can_be_read if pair == "amqp-activemq" else seen  # Classic encodes anew what it redelivers
     origin, dead = destination(stage.queue), destination(f"{stage.queue}.dlq")
     connection = stage.connect(redelivery_policy=ONCE, dead_letter_strategy=SharedDeadLetterStrategy(dead))
     failed = fail(connection, stage.queue, len(cases), seen)
