@@ -113,7 +113,6 @@ _HORNETQ_STOMP: Mapping[str, str] = {
     **_NO_BROWSING,
     "counts after a lost connection": "HornetQ tells by chance whether a message was delivered before",
     "redelivered after a close": "UNSUBSCRIBE releases what was delivered without a flag",
-    "a window of one message": "HornetQ sends each consumer 10 KiB ahead, and no client can set that",
     "batches beyond the window": "HornetQ's window is 10 KiB; further subscriptions may change the order, or hold "
     "messages back until they end",
     "numbers in selectors": "a property is a string over STOMP, and HornetQ compares it with no number",
