@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -20,6 +20,7 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.operate.letters.records import to_record
 
+_SUSPICIOUS: Final = 3600  # seconds
 _SHOWN: Final = 100  # characters of a body in a line
 _REMEMBERED: Final = 100_000  # messages that tail has shown
 
@@ -51,8 +52,8 @@ def send(
         "correlation_id": correlation_id,
         "reply_to": reply_to,
         "group_id": group_id,
-        "ttl": ttl,
-        "delivery_delay": delay,
+        "ttl": _duration("--ttl", ttl),
+        "delivery_delay": _duration("--delay", delay),
     }
     given = {name: value for name, value in options.items() if value is not None}
     with broker.connect() as connection, connection.session() as session:
@@ -155,6 +156,18 @@ def _input(*, lines: bool) -> Iterator[str]:
         yield from (line.rstrip("\n") for line in sys.stdin)
     else:
         yield sys.stdin.read()
+
+
+def _duration(name: str, seconds: float | None) -> timedelta | None:
+    """Seconds; of so many that milliseconds were probably meant, this is said."""
+    if seconds is None:
+        return None
+    if seconds > _SUSPICIOUS:
+        complain("send", f"{name} {seconds:g} is {seconds / 3600:.3g} hours, as it is in seconds")
+    try:
+        return timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        raise ConfigError(f"{name} {seconds:g} is not a duration: give seconds") from None
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import threading
 from datetime import timedelta
 from typing import Final, TypedDict
 
-from redelivery.model.destinations import Destination, Queue, SubscriptionName, TemporaryTopic, Topic
+from redelivery.model.destinations import Destination, Queue, SubscriptionName, TemporaryTopic, Topic, check_spelling
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, UnsupportedError
 from redelivery.model.parts.sending import SYNONYMS
@@ -170,14 +170,16 @@ def plain_name(scheme: str, name: str) -> str:
     """The name of a queue or topic, without a scheme before it that says the same.
 
     Raises:
-        InvalidDestinationError: the scheme says the other kind.
+        InvalidDestinationError: the scheme says the other kind, or it begins as other clients write destinations.
     """
     if not isinstance(name, str):
         return name  # refused where the destination is made
     other = "topic" if scheme == "queue" else "queue"
     if name.startswith(f"{other}://"):
         raise InvalidDestinationError(f"{name!r} is a {other}: write session.{other}({name.partition('://')[2]!r})")
-    return name.removeprefix(f"{scheme}://")
+    name = name.removeprefix(f"{scheme}://")
+    check_spelling(name)
+    return name
 
 
 def seconds(name: str, value: float | timedelta) -> float:

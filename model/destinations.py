@@ -13,6 +13,21 @@ WILDCARDS = frozenset(("*", ">", "#"))
 _STOMP_PREFIXES: Final = {"/queue/": "queue", "/topic/": "topic", "/dsub/": "topic"}
 # Of HornetQ and Artemis 1; a name may begin so, but rarely does.
 _JMS_PREFIXES: Final = {"jms.queue.": "queue", "jms.topic.": "topic"}
+# Of other clients and brokers, which this one takes for the beginning of a name all the same: what begins so is hardly
+# ever meant.
+_OTHER_PREFIXES: Final = {
+    "queue:": "queue",
+    "topic:": "topic",
+    "amq/queue/": "queue",
+    "/amq/queue/": "queue",
+    "/queues/": "queue",
+    "dynamicQueues/": "queue",
+    "dynamicTopics/": "topic",
+    "/exchange/amq.topic/": "topic",
+}
+_TEMPORARY: Final = ("/temp-queue/", "/temp-topic/", "temp-queue:", "temp-topic:", "/reply-queue/")
+_EXCHANGE: Final = ("/exchange/", "/exchanges/")
+_UNLESS: Final = "; if the name really begins so, pass {kind}({name!r})"
 _SHOWN: Final = 40  # characters of what is refused: it may be a whole body
 
 
@@ -145,7 +160,8 @@ def destination(value: Destination | str) -> Destination:
 
     Raises:
         InvalidDestinationError: the str is empty, has a space or a line end, begins as other clients write it
-            (``/queue/x``, ``jms.queue.x``), or its scheme is neither ``queue`` nor ``topic``.
+            (``/queue/x``, ``jms.queue.x``, ``topic:x``, ``/exchange/…``), or its scheme is neither ``queue`` nor
+            ``topic``.
     """
     if isinstance(value, Destination):
         return value
@@ -161,7 +177,8 @@ def destination(value: Destination | str) -> Destination:
             f"{shown!r} has a space or a control character, so it is hardly a destination: "
             f"is it a body, in the wrong place? If it is the name, pass {kind}(…)"
         )
-    _refuse_prefix(parsed.name, _JMS_PREFIXES, "; if the name really begins so, pass {kind}({name!r})")
+    _refuse_prefix(parsed.name, _JMS_PREFIXES, _UNLESS)
+    check_spelling(parsed.name)
     return parsed
 
 
@@ -185,9 +202,26 @@ def read_destination(text: str) -> Destination:
 
 def _refuse_prefix(name: str, prefixes: Mapping[str, str], unless: str) -> None:
     for prefix, scheme in prefixes.items():
-        if name.startswith(prefix):
+        if name.startswith(prefix) and len(name) > len(prefix):
             rest = name.removeprefix(prefix)
             spellings = [f"{rest!r} or "] if scheme == "queue" else []
             spelling = "".join([*spellings, repr(f"{scheme}://{rest}")])
             kind = "Queue" if scheme == "queue" else "Topic"
             raise InvalidDestinationError(f"{name!r}: write {spelling}{unless.format(kind=kind, name=name)}")
+
+
+def check_spelling(name: str) -> None:
+    """Raise InvalidDestinationError where a name begins as other clients and brokers write destinations."""
+    if "/" not in name and ":" not in name:
+        return
+    _refuse_prefix(name, _OTHER_PREFIXES, _UNLESS)
+    unless = _UNLESS.format(kind="Queue", name=name)
+    for prefix in _TEMPORARY:
+        if name.startswith(prefix):
+            kind = "topic" if "topic" in prefix else "queue"
+            raise InvalidDestinationError(f"{name!r}: a temporary {kind} is made by session.temporary_{kind}(){unless}")
+    if name.startswith(_EXCHANGE):
+        raise InvalidDestinationError(
+            f"{name!r} names an exchange, which is no destination here: write 'topic://KEY' for a key of amq.topic, or "
+            f"bind a queue to the exchange and write 'queue://NAME'{unless}"
+        )

@@ -19,7 +19,7 @@ from redelivery.model.parts.headers import COPIED, check_header
 from redelivery.model.parts.raw import KnownBody, RawBody, raw_of
 from redelivery.model.parts.shown import shown
 from redelivery.model.times import from_epoch_ms
-from redelivery.model.values import Body, Value, body_kind, check_body, check_properties
+from redelivery.model.values import Body, Value, body_kind, check_body, check_own, check_properties
 
 HEADERS: Final = (
     "message_id",
@@ -100,7 +100,7 @@ class Message:
         self.local_redeliveries = 0
         self.fields = {"body": check_body(body)}
         if properties:
-            self.properties = properties
+            self.properties = check_own(properties)
         if correlation_id is not None:
             self.correlation_id = correlation_id
         if reply_to is not None:

@@ -25,6 +25,20 @@ Body: TypeAlias = str | bytes | dict[str, Value] | list[Value] | None
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
+# JMS's headers, which are not properties -> the argument of a send
+_HEADERS: Final = {
+    "JMSCorrelationID": "correlation_id=",
+    "JMSDeliveryMode": "persistent=",
+    "JMSDeliveryTime": "delivery_delay=",
+    "JMSDestination": "",
+    "JMSExpiration": "ttl=",
+    "JMSMessageID": "",
+    "JMSPriority": "priority=",
+    "JMSRedelivered": "",
+    "JMSReplyTo": "reply_to=",
+    "JMSTimestamp": "",
+    "JMSType": "type=",
+}
 _SURE: Final = frozenset((str, bool, float, NoneType))  # every value of these is one of JMS
 
 
@@ -93,6 +107,20 @@ def check_name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise MessageFormatError(f"{name!r} is not the name of a property: it must be a str that is not empty")
     return name
+
+
+def check_own(properties: Mapping[str, object]) -> Mapping[str, object]:
+    """The properties that an application makes, if none is one of JMS's headers, which have arguments of their own.
+
+    Raises:
+        MessageFormatError: one is; the text says how it is given. (A message of others may have such a property.)
+    """
+    if isinstance(properties, Mapping) and not _HEADERS.keys().isdisjoint(properties):
+        name = next(each for each in properties if each in _HEADERS)
+        instead = _HEADERS[name]
+        how = f"write {instead} instead" if instead else "the provider sets it"
+        raise MessageFormatError(f"property {name!r} is one of JMS's headers: {how}")
+    return properties
 
 
 def check_properties(properties: Mapping[str, object] | None) -> Mapping[str, Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -22,7 +23,18 @@ LONG_MAX: Final = (1 << 63) - 1
 _BOOLEANS: Final = {"true": True, "false": False}
 _NO_SYNONYMS: Final[Mapping[str, str]] = {}
 _SUSPICIOUS: Final = 3600  # seconds; few redeliveries wait that long
+_CALLERS: Final = ("redelivery.cli.", "redelivery.testing.")  # they use the library as an application does
 _MAX_DIGITS: Final = 19  # of a Java long; int() of a longer str costs quadratic time
+
+
+class _Unsaid:
+    """The default of a switch that is off: an application that says so is another thing."""
+
+    def __repr__(self) -> str:
+        return "False"
+
+
+UNSAID: Final[Any] = _Unsaid()
 
 
 def check_flag(name: str, value: object) -> bool:
@@ -62,14 +74,26 @@ def check_seconds(name: str, value: object) -> float:
         raise ConfigError(f"{name}={value!r} is not a duration: pass seconds ≥ 0 or a timedelta") from None
 
 
-def warn_if_long(name: str, value: object) -> None:
+def warn_if_long(name: str, value: object, what: str = "delays are") -> None:
     """Warn, once per line of the application, of a number of seconds that was probably meant as milliseconds."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value > _SUSPICIOUS:
         warnings.warn(
-            f"{name}={value:g} is {value / 3600:.3g} hours, as delays are in seconds; "
+            f"{name}={value:g} is {value / 3600:.3g} hours, as {what} in seconds; "
             f"if that is meant, pass timedelta(seconds={value:g})",
-            stacklevel=4,
+            stacklevel=_callers_level(),
         )
+
+
+def _callers_level() -> int:
+    """How far up the stack the line is that called the library, seen from who calls this."""
+    level, frame = 1, sys._getframe(1)  # there is no other way, and it is taken for a warning only
+    while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith("redelivery.") and not module.startswith(_CALLERS)
 
 
 def check_optional_str(name: str, value: object) -> str | None:

@@ -12,6 +12,7 @@ from redelivery.model.suggestions import suggesting
 from redelivery.policies.activemq.back_off import Classic, Random
 from redelivery.policies.activemq.redelivery_names import java_double, read_policy
 from redelivery.policies.checks import (
+    UNSAID,
     Seconds,
     check_flag,
     check_number,
@@ -24,6 +25,8 @@ from redelivery.policies.checks import (
 
 NO_LIMIT: Final = -1
 _DEFAULT_MULTIPLIER: Final = 5.0
+_DEFAULT_PERCENT: Final = 15
+_BACK_OFF: Final = "use_exponential_back_off"
 _SYNONYMS: Final = {
     "max_attempts": "maximum_redeliveries",
     "max_retries": "maximum_redeliveries",
@@ -44,13 +47,15 @@ class RedeliveryPolicy:
     ``maximum_redeliveries``: -1 for no limit; N allows N + 1 deliveries.
     ``initial_redelivery_delay``: before the first redelivery, taken as it is: no jitter, no cap.
     ``redelivery_delay``: before the later ones; with back-off it is used only after an initial delay of 0.
-    ``use_exponential_back_off``, ``back_off_multiplier``: each delay is the previous one times the multiplier; a
-    multiplier of at most 1 means no back-off. A multiplier is refused where
-    ``use_exponential_back_off`` is not given (None, which is False): it would have no effect.
-    ``maximum_redelivery_delay``: caps the back-off, None for no cap; one below ``redelivery_delay`` gives
-    ``redelivery_delay``.
+    ``use_exponential_back_off``, ``back_off_multiplier`` (1 or more): each delay is the previous one times the
+    multiplier.
+    ``maximum_redelivery_delay``: caps the back-off, None for no cap; not below the first delay. One below
+    ``redelivery_delay`` gives ``redelivery_delay``.
     ``use_collision_avoidance``, ``collision_avoidance_percent`` (0 to 100): moves each delay but the first up or down
     by chance, after the cap.
+    A multiplier, a cap and a percentage are refused where their switch is not given: they would have no effect. With a
+    switch that is given as False they are kept. What `from_activemq` reads has ActiveMQ's meaning in any case: there a
+    multiplier of at most 1 is no back-off, and a cap below the first delay caps the later ones.
     ``pre_dispatch_check``: a delivery whose count, as the broker says, is beyond the limit is poisoned unseen.
     Where the broker's count charges messages that nobody saw, this is done only if the user asked for it, which
     ``pre_dispatch_check_set`` says: True where the argument was given (None, the default, is "not given").
@@ -82,8 +87,8 @@ class RedeliveryPolicy:
         use_exponential_back_off: bool | None = None,
         back_off_multiplier: float = _DEFAULT_MULTIPLIER,
         maximum_redelivery_delay: Seconds | None = None,
-        use_collision_avoidance: bool = False,
-        collision_avoidance_percent: int = 15,
+        use_collision_avoidance: bool = UNSAID,
+        collision_avoidance_percent: int = _DEFAULT_PERCENT,
         pre_dispatch_check: bool | None = None,
         destination: str | None = None,
         pre_dispatch_check_set: bool | None = None,
@@ -98,13 +103,14 @@ class RedeliveryPolicy:
         cap = maximum_redelivery_delay
         put("maximum_redelivery_delay", None if cap is None else check_seconds("maximum_redelivery_delay", cap))
         if pre_dispatch_check_set is None:  # a new one, and by Python's names
-            if use_exponential_back_off is None:
-                _check_inert(back_off_multiplier)
             warn_if_long("initial_redelivery_delay", initial_redelivery_delay)
             warn_if_long("redelivery_delay", redelivery_delay)
-        put("use_collision_avoidance", check_flag("use_collision_avoidance", use_collision_avoidance))
+        avoids = False if use_collision_avoidance is UNSAID else use_collision_avoidance
+        put("use_collision_avoidance", check_flag("use_collision_avoidance", avoids))
         percent = check_whole("collision_avoidance_percent", collision_avoidance_percent, 0, 100)
         put("collision_avoidance_percent", percent)
+        if pre_dispatch_check_set is None:
+            self._check_effect(use_exponential_back_off, use_collision_avoidance)
         put("destination", check_optional_str("destination", destination))
         if pre_dispatch_check is None:
             put("pre_dispatch_check", True)
@@ -175,10 +181,33 @@ class RedeliveryPolicy:
 
     __str__ = describe
 
+    def _check_effect(self, back_off: bool | None, avoids: object) -> None:
+        """Refuse what would have no effect, or another than it seems to have."""
+        if back_off is None:
+            _check_inert("back_off_multiplier", self.back_off_multiplier, _DEFAULT_MULTIPLIER, _BACK_OFF)
+            _check_inert("maximum_redelivery_delay", self.maximum_redelivery_delay, None, _BACK_OFF)
+        if avoids is UNSAID:
+            percent = self.collision_avoidance_percent
+            _check_inert("collision_avoidance_percent", percent, _DEFAULT_PERCENT, "use_collision_avoidance")
+        if not back_off:
+            return
+        if self.back_off_multiplier < 1:
+            raise ConfigError(
+                f"back_off_multiplier={self.back_off_multiplier!r} is below 1, which is no back-off: use 1 or more, or "
+                "use_exponential_back_off=False"
+            )
+        name, first = "initial_redelivery_delay", self.initial_redelivery_delay
+        if not first:
+            name, first = "redelivery_delay", self.redelivery_delay
+        cap = self.maximum_redelivery_delay
+        if cap is not None and cap < first:
+            raise ConfigError(
+                f"maximum_redelivery_delay={cap!r} is below {name}={first!r}, the first delay, which it does not cap: "
+                "change one of them"
+            )
 
-def _check_inert(multiplier: float) -> None:
-    if multiplier != _DEFAULT_MULTIPLIER:
-        raise ConfigError(
-            f"back_off_multiplier={multiplier!r} has no effect without use_exponential_back_off=True: "
-            "say True or False, or leave the multiplier out"
-        )
+
+def _check_inert(name: str, value: object, usual: object, switch: str) -> None:
+    if value != usual:
+        shown = f"{value:g}" if isinstance(value, float) else repr(value)
+        raise ConfigError(f"{name}={shown} has no effect without {switch}=True: say True or False, or leave {name} out")

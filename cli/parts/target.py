@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -18,7 +16,6 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, InvalidSelectorError, JMSError
 
 INTERRUPTED: Final = 128 + signal.SIGINT
-_OURS: Final = Path(__file__).parents[1]  # the commands, from which the library was called
 _USAGE: Final = (ConfigError, InvalidDestinationError, InvalidSelectorError)
 
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue, such as orders, or topic://news.")]
@@ -55,11 +52,10 @@ def nothing_in(queue: Destination, meant: str | None = None) -> NothingError:
 def outcome(command: str) -> Iterator[None]:
     """Exit code 2 where an argument is wrong, 1 where the broker refuses or fails, 130 after Ctrl-C.
 
-    Where the reader of the standard output has gone, the command has done what was wanted. A warning is a line.
+    Where the reader of the standard output has gone, the command has done what was wanted.
     """
     try:
-        with _warnings_of(command):
-            yield
+        yield
         sys.stdout.flush()
     except _USAGE as error:
         _complain(command, error)
@@ -73,24 +69,6 @@ def outcome(command: str) -> Iterator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its end
         raise typer.Exit(0) from None
-
-
-@contextmanager
-def _warnings_of(command: str) -> Iterator[None]:
-    """What the library warns of is a line; what others warn of is shown as ever."""
-    shown = warnings.showwarning
-
-    def show(message: Warning | str, category: type[Warning], filename: str, *rest: Any, **more: Any) -> None:
-        if Path(filename).is_relative_to(_OURS):
-            complain(command, message)
-        else:
-            shown(message, category, filename, *rest, **more)
-
-    warnings.showwarning = show
-    try:
-        yield
-    finally:
-        warnings.showwarning = shown
 
 
 def _complain(command: str, error: JMSError) -> None:

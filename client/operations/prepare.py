@@ -13,6 +13,8 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.model.parts.sending import SendKeywords
+from redelivery.model.values import check_own
+from redelivery.policies.checks import warn_if_long
 from redelivery.transports.dialects.detect import duplicate_id_properties
 
 _BODY: Final = re.compile(r"[\s{}\x00-\x1f<]")  # what the name of a destination hardly has, and a body often
@@ -80,7 +82,7 @@ def prepare(
         fields["body"], fields["timestamp"] = body, now
         message = Message.outgoing(fields)
         if given and (properties := given.get("properties")):
-            message.properties = properties
+            message.properties = check_own(properties)
         return message
     if isinstance(body, Destination):
         raise InvalidDestinationError(f"send: {body!r} cannot be a body; the body comes first: send(body, destination)")
@@ -121,6 +123,7 @@ def _forwarded(received: Message) -> Message:
 
 def _set_headers(message: Message, given: SendKeywords) -> None:
     if properties := given.get("properties"):
+        check_own(properties)
         message.properties = {**message.properties, **properties} if message.properties else properties
     if (correlation_id := given.get("correlation_id")) is not None:
         message.correlation_id = correlation_id
@@ -178,4 +181,8 @@ def _priority(value: object) -> int:
 
 
 def _milliseconds(name: str, value: float | timedelta | None) -> int:
-    return 0 if value is None else round(seconds(name, value) * 1000)
+    if value is None:
+        return 0
+    found = round(seconds(name, value) * 1000)
+    warn_if_long(name, value, "it is")
+    return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from typing import Any
 
 from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
 from redelivery.operate.conversion.losses import Losses
 from redelivery.operate.conversion.patterns import patterns
 from redelivery.operate.conversion.to_brokers import no_times
@@ -14,6 +16,7 @@ from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.policies.writers.activemq import policy_options
 
 _HIDDEN = ("destination", "pre_dispatch_check_set")
 
@@ -52,10 +55,26 @@ def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) 
         for field in fields(value)
         if field.init and field.name not in _HIDDEN and getattr(value, field.name) != getattr(usual, field.name)
     }
-    if isinstance(value, RedeliveryPolicy) and "back_off_multiplier" in given:
-        given["use_exponential_back_off"] = value.use_exponential_back_off
+    if isinstance(value, RedeliveryPolicy):
+        if not given.keys().isdisjoint(("back_off_multiplier", "maximum_redelivery_delay")):
+            given["use_exponential_back_off"] = value.use_exponential_back_off
+        if "collision_avoidance_percent" in given:
+            given["use_collision_avoidance"] = value.use_collision_avoidance
+        if not _is_accepted(given):
+            return f"redelivery.RedeliveryPolicy.from_activemq({policy_options(value)})"
     arguments = ", ".join(f"{name}={_shown(each)}" for name, each in given.items())
     return f"redelivery.{type(value).__name__}({arguments})"
+
+
+def _is_accepted(given: dict[str, Any]) -> bool:
+    """Whether Python's names take what ActiveMQ's do, such as a multiplier below 1."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            RedeliveryPolicy(**given)
+        except ConfigError:
+            return False
+    return True
 
 
 def _shown(value: Any) -> str:

@@ -37,11 +37,11 @@ def message_of(row: Mapping[str, Any]) -> Message:
     """
     message = Message(
         body_of(row.get("body"), row.get("body_type")),
-        properties=properties_of(row.get("properties")),
         correlation_id=row.get("correlation_id"),
         reply_to=destination_of(row.get("reply_to")),
         type=row.get("type"),
     )
+    message.properties = properties_of(row.get("properties"))
     priority, persistent = row.get("priority"), row.get("persistent")
     message.stamp(
         message_id=row.get("message_id"),

@@ -121,7 +121,7 @@ def test_delivery_delay_and_expiry_in_their_order(
     with redelivery.connect(url) as connection, connection.session() as session:
         producer = session.producer("orders")
         producer.send("late", delivery_delay=HOUR)
-        producer.send("gone", ttl=2 * HOUR)
+        producer.send("gone", ttl=timedelta(hours=2))
         producer.send("late, and gone", delivery_delay=HOUR, ttl=HOUR)
         assert redelivery_broker.queue_depth("orders") == 1
         clock.advance(HOUR)
@@ -136,7 +136,7 @@ def test_a_broker_with_a_store_keeps_its_delays_and_redeliveries(redelivery_dura
     durable = redelivery_durable_broker
     url = str(durable.broker.stomp_url)
     with redelivery.connect(url) as connection, connection.session() as session:
-        session.producer("orders").send("late", delivery_delay=2 * HOUR)
+        session.producer("orders").send("late", delivery_delay=timedelta(hours=2))
     durable.kill()
     broker = durable.restart()
     assert str(broker.stomp_url) == url

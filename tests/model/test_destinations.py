@@ -77,6 +77,18 @@ def test_the_error_says_what_to_write() -> None:
         ("/dsub/mine", "'/dsub/mine': write 'topic://mine'"),
         ("jms.queue.orders", "write 'orders' or 'queue://orders'; if .* begins so, pass Queue\\('jms.queue.orders'\\)"),
         ("jms.topic.news", "write 'topic://news'; if .* begins so, pass Topic\\('jms.topic.news'\\)"),
+        ("topic:news", "'topic:news': write 'topic://news'; if .* begins so, pass Topic\\('topic:news'\\)"),
+        ("queue:orders", "'queue:orders': write 'orders' or 'queue://orders'; if .* pass Queue\\('queue:orders'\\)"),
+        ("queue://queue:orders", "'queue:orders': write 'orders' or 'queue://orders'"),
+        ("/amq/queue/orders", "'/amq/queue/orders': write 'orders' or 'queue://orders'; if .* pass Queue"),
+        ("amq/queue/orders", "'amq/queue/orders': write 'orders' or 'queue://orders'"),
+        ("/queues/orders", "'/queues/orders': write 'orders' or 'queue://orders'"),
+        ("dynamicTopics/news", "write 'topic://news'"),
+        ("/exchange/amq.topic/news.eu", "write 'topic://news.eu'"),
+        ("/exchange/shop/orders", "names an exchange, .* write 'topic://KEY' for a key of amq.topic, or bind a queue"),
+        ("/temp-queue/x", "'/temp-queue/x': a temporary queue is made by session.temporary_queue\\(\\)"),
+        ("temp-topic://x", "not 'temp-topic://'"),
+        ("/temp-topic/x", "a temporary topic is made by session.temporary_topic"),
         ("a b", "'a b' has a space .* pass Queue"),
         ("topic://a b", "'topic://a b' has a space .* pass Topic"),
     ],
@@ -87,11 +99,18 @@ def test_how_others_write_a_destination_is_refused_with_the_right_spelling(text:
 
 
 def test_a_class_takes_any_name_that_a_broker_could_have_but_no_prefix_of_stomp() -> None:
-    for name in ("a b", "jms.queue.orders", "two\nlines"):
+    for name in ("a b", "jms.queue.orders", "two\nlines", "topic:news", "/exchange/a/b", "/amq/queue/x", "amq/queue/x"):
         assert Queue(name).name == name
         assert read_destination(f"topic://{name}") == Topic(name)  # as it travels in a header
     with pytest.raises(InvalidDestinationError, match="write 'orders'"):
         Queue("/queue/orders")
+
+
+@pytest.mark.parametrize(
+    "name", ["orders:eu", "a/b", "ID:host-1:2", "queue:", "exchange/a", "/a", "queued:x", "amq.queue.x"]
+)
+def test_other_names_are_names(name: str) -> None:
+    assert destination(name) == Queue(name)
 
 
 def test_a_long_body_in_the_wrong_place_is_cut() -> None:

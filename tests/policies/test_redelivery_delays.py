@@ -183,12 +183,14 @@ def test_the_closed_form_of_a_very_long_back_off_continues_the_steps() -> None:
 def test_without_jitter_the_delay_never_falls_from_the_second_on(
     initial: int, delay: int, multiplier: float, cap: int | None, exponential: bool
 ) -> None:
-    policy = RedeliveryPolicy(
-        initial_redelivery_delay=initial / 1000,
-        redelivery_delay=delay / 1000,
-        back_off_multiplier=multiplier,
-        maximum_redelivery_delay=None if cap is None else cap / 1000,
-        use_exponential_back_off=exponential,
+    policy = RedeliveryPolicy.from_activemq(
+        {
+            "initialRedeliveryDelay": initial,
+            "redeliveryDelay": delay,
+            "backOffMultiplier": multiplier,
+            "maximumRedeliveryDelay": -1 if cap is None else cap,
+            "useExponentialBackOff": exponential,
+        }
     )
     delays = [policy.delay(n) for n in range(1, 40)]
     assert delays[0] == initial / 1000
@@ -215,11 +217,13 @@ def test_jitter_stays_within_its_percentage_and_is_repeatable(delay: int, percen
 def test_jittered_back_off_is_never_negative_nor_beyond_the_cap_and_its_jitter(
     n: int, cap: int, multiplier: float, seed: int
 ) -> None:
-    policy = RedeliveryPolicy(
-        redelivery_delay=0,
-        back_off_multiplier=multiplier,
-        maximum_redelivery_delay=cap / 1000,
-        use_exponential_back_off=True,
-        use_collision_avoidance=True,
+    policy = RedeliveryPolicy.from_activemq(
+        {
+            "redeliveryDelay": 0,
+            "backOffMultiplier": multiplier,
+            "maximumRedeliveryDelay": cap,
+            "useExponentialBackOff": True,
+            "useCollisionAvoidance": True,
+        }
     )
     assert 0 <= policy.delay(n, generator(seed)) <= max(1.0, cap / 1000 * 1.15)

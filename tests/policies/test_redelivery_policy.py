@@ -39,6 +39,7 @@ def test_durations_are_seconds_or_timedelta() -> None:
     policy = RedeliveryPolicy(
         initial_redelivery_delay=timedelta(milliseconds=1500),
         redelivery_delay=2,
+        use_exponential_back_off=True,
         maximum_redelivery_delay=timedelta(minutes=1),
     )
     assert (policy.initial_redelivery_delay, policy.redelivery_delay, policy.maximum_redelivery_delay) == (1.5, 2.0, 60)
@@ -124,6 +125,61 @@ def test_a_multiplier_without_back_off_is_refused_as_it_would_have_no_effect() -
     assert RedeliveryPolicy(back_off_multiplier=5.0) == RedeliveryPolicy()
     ours = RedeliveryPolicy.from_activemq({"backOffMultiplier": "3"})  # a file of ActiveMQ's may say it
     assert dataclasses.replace(ours, destination="orders").back_off_multiplier == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"maximum_redelivery_delay": 5},
+            "maximum_redelivery_delay=5 has no effect without use_exponential_back_off=True",
+        ),
+        ({"collision_avoidance_percent": 50}, "collision_avoidance_percent=50 has no effect without use_collision_avo"),
+        ({"collision_avoidance_percent": 0, "use_exponential_back_off": True}, "collision_avoidance_percent=0 has no"),
+        ({"back_off_multiplier": 0.5, "use_exponential_back_off": True}, "back_off_multiplier=0.5 is below 1"),
+        ({"back_off_multiplier": 0, "use_exponential_back_off": True}, "back_off_multiplier=0.0 is below 1"),
+        (
+            {"maximum_redelivery_delay": 0.5, "use_exponential_back_off": True},
+            "maximum_redelivery_delay=0.5 is below initial_redelivery_delay=1.0, the first delay",
+        ),
+        (
+            {
+                "maximum_redelivery_delay": timedelta(seconds=1),
+                "initial_redelivery_delay": 0,
+                "redelivery_delay": 2,
+                "use_exponential_back_off": True,
+            },
+            "maximum_redelivery_delay=1.0 is below redelivery_delay=2.0, the first delay",
+        ),
+    ],
+    ids=str,
+)
+def test_what_would_have_no_effect_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{says}"):
+        RedeliveryPolicy(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"maximum_redelivery_delay": 0.5, "back_off_multiplier": 0, "use_exponential_back_off": False},
+        {"collision_avoidance_percent": 50, "use_collision_avoidance": False},
+        {"maximum_redelivery_delay": 1, "back_off_multiplier": 1, "use_exponential_back_off": True},
+        {"maximum_redelivery_delay": 0.5, "initial_redelivery_delay": 0.1, "use_exponential_back_off": True},
+    ],
+    ids=str,
+)
+def test_what_a_switch_that_is_given_turns_off_is_kept(options: dict[str, Any]) -> None:
+    policy = RedeliveryPolicy(**options)
+    assert {name: getattr(policy, name) for name in options} == options
+    assert dataclasses.replace(policy, maximum_redeliveries=1).maximum_redeliveries == 1
+
+
+def test_activemqs_form_keeps_its_meaning() -> None:
+    options = {"maximumRedeliveryDelay": 500, "collisionAvoidancePercent": 50, "backOffMultiplier": 0.5}
+    assert RedeliveryPolicy.from_activemq(options).delay(3) == 1.0
+    capped = RedeliveryPolicy.from_activemq({**options, "useExponentialBackOff": True, "backOffMultiplier": 2})
+    assert [capped.delay(n) for n in (1, 2, 3)] == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["redelivery_delay", "initial_redelivery_delay"])
