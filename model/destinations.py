@@ -222,6 +222,6 @@ def check_spelling(name: str) -> None:
             raise InvalidDestinationError(f"{name!r}: a temporary {kind} is made by session.temporary_{kind}(){unless}")
     if name.startswith(_EXCHANGE):
         raise InvalidDestinationError(
-            f"{name!r} names an exchange, to which nothing is sent here: write 'topic://KEY' for a key of amq.topic, or "
+            f"{name!r} names an exchange, not a destination: write 'topic://KEY' for a key of amq.topic, or "
             f"bind a queue to the exchange and write 'queue://NAME'{unless}"
         )
