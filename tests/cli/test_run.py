@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -180,6 +181,26 @@ def test_ctrl_c_before_it_is_connected_ends_it(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=SOON)
     assert (process.returncode, errors.splitlines()[-1]) == (130, "redelivery run: interrupted")
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("source", [PLAIN, AWAITED], ids=["threads", "tasks"])
+@pytest.mark.parametrize("hangs", [False, True], ids=["refused", "no answer"])
+def test_sigterm_before_it_is_connected_ends_it_with_0(tmp_path: Path, source: str, hangs: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as waits:
+        port = silent.getsockname()[1] if hangs else 1
+        (tmp_path / "shop.py").write_text(source.format(url=f"stomp://127.0.0.1:{port}"))
+        with subprocess.Popen((*COMMAND, "shop:app"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+            assert process.stderr is not None
+            if hangs:
+                silent.settimeout(60)
+                silent.accept()[0].close()
+                waits = silent.accept()[0]  # for an answer, which does not come
+            else:
+                assert "attempt 1 to connect failed" in process.stderr.readline()
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=SOON)
+            waits.close()
+    assert (process.returncode, "Traceback" in errors) == (0, False), errors
 
 
 def test_another_broker_than_the_apps_own(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ import redelivery
 
 Place: TypeAlias = tuple[CodeType, int]
 _ROOT = Path(redelivery.__file__).resolve().parents[2]
+_TESTS = Path(__file__).resolve().parents[1]
 _LOOKS = {"CALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_INTRINSIC_1", "JUMP_BACKWARD", "RESUME"}
 
 
@@ -132,7 +133,7 @@ def _looks(code: CodeType) -> frozenset[int]:
 def _ours(code: CodeType) -> bool:
     return (
         str(Path(code.co_filename).resolve()).startswith(str(Path(_ROOT).resolve().parents[1]))
-        and "/tests/" not in code.co_filename
+        and not Path(code.co_filename).resolve().is_relative_to(_TESTS)  # wherever the clone is
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -316,3 +317,20 @@ def test_a_plain_function_is_a_failure_that_says_so(served: tuple[EmbeddedBroker
 
     broker.send("orders", "x")
     run(url, work)
+
+
+def test_a_connection_that_the_application_closes_is_no_trouble(
+    served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handler(_: aio.Message) -> None: ...
+
+    async def main() -> None:
+        for _ in range(5):
+            connection = await aio.connect(served[1])
+            container = connection.listener_container("orders", handler, concurrency=3)
+            await container.start()
+            await connection.close()
+            await eventually(lambda container=container: container.counters.workers == 0)  # type: ignore[misc]  # bound
+
+    asyncio.run(main())
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -282,6 +283,19 @@ def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[Embedde
     with pytest.raises(ConnectionLostError):
         container.check_ended()
     connection.close()
+
+
+def test_a_connection_that_the_application_closes_is_no_trouble(
+    served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    for _ in range(5):
+        connection = redelivery.connect(served[1])
+        container = connection.listener_container("orders", print, concurrency=3)
+        container.start()
+        connection.close()
+        eventually(lambda container=container: container.counters.workers == 0)  # type: ignore[misc]  # bound
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 def test_sys_exit_in_a_handler_ends_it_and_the_message_stays(bench: Bench) -> None:

@@ -26,14 +26,14 @@ FAULTS = {
     "each container of a program has the drain's limit for itself": Fault(
         "client.containers.running",
         "each.drain(max(0.0, until - monotonic()))",
-        "each.drain(patience)",
+        "each.drain(asked.drain_timeout)",
         test_draining.test_of_a_program_s_containers_it_is_the_limit_of_all,
         {"kind": test_draining.Stubborn},
     ),
     "a program's containers are drained one after the other": Fault(
         "client.containers.running",
-        "    return all(await asyncio.gather(*(each.drain(patience) for each in containers)))",
-        "    return all([await each.drain(patience) for each in containers])",
+        "await asyncio.gather(*(each.drain(asked.drain_timeout) for each in containers))",
+        "[await each.drain(asked.drain_timeout) for each in containers]",
         test_draining.test_of_a_program_s_containers_it_is_the_limit_of_all,
         {"kind": test_draining.StubbornTasks},
     ),
