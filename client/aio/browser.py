@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import cast
 
-from redelivery.client.aio.core import SessionCore, check_loop
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.made import Closing, Message
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.operations.browse import begin, leave, open_channel, poll_once

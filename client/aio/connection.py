@@ -16,8 +16,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, Final, cast
 
-from redelivery.client.aio.core import SessionCore, check_loop
-from redelivery.client.aio.driver import NEVER, close_transport, run
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.driver import NEVER, check_loop, close_transport, run
 from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.publisher import Publishes, Requester
 from redelivery.client.aio.session import Session

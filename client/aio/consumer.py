@@ -8,7 +8,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Self, cast
 
-from redelivery.client.aio.core import SessionCore, check_loop
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.listeners import ListenerLoop, MessageListener, check_callback
 from redelivery.client.aio.made import Closing, Message
 from redelivery.client.arguments import seconds
@@ -80,7 +81,8 @@ class Consumer(BaseConsumer, Closing):
     async def _receive(self, timeout: float | None) -> Message | None:
         core, consumer = self._core, self._state
         hand: list[Delivery] = []
-        await core.enter("receive")
+        if not await core.enter("receive", timeout):
+            return None
         try:
             if self._closed or core.listener is not None or not consumer.attached:
                 await self._ready_to_receive()
@@ -118,7 +120,9 @@ class Consumer(BaseConsumer, Closing):
         broker would send no more.
         """
         deadline = check_batch(max_messages, timeout)
-        return await self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand))
+        return await self._taking(
+            "receive_many", lambda hand: self._collect(max_messages, deadline, hand), deadline, []
+        )
 
     async def receive_body(self, type: type, timeout: float | timedelta | None = None) -> Any:
         """The body of the next message as ``str``, ``bytes``, ``dict`` or ``list``; None as `receive`.
@@ -128,7 +132,7 @@ class Consumer(BaseConsumer, Closing):
                 call had not been made, in the other modes it counts as delivered (JMS, receiveBody).
         """
         deadline = check_body(type, timeout)
-        return await self._taking("receive_body", lambda hand: self._convert(type, deadline, hand))
+        return await self._taking("receive_body", lambda hand: self._convert(type, deadline, hand), deadline, None)
 
     async def listen(self, callback: MessageListener | None) -> None:
         """Await ``callback(message)`` for each message, one at a time within the session; None ends it.
@@ -174,8 +178,10 @@ class Consumer(BaseConsumer, Closing):
             raise StopAsyncIteration
         return message
 
-    async def _taking(self, action: str, take: Callable[[list[Delivery]], Awaitable[T]]) -> T:
-        """Inside; when it fails the application gets nothing of what was taken.
+    async def _taking(
+        self, action: str, take: Callable[[list[Delivery]], Awaitable[T]], deadline: float | None, late: T
+    ) -> T:
+        """Inside; when it fails the application gets nothing of what was taken. ``late``: it comes in too late.
 
         Once more where the connection was lost and comes back.
         """
@@ -183,16 +189,19 @@ class Consumer(BaseConsumer, Closing):
         while True:
             number = core.epoch.number
             try:
-                return await self._take(action, take)
+                return await self._take(action, take, deadline, late)
             except ConnectionLostError:
                 if not core.comes_back:
                     raise
             await core.inside(action, partial(self._await_loss, number))
 
-    async def _take(self, action: str, take: Callable[[list[Delivery]], Awaitable[T]]) -> T:
+    async def _take(
+        self, action: str, take: Callable[[list[Delivery]], Awaitable[T]], deadline: float | None, late: T
+    ) -> T:
         core = self._core
         hand: list[Delivery] = []
-        await core.enter(action)
+        if not await core.enter(action, left_until(deadline)):
+            return late
         try:
             await self._ready_to_receive()
             with collecting(core, hand):

@@ -10,25 +10,22 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, cast
 
-from redelivery.client.aio.driver import run
+from redelivery.client.aio.driver import check_loop, run
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.connection.shared import Shared
 from redelivery.client.epoch import Report
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Poison
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
-from redelivery.client.operations.orders import carry_out_first
-from redelivery.client.operations.receive import fetch, next_ready, receive
+from redelivery.client.operations.orders import GRACE, carry_out_first
+from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
 from redelivery.client.operations.send import make_room
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
@@ -37,11 +34,16 @@ _OTHERS_TURN: Final = 100  # calls after which one lets the other tasks run
 
 
 class Turn:
-    """Whose turn it is: taken at once or not at all, or after a while; those who wait get it in their order."""
+    """Whose turn it is: taken at once or not at all, or after a while; those who wait get it in their order.
+
+    ``heir``: a task that goes on with what the one whose turn it was has begun.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.taken = False
+        self.heir: asyncio.Task[None] | None = None
+        self._left = False  # to it
         self._waiting: deque[asyncio.Future[bool]] = deque()
 
     def take(self) -> bool:
@@ -68,8 +70,22 @@ class Turn:
             if timer is not None:
                 timer.cancel()
 
+    def leave_to(self, heir: asyncio.Task[None]) -> None:
+        """It stays taken until that task has ended, too."""
+        self.heir = heir
+        heir.add_done_callback(self._ended)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self.heir = None
+        if self._left:
+            self._left = False
+            self.release()
+
     def release(self) -> None:
         """Give it to the next who waits."""
+        if self.heir is not None:
+            self._left = True
+            return
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
@@ -81,27 +97,6 @@ class Turn:
 def _expire(future: asyncio.Future[bool]) -> None:
     if not future.done():
         future.set_result(False)
-
-
-def check_loop(runtime: LoopRuntime, action: str) -> None:
-    """Raise IllegalStateError where the caller does not run in the connection's loop.
-
-    Raises ConnectionLostError in a child after fork(), where asyncio says only that no loop runs.
-    """
-    if os.getpid() != runtime.process:
-        raise ConnectionLostError(f"{action}: {OF_THE_PARENT}")
-    if asyncio.get_running_loop() is runtime.loop:
-        return
-    if runtime.loop.is_closed():
-        problem = "whose event loop is closed; close each connection before its loop ends, and make one in each loop"
-    elif threading.get_ident() == runtime.thread:
-        problem = "of another event loop; make one in this loop"
-    else:
-        problem = (
-            "of the event loop of another thread; use asyncio.run_coroutine_threadsafe(…, loop), or a connection of "
-            "this loop"
-        )
-    raise IllegalStateError(f"{action}: the connection is one {problem}")
 
 
 class SessionCore(SessionState):
@@ -131,8 +126,11 @@ class SessionCore(SessionState):
 
     # who may come in
 
-    async def enter(self, action: str) -> None:
+    async def enter(self, action: str, patience: float | None = None) -> bool:
         """Take the turn for a public call; the caller releases it in a ``finally``.
+
+        False, and it is not taken: a call that has ended goes on with its dead letter (`carry_out`) for longer than
+        ``patience`` seconds; None: as long as that takes.
 
         Raises:
             IllegalStateError: another task is inside, a listener has the session, or the session is closed; or the
@@ -143,15 +141,20 @@ class SessionCore(SessionState):
         self._calls += 1
         if self._calls % _OTHERS_TURN == 0:
             await asyncio.sleep(0)
+        heir = self.turn.heir is not None
         if not self.turn.take() and not (
-            (self.visitors or self.listens) and await self.turn.take_within(self.options.close_timeout)
+            (heir or self.visitors or self.listens)
+            and await self.turn.take_within(patience if heir else self.options.close_timeout)
         ):
+            if heir and patience is not None:
+                return False
             raise self._busy(action)
         if self.irregular:
             problem = self.ended(action) or self.listened(action)
             if problem is not None:
                 self.turn.release()
                 raise problem
+        return True
 
     async def inside(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
         """`enter`, ``step``, and out again."""
@@ -230,10 +233,41 @@ class SessionCore(SessionState):
             await self.carry_out()
         return result
 
-    async def carry_out(self) -> None:
-        """Carry out the ledger's orders."""
+    async def carry_out(self, deadline: float | None = None) -> bool:
+        """Carry out the ledger's orders; False: one goes on by itself, as the caller's time is over.
+
+        A dead letter that has begun is made to its end, also where the caller is cancelled: nobody could know whether
+        the broker has it, and another one would be made. The session's turn stays taken meanwhile.
+        """
         while self.ledger.orders:
-            await self.do(carry_out_first(self))
+            if not isinstance(self.ledger.orders[0], Poison):
+                await self.do(carry_out_first(self))
+            elif not await self._dead_letter(deadline):
+                return False
+        return True
+
+    async def _dead_letter(self, deadline: float | None) -> bool:
+        task = self._begin(self.do(carry_out_first(self)), "redelivery-dead-letter")
+        try:
+            await asyncio.wait((task,), timeout=None if deadline is None else max(deadline - self.now(), GRACE))
+        except BaseException:
+            self._go_on_alone(task)
+            raise
+        if not task.done():
+            self._go_on_alone(task)
+            return False
+        task.result()
+        return True
+
+    def _go_on_alone(self, task: asyncio.Task[None]) -> None:
+        if not task.done():
+            self.turn.leave_to(task)
+        task.add_done_callback(self._say_left)
+
+    def _say_left(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, JMSError) and not isinstance(error, ConnectionLostError):
+            self.report(error)
 
     async def come_back(self) -> None:
         """On the connection that has come, unless the one whose turn it is does so himself."""
@@ -273,16 +307,18 @@ class SessionCore(SessionState):
             ConnectionLostError: the connection is gone.
             JMSError: the broker has ended the consumer.
         """
-        delivery, deadline = delivery or next_ready(self, consumer, hand, hold), None
+        deadline = None if timeout is None else self.now() + timeout
+        delivery = delivery or next_ready(self, consumer, hand, hold)
         before, self.hand = self.hand, hand
         try:
             if delivery is None:
                 if timeout == 0:
                     await self.do(fetch(self, consumer))
-                deadline = None if timeout is None else self.now() + timeout
                 delivery = await self.do(receive(self, consumer, deadline, hand, hold=hold))
             while self.ledger.orders:
-                await self.carry_out()
+                if not await self.carry_out(deadline):
+                    not_now(self, delivery, hand)
+                    return None
                 if delivery not in hand:  # or no more: the connection was lost meanwhile
                     delivery = await self.do(receive(self, consumer, deadline, hand, hold=hold))
         finally:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import threading
 
 from redelivery.client.connection.shared import Bare, Wired
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import Arrival, Flow, InterruptedWait, Opening, Parked, Pending, T, Transport
 from redelivery.transports.wire.aio.opening import fulfil
+from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import monotonic, session_time
 
@@ -109,3 +113,24 @@ def _give_up(flow: Flow[T]) -> JMSError | None:
         return None
     flow.close()
     return None
+
+
+def check_loop(runtime: LoopRuntime, action: str) -> None:
+    """Raise IllegalStateError where the caller does not run in the connection's loop.
+
+    Raises ConnectionLostError in a child after fork(), where asyncio says only that no loop runs.
+    """
+    if os.getpid() != runtime.process:
+        raise ConnectionLostError(f"{action}: {OF_THE_PARENT}")
+    if asyncio.get_running_loop() is runtime.loop:
+        return
+    if runtime.loop.is_closed():
+        problem = "whose event loop is closed; close each connection before its loop ends, and make one in each loop"
+    elif threading.get_ident() == runtime.thread:
+        problem = "of another event loop; make one in this loop"
+    else:
+        problem = (
+            "of the event loop of another thread; use asyncio.run_coroutine_threadsafe(…, loop), or a connection of "
+            "this loop"
+        )
+    raise IllegalStateError(f"{action}: the connection is one {problem}")

@@ -10,7 +10,8 @@ from typing import Self, Unpack, cast
 
 from redelivery.client.aio.browser import QueueBrowser
 from redelivery.client.aio.consuming import MakesConsumers
-from redelivery.client.aio.core import SessionCore, check_loop
+from redelivery.client.aio.core import SessionCore
+from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.listeners import ListenerLoop
 from redelivery.client.aio.made import Made
 from redelivery.client.aio.producer import Producer

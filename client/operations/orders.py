@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
 from redelivery.client.ledger.history import trace
@@ -9,6 +11,8 @@ from redelivery.client.operations.dead_letters import Verdict, otherwise
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.transports.seam import NO_ANSWER, Flow
+
+GRACE: Final = 0.5  # seconds that a dead letter may take beyond its caller's time, before it is left to itself
 
 
 def carry_out_first(s: SessionState) -> Flow[None]:

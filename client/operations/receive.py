@@ -67,6 +67,13 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], ro
     return s.whole(lambda: channel.make_room(new))
 
 
+def not_now(s: SessionState, delivery: Delivery | None, hand: list[Delivery]) -> None:
+    """It was found, and its caller's time is over before it can be handed over: the next call finds it again."""
+    if delivery is not None and delivery in hand:
+        hand.remove(delivery)
+        s.ledger.put_back(delivery)
+
+
 def settle_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) -> None:
     """They are to be acknowledged now. Where the call fails, `SessionState.release` does this."""
     _forget_lost(hand, roomy)

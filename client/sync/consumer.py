@@ -80,7 +80,8 @@ class Consumer(BaseConsumer, Closing):
         message = None
         try:
             try:
-                core.enter("receive", turn)
+                if not core.enter("receive", turn, timeout):
+                    return None
                 if self._closed or core.listener is not None or not consumer.attached:
                     self._ready_to_receive()
                 delivery = next_ready(core, consumer, hand, self._hold)
@@ -115,7 +116,7 @@ class Consumer(BaseConsumer, Closing):
         broker would send no more.
         """
         deadline = check_batch(max_messages, timeout)
-        return self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand))
+        return self._taking("receive_many", lambda hand: self._collect(max_messages, deadline, hand), deadline, [])
 
     def receive_body(self, type: type, timeout: float | timedelta | None = None) -> Any:
         """The body of the next message as ``str``, ``bytes``, ``dict`` or ``list``; None as `receive`.
@@ -125,7 +126,7 @@ class Consumer(BaseConsumer, Closing):
                 call had not been made, in the other modes it counts as delivered (JMS, receiveBody).
         """
         deadline = check_body(type, timeout)
-        return self._taking("receive_body", lambda hand: self._convert(type, deadline, hand))
+        return self._taking("receive_body", lambda hand: self._convert(type, deadline, hand), deadline, None)
 
     def listen(self, callback: MessageListener | None) -> None:
         """Call ``callback(message)`` for each message, one at a time within the session; None ends it.
@@ -169,14 +170,17 @@ class Consumer(BaseConsumer, Closing):
                 return
             yield message
 
-    def _taking(self, action: str, step: Callable[[list[Delivery]], T]) -> T:
-        """``step``, whose hand is released where it fails; once more where the connection was lost and comes back."""
+    def _taking(self, action: str, step: Callable[[list[Delivery]], T], deadline: float | None, late: T) -> T:
+        """``step``, whose hand is released where it fails; once more where the connection was lost and comes back.
+
+        ``late``: it comes in too late.
+        """
         core = self._core
         while True:
             number = core.epoch.number
             hand: list[Delivery] = []
             try:
-                return core.inside(action, partial(self._take, step, hand))
+                return core.inside(action, partial(self._take, step, hand), left_until(deadline), late)
             except ConnectionLostError:
                 core.release(hand)
                 if not core.comes_back:

@@ -18,16 +18,17 @@ from typing import Self
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.connection.shared import Shared
 from redelivery.client.epoch import Report
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Poison
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
-from redelivery.client.operations.orders import carry_out_first
-from redelivery.client.operations.receive import fetch, next_ready, receive
+from redelivery.client.operations.orders import GRACE, carry_out_first
+from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
 from redelivery.client.state import NEVER, SessionState
-from redelivery.client.sync.driver import run, run_open
+from redelivery.client.sync.driver import run, run_for, run_open
 from redelivery.client.sync.futures import Expiry
-from redelivery.model.errors import IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, Flow, T, Transport
+from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 
 AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
@@ -70,6 +71,8 @@ class SessionCore(SessionState):
         # threads that are in, or wait to come in, for a moment only: see `inside_patiently`
         self.visitors: list[None] = []
         self.expiry = Expiry(self.options.reconnect)
+        self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: whoever is inside next goes on with it
+        self.finisher: threading.Thread | None = None  # who does so where nobody else comes
 
     def let_in(self) -> None:
         """Nobody is inside."""
@@ -93,10 +96,12 @@ class SessionCore(SessionState):
 
     # who may come in
 
-    def enter(self, action: str, turn: list[bool]) -> None:
+    def enter(self, action: str, turn: list[bool], patience: float | None = None) -> bool:
         """Take `use` for a public call, and note it in ``turn`` in the same step, so that no interrupt comes between.
 
-        The caller releases it in a ``finally``, if it is noted: ``if turn and turn[-1]: core.use.release()``.
+        The caller releases it in a ``finally``, if it is noted: ``if turn and turn[-1]: core.use.release()``. False: a
+        call that has ended goes on with its dead letter (`carry_out`) for longer than ``patience`` seconds; None: as
+        long as that takes.
 
         Raises:
             IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
@@ -108,24 +113,31 @@ class SessionCore(SessionState):
         if not turn[-1]:
             if self.visitors or self.listens:
                 # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
-                self.enter_patiently(turn, self.options.close_timeout)
+                left = self.finisher is not None
+                self.enter_patiently(turn, patience if left and patience is not None else self.options.close_timeout)
+                if left and patience is not None and not turn[-1]:
+                    return False
             if not turn[-1]:
                 raise self._busy(action)
+        if self.unfinished and not self._finish(None if patience is None else self.now() + patience):
+            return False
         if self.irregular:
             problem = self.ended(action) or self.listened(action)
             if problem is not None:
                 raise problem
+        return True
 
     def enter_patiently(self, turn: list[bool], timeout: float) -> bool:
         """Take `use`, from any thread, within ``timeout`` seconds; noted as by `enter`."""
         turn += map(self.use.acquire, PATIENT, (max(0.0, timeout),))
         return turn[-1]
 
-    def inside(self, action: str, step: Callable[[], T]) -> T:
-        """`enter`, ``step``, and out again."""
+    def inside(self, action: str, step: Callable[[], T], patience: float | None = None, late: T | None = None) -> T:
+        """`enter`, ``step``, and out again; ``late``: what it returns where it came in too late."""
         turn: list[bool] = []
         try:
-            self.enter(action, turn)
+            if not self.enter(action, turn, patience):
+                return late  # type: ignore[return-value]  # given with ``patience``
             return step()
         finally:
             if turn and turn[-1]:
@@ -199,10 +211,52 @@ class SessionCore(SessionState):
             self.carry_out()
         return result
 
-    def carry_out(self) -> None:
-        """Carry out the ledger's orders."""
+    def carry_out(self, deadline: float | None = None) -> bool:
+        """Carry out the ledger's orders; False: another thread goes on with one, as the caller's time is over.
+
+        A dead letter that has begun is made to its end, also where the caller is interrupted: nobody could know whether
+        the broker has it, and another one would be made.
+        """
+        if self.unfinished and not self._finish(deadline):
+            return False
         while self.ledger.orders:
-            self.do(carry_out_first(self))
+            if not isinstance(self.ledger.orders[0], Poison):
+                self.do(carry_out_first(self))
+            elif not self._dead_letter(lambda: carry_out_first(self), deadline):
+                return False
+        return True
+
+    def _finish(self, deadline: float | None) -> bool:
+        return self._dead_letter(self.unfinished.pop, deadline)
+
+    def _dead_letter(self, begin: Callable[[], Flow[None]], deadline: float | None) -> bool:
+        pause = NEVER if deadline is None else monotonic() + max(deadline - self.now(), GRACE)
+        run_for(begin, self.epoch, self.waiter, self.options.request_timeout, pause, self._leave_unfinished, self.until)
+        return not self.unfinished
+
+    def _leave_unfinished(self, flow: Flow[None]) -> None:
+        """Where no interrupt comes; by the holder of `use`, or for him."""
+        self.unfinished.append(flow)
+        if self.finisher is None:
+            self.finisher = threading.Thread(target=self._finish_alone, name="redelivery-dead-letter", daemon=True)
+            self.finisher.start()
+
+    def _finish_alone(self) -> None:
+        """As soon as the session is free; whoever is inside before goes on with it himself."""
+        turn: list[bool] = []
+        self.visitors.append(None)
+        try:
+            if self.enter_patiently(turn, self.options.request_timeout) and self.unfinished:
+                self._finish(None)
+        except ConnectionLostError:
+            pass  # the session's next call meets it
+        except JMSError as error:
+            self.report(error)
+        finally:
+            self.finisher = None
+            del self.visitors[-1]
+            if turn and turn[-1]:
+                self.use.release()
 
     def come_back(self, timeout: float) -> bool:
         """On the connection that has come, unless its holder does so himself; False where it is still to be done."""
@@ -238,16 +292,18 @@ class SessionCore(SessionState):
             ConnectionLostError: the connection is gone.
             JMSError: the broker has ended the consumer.
         """
-        delivery, deadline = delivery or next_ready(self, consumer, hand, hold), None
+        deadline = None if timeout is None else self.now() + timeout
+        delivery = delivery or next_ready(self, consumer, hand, hold)
         before, self.hand = self.hand, hand
         try:
             if delivery is None:
                 if timeout == 0:
                     self.do(fetch(self, consumer))
-                deadline = None if timeout is None else self.now() + timeout
                 delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
             while self.ledger.orders:
-                self.carry_out()
+                if not self.carry_out(deadline):
+                    not_now(self, delivery, hand)
+                    return None
                 if delivery not in hand:  # or no more: the connection was lost meanwhile
                     delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
         finally:
@@ -257,6 +313,8 @@ class SessionCore(SessionState):
     def end_work(self, until: float) -> None:
         """For the close: roll back, wait for what is still unanswered, end the channels."""
         try:
+            if self.unfinished:
+                self._finish(None)
             self.do(close_ledger(self))
             self.carry_out()
             run(await_answers(self), self.epoch, self.waiter, NEVER, until)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, cast
 
 from redelivery.client.connection.shared import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.transports.seam import Arrival, Flow, InterruptedWait, Opening, Parked, Pending, T, Transport, Waiter
+from redelivery.transports.seam import (
+    Arrival,
+    Flow,
+    InterruptedWait,
+    Opening,
+    Parked,
+    Pending,
+    T,
+    Transport,
+    Waiter,
+    Wish,
+)
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.opening import fulfil
 from redelivery.transports.wire.threads.shelter import sheltered
@@ -50,6 +63,69 @@ def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: f
     except BaseException:  # an interrupt
         _give_up(flow)
         raise
+
+
+def run_for(
+    begin: Callable[[], Flow[T]],
+    wired: Wired,
+    waiter: Waiter,
+    timeout: float,
+    pause: float,
+    leave: Callable[[Flow[T]], None],
+    until: float = NEVER,
+) -> None:
+    """As `run`, and at ``pause`` (monotonic seconds), or at an interrupt, the rest of the flow is left to another.
+
+    An interrupt is not thrown into the flow, the rest of which ``leave`` is called with. ``begin``: takes the flow from
+    where it stands.
+    """
+    interrupt = Interrupt(waiter)
+    sheltered(lambda: _drive_for(begin(), wired, waiter, timeout, pause, leave, until, interrupt), interrupt.come)
+
+
+def _drive_for(
+    flow: Flow[T],
+    wired: Wired,
+    waiter: Waiter,
+    timeout: float,
+    pause: float,
+    leave: Callable[[Flow[T]], None],
+    until: float,
+    interrupt: Interrupt,
+) -> None:
+    def kept(wish: Wish) -> bool:
+        """Whether a wait that has ended without an answer is another one's from now on."""
+        if not interrupt.came and monotonic() < pause:
+            return False
+        leave(_rest(flow, wish, lambda _: False))
+        return True
+
+    with suppress(_LeftError):
+        _drive(_rest(flow, None, kept), wired, waiter, timeout, min(until, pause), interrupt)
+
+
+class _LeftError(JMSError):
+    """The flow goes on without this thread."""
+
+
+def _rest(flow: Flow[T], wish: Wish | None, leave: Callable[[Wish], bool]) -> Flow[T]:
+    """A flow from what it wishes on (None: from its beginning), until ``leave`` says that it is another one's."""
+    try:
+        wish = next(flow) if wish is None else wish
+        while True:
+            try:
+                yield wish
+            except RequestTimeoutError as error:
+                if leave(wish):
+                    raise _LeftError from None
+                wish = flow.throw(error)
+            except BaseException as error:  # noqa: BLE001  # it is the flow's
+                wish = flow.throw(error)
+            else:
+                wish = next(flow)
+    except StopIteration as end:
+        value: T = end.value
+        return value
 
 
 def close_transport(transport: Transport) -> None:
