@@ -71,7 +71,7 @@ class SessionCore(SessionState):
         # threads that are in, or wait to come in, for a moment only: see `inside_patiently`
         self.visitors: list[None] = []
         self.expiry = Expiry(self.options.reconnect)
-        self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: whoever is inside next goes on with it
+        self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: the next one inside goes on with it
         self.finisher: threading.Thread | None = None  # who does so where nobody else comes
 
     def let_in(self) -> None:
@@ -242,7 +242,7 @@ class SessionCore(SessionState):
             self.finisher.start()
 
     def _finish_alone(self) -> None:
-        """As soon as the session is free; whoever is inside before goes on with it himself."""
+        """As soon as the session is free; one who is inside before goes on with it himself."""
         turn: list[bool] = []
         self.visitors.append(None)
         try:
