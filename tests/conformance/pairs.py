@@ -167,6 +167,7 @@ class Kind:
     embedded one, new for each test. ``cannot``: features by name, with the reason. ``emulates``: features that the
     broker lacks and we make up for, with how. ``own_dead_letters``: where the broker itself puts what it gives up.
     ``stored``: the embedded broker keeps its messages in a file. ``brief``: the short form has a few files of it.
+    ``largest``: bytes of the largest message that the broker takes, where it says so.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Kind:
     own_dead_letters: str | None = DEAD_LETTERS
     stored: bool = False
     brief: bool = False
+    largest: int | None = None
 
     @property
     def remote(self) -> bool:
@@ -229,7 +231,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("amqp-qpid", "amqp", "qpid", _QPID, _COPIES, own_dead_letters=None),
         Kind("amqp-rabbitmq", "amqp", "rabbitmq", _RABBITMQ_AMQP, _COPIES, own_dead_letters=None),
         Kind("stomp-rabbitmq4", "stomp", "rabbitmq4", _RABBITMQ_STOMP, _COPIES, None, brief=True),
-        Kind("amqp-rabbitmq4", "amqp", "rabbitmq4", _RABBITMQ4_AMQP, _COPIES, None, brief=True),
+        Kind("amqp-rabbitmq4", "amqp", "rabbitmq4", _RABBITMQ4_AMQP, _COPIES, None, brief=True, largest=16 << 20),
     )
 }
 # Those of the page that a run writes: with its messages in a file, the embedded broker can do the same. The night that

@@ -213,14 +213,16 @@ class AmqpChannel(Channel):
         protocol = self._protocol
         rows = protocol.rows
         sender = None if transacted or not rows.usable else self._sending.links.get(destination)
-        if sender is None or sender.queued or (self._dialect.management and isinstance(destination, Topic)):
+        size = sum(map(len, parts))
+        published = self._dialect.management and isinstance(destination, Topic)
+        if sender is None or sender.queued or published or 0 < sender.most < size:
             protocol.whole(
                 lambda: self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
             )
             return
         answer = Pending(None, self._sending.report_refusal) if pending is None else pending
         # as many as are known here: it is no matter where another thread counts at the same time
-        protocol.waiting += sum(map(len, parts))
+        protocol.waiting += size
         at_once = not batched or protocol.waiting > TOGETHER
         done: list[None] = []
         try:

@@ -53,7 +53,7 @@ class Sender(Endpoint):
 
     __slots__ = (
         *("_alive", "_credit", "_moved", "_numbers", "blocked_senders"),
-        *("held", "published", "queued", "session", "unanswered"),
+        *("held", "most", "published", "queued", "session", "unanswered"),
     )
 
     def __init__(self, session: AmqpSession, what: str, name: str | None = None) -> None:
@@ -64,6 +64,7 @@ class Sender(Endpoint):
         self.unanswered: dict[Any, Pending] = {}  # by the C library's delivery
         self.blocked_senders: SessionEvents | None = None  # waits for credit
         self.published: set[Pending] = set()  # of `unanswered`: it is no matter whether anybody wants it
+        self.most = 0  # bytes of a message that the peer takes; 0: it does not say
         self.held = 0  # queues that are looked up or made: what is sent is queued
         self._numbers = count(1)
         self._alive = [True]  # until it is ended
@@ -86,6 +87,21 @@ class Sender(Endpoint):
             self.queued.append((parts, transaction, pending, now))
         else:
             self._transfer(parts, transaction, pending)
+
+    def on_opened(self) -> None:
+        """See `Endpoint.on_opened`."""
+        self.most = lib.pn_link_remote_max_message_size(self.raw)
+        super().on_opened()
+
+    def _refuse(self, size: int, pending: Pending) -> None:
+        """The peer would end the link instead, and perhaps its session with all others."""
+        self.table.unanswered.pop()
+        self.table.notifications.answer(
+            pending,
+            ResourceAllocationError(
+                f"{self.what}: a message of {size} bytes is larger than the {self.most} that the broker takes"
+            ),
+        )
 
     def steps(self, parts: Parts, pending: Pending) -> tuple[Step, ...]:
         """`send` outside a transaction as steps of a row. The first two raise where it has ended or has no credit.
@@ -150,6 +166,9 @@ class Sender(Endpoint):
         self.table.notifications.answer(pending, error)
 
     def _transfer(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
+        if 0 < self.most < (size := sum(map(len, parts))):
+            self._refuse(size, pending)
+            return
         tag = b"%x" % next(self._numbers)
         handle = lib.pn_delivery(self.raw, (len(tag), ffi.from_buffer(tag)))
         if transaction is not None:
