@@ -25,7 +25,7 @@ class Work:
         self._to = to
         self._messages = messages
         self._small = stage.pair.kind.name != NO_WINDOW
-        self._late = late or not self._small
+        self._late = late
         self.mode = "transacted" if stage.pair.can("transactions") else "client"
         self.others = messages - 1
         self.handled: list[str] = []
@@ -38,7 +38,7 @@ class Work:
         self._stage.send(*[number + padding for number in numbered(self._messages)], queue=self._to)
 
     def started(self) -> None:
-        """The workers consume: what they find at their beginning HornetQ may keep from all, until one ends."""
+        """The workers consume."""
         if self._late:
             self._send()
 

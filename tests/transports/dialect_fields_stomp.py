@@ -191,6 +191,7 @@ STOMP: Final[Facts] = {
             "test_destinations.py::test_each_consumer_of_a_topic_acknowledges_its_own_in_one_session_too",
             "hornetq",
         ),
+        "sessions_per_wire": _family(0, "test_no_local_holds_though_the_connection_subscribes_without_it", ""),
         "max_body": _own(0, "test_a_body_that_it_would_confirm_and_lose_is_refused", "hornetq"),
         "says_persistent": _own(True, "test_what_is_not_persistent_is_marked_by_a_property_of_ours", "hornetq"),
         "delay_is_time": _family(False, "test_a_delayed_message_comes_later", "hornetq"),

@@ -27,6 +27,7 @@ STOMP: Final = StompDialect(
     owned_headers=STOMP_HEADERS | JMS_HEADERS,
     owned_prefixes=("_HQ_", "__HQ_"),
     origin_prefix="_HQ_ORIG_",
+    sessions_per_wire=1,  # it drops what it dispatches to a further subscription of a socket before it knows that
     max_body=100_000,
     group_header="_HQ_GROUP_ID",
     says_persistent=False,
