@@ -26,7 +26,7 @@ from redelivery.cli.parts.work import Work, meant
 from redelivery.model.destinations import Destination
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters.canary import check_watchable
+from redelivery.operate.letters.canary import CanaryError, check_watchable
 from redelivery.operate.letters.folding import By, Folding, failure
 from redelivery.operate.letters.groups import Group, group
 from redelivery.operate.letters.records import expiration, to_record
@@ -188,7 +188,11 @@ def replay(
         work = Work("replay", connection, _selection(queue, where, group, limit), route, json_, rate)
         work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
         if canary is not None:
-            replay_canaries(connection, work, _optional(to), run, canary, canary_wait)
+            try:
+                replay_canaries(connection, work, _optional(to), run, canary, canary_wait)
+            except CanaryError:
+                work.say_moved()
+                raise
         work.move(work.planned)
         work.end()
 

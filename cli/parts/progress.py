@@ -91,5 +91,8 @@ class _Count(ProgressColumn):
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
+        elapsed = task.finished_time or task.elapsed
+        if not elapsed or not task.completed:
+            return Text("")
+        speed = task.completed / elapsed
+        return Text(f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")

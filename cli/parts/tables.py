@@ -16,7 +16,7 @@ from redelivery.cli.parts.shown import CUT, visible
 def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], narrow: Sequence[str] = ()) -> None:
     """Print rows under the names of their columns; the first column is a number.
 
-    ``narrow``: columns that a terminal of fewer than 100 columns leaves out.
+    ``narrow``: columns that a terminal of fewer than 120 columns leaves out, and that are not broken.
     """
     texts = [[visible(each, CUT) for each in row] for row in rows]
     if not sys.stdout.isatty():
@@ -27,10 +27,11 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], narrow: 
             print("  ".join(padded).rstrip())
         return
     console = Console()
-    shown = [at for at, name in enumerate(names) if console.width >= 100 or name not in narrow]
+    shown = [at for at, name in enumerate(names) if console.width >= 120 or name not in narrow]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for at in shown:
-        table.add_column(names[at], justify="right" if at == 0 else "left", overflow="fold")
+        whole = at == 0 or names[at] in narrow
+        table.add_column(names[at], justify="right" if at == 0 else "left", overflow="fold", no_wrap=whole)
     for row in texts:
         table.add_row(*(Text(row[at]) for at in shown))  # not markup: others wrote it
     console.print(table)

@@ -107,6 +107,11 @@ class Work:
             raise nothing_in(self.selection.queue, meant(self._asked))
         self._say(f"{self.moved} {done}", dry_run=False)
 
+    def say_moved(self) -> None:
+        """Say to a program how many have left, where the command ends with an error."""
+        if self.as_json:
+            self._say("", dry_run=False)
+
     def _say(self, text: str, *, dry_run: bool) -> None:
         if not self.as_json:
             print(text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from redelivery.client.sync.connection import Connection
@@ -14,11 +14,12 @@ from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, 
 from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
 from redelivery.operate.doctor.management import artemis_queues, artemis_time, managed_as
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ALIKE, QueueState
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.transports.wire.clock import epoch_ms
 
 _SECONDS: Final = 5.0
+_SHOWN: Final = 3  # queues of a sentence that are named
 _BROWSED: Final = 10_000  # messages that are counted by browsing
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "artemis": "Artemis reports its queues over amqp:// only",
@@ -110,20 +111,31 @@ class Inspector:
         return Seen(broker_j_queues(self._connection, names[:MOST]), tuple(unchecked))
 
     def _browsed(self, names: Iterable[str]) -> Seen:
-        found, refused = {}, []
+        found: dict[str, QueueState] = {}
+        refusals: dict[str, list[tuple[str, JMSError]]] = {}
         for name in names:
             try:
                 found[name] = QueueState(name, _depth(self._connection, name))
             except ConnectionLostError:
                 raise
             except JMSError as error:
-                refused.append(f"the depth of {name}: {error}")
+                refusals.setdefault(str(error).replace(name, ""), []).append((name, error))
+        refused = list(chain.from_iterable(map(_depths, refusals.values())))
         provider = self._connection.metadata.provider_name
         dialect = provider if provider in _CONSUMERS else self._connection.dialect
         reason = _CONSUMERS.get(dialect, "this broker does not report them over this protocol")
         if found:
             refused.append(f"whether queues have consumers: {reason}")
         return Seen(found, tuple(refused))
+
+
+def _depths(refused: list[tuple[str, JMSError]]) -> Iterator[str]:
+    """That these could not be seen; five for the same reason or more are one sentence."""
+    if len(refused) < ALIKE:
+        yield from (f"the depth of {name}: {error}" for name, error in refused)
+    else:
+        names = ", ".join(name for name, _ in refused[:_SHOWN])
+        yield f"the depths of {names} and {len(refused) - _SHOWN} more queues: {refused[0][1]}"
 
 
 def clock_skew(connection: Connection) -> float:

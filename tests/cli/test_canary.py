@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -69,6 +70,10 @@ def test_as_many_canaries_as_letters_are_watched_too(url: str, names: tuple[str,
     fail(url, *names, ValueError("x"))
     done = run(url, "dlq", "replay", names[1], "--canary", "5", "--canary-wait", "0.1", "--yes", code=1)
     assert "nobody took 1 of 1" in done.stderr
+    assert bodies(url, names[0]) == ["0"]
+    fail(url, *names, ValueError("x"))
+    done = run(url, "dlq", "replay", names[1], "--canary", "1", "--canary-wait", "0.1", "--yes", "--json", code=1)
+    assert json.loads(done.stdout) == {"letters": 1, "stay": 0, "dry_run": False}
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(names[1]).send("to a topic", properties={"originalDestination": "topic://news"})
     done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)

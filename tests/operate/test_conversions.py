@@ -235,3 +235,24 @@ def test_a_pattern_becomes_one_of_a_client_s_map() -> None:
         3,
     )
     assert policies.policy_for("shop.new").maximum_redeliveries == 9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "backOffMultiplier=0.5&jms.redeliveryPolicy.useExponentialBackOff=true",
+        "maximumRedeliveryDelay=200&jms.redeliveryPolicy.useExponentialBackOff=true",
+        "maximumRedeliveryDelay=5000",
+        "collisionAvoidancePercent=40",
+    ],
+)
+def test_what_activemq_accepts_and_python_refuses_is_written_so_that_it_runs(options: str) -> None:
+    url = f"failover:(tcp://a:1)?jms.redeliveryPolicy.{options}"
+    text = convert(read_url(url), "python").text
+    made: dict[str, Any] = {}
+    exec(text, made)  # noqa: S102  # what a user would run
+    mine, theirs = (
+        each.policy_for("orders") for each in (made["redelivery_policies"], read_url(url).redelivery_policies)
+    )
+    assert mine == theirs
+    assert [mine.delay(number) for number in range(1, 6)] == [theirs.delay(number) for number in range(1, 6)]

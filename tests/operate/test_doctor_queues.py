@@ -75,6 +75,18 @@ def test_a_queue_that_cannot_be_browsed_is_one_line_and_the_others_are_looked_at
     assert [each for each in report.unchecked if "secret" in each] == ["the depth of secret: you may not"]
 
 
+def test_many_queues_that_cannot_be_browsed_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(_: redelivery.Connection, name: str) -> int:
+        raise redelivery.SecurityError(f"you may not look at {name}")
+
+    monkeypatch.setattr(inspect, "_depth", refusing)
+    with EmbeddedBroker(stomp_port=0) as broker:
+        report = examine(broker.stomp_url, queues=[f"q{number}" for number in range(6)], watch=0)
+    assert [each for each in report.unchecked if "depth" in each] == [
+        "the depths of q0, q1, q2 and 4 more queues: you may not look at q0"  # ActiveMQ.DLQ is the seventh
+    ]
+
+
 def test_the_embedded_broker_reports_its_own_process_its_consumers_and_its_rules() -> None:
     losing = read(address_settings(**{"#": {"max_delivery_attempts": 3}}))
     with EmbeddedBroker("doctored", config=BrokerConfig(rules=losing.rules)) as broker:
