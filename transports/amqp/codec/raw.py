@@ -123,10 +123,12 @@ def readable_map(raw: bytes | bytearray, at: int) -> tuple[dict[str, Any], list[
         if code not in (0xC1, 0xD1):
             return {}, ["its properties"]
         count = int.from_bytes(raw[at + 5 : at + 9], "big") if wide else raw[at + 2]
-        place = at + (9 if wide else 3)
+        place, last = at + (9 if wide else 3), skip(raw, at)
         for _ in range(count // 2):
             value = skip(raw, place)
             end = skip(raw, value)
+            if end > last:
+                raise MessageFormatError("the map is cut off")
             name: object = bytes(raw[place:value])
             try:
                 name = read(raw, place)[0]
