@@ -185,7 +185,7 @@ class ListenerContainer(BaseContainer):
             try:
                 lane = await self._open()
             except JMSError as error:
-                self._plan.trouble(error)
+                self._session_failed(error)
                 await self._pause(PAUSE)
                 continue
             self._lanes.add(lane)
@@ -197,8 +197,7 @@ class ListenerContainer(BaseContainer):
         try:
             await lane.session.close()
         except JMSError as error:
-            if not self._stopping.is_set():
-                self._plan.trouble(error)
+            self._session_failed(error)
 
     async def _pause(self, wait: float) -> None:
         with suppress(TimeoutError):
@@ -218,9 +217,8 @@ class ListenerContainer(BaseContainer):
                 message = await self._receive(lane, turn)
             except JMSError as error:
                 self._plan.nothing_came(turn)
-                if not self._stopping.is_set():
-                    self._plan.trouble(error)
-                    await self._pause(PAUSE)
+                self._session_failed(error)
+                await self._pause(PAUSE)
                 return True
             now = session_time()
             if message is None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack
 
 from redelivery.client.aio import factory as aio
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
-from redelivery.client.containers.running import run_all, run_all_awaited
+from redelivery.client.containers.running import run_connected, run_connected_awaited
 from redelivery.client.containers.settings import (
     CONTAINER_DEFAULTS,
     CONTAINER_SYNONYMS,
@@ -96,21 +95,19 @@ class App:
         if _awaited(self._listeners[0][1]):
             asyncio.run(self._run_awaited(drain_timeout))
             return
-        with sync.connect(self._url, **self._given) as connection:
-            containers = [
-                connection.listener_container(destination, handler, **options)
-                for destination, handler, options in self._listeners
-            ]
-            run_all(containers, drain_timeout=drain_timeout)
+        run_connected(lambda: sync.connect(self._url, **self._given), self._containers, drain_timeout=drain_timeout)
 
     async def _run_awaited(self, drain_timeout: float | timedelta) -> None:
-        async with AsyncExitStack() as opened:
-            connection = await opened.enter_async_context(cast(Any, await aio.connect(self._url, **self._given)))
-            containers = [
-                connection.listener_container(destination, handler, **options)
-                for destination, handler, options in self._listeners
-            ]
-            await run_all_awaited(containers, drain_timeout=drain_timeout)
+        async def connect() -> Any:
+            return await aio.connect(self._url, **self._given)
+
+        await run_connected_awaited(connect, self._containers, drain_timeout=drain_timeout)
+
+    def _containers(self, connection: Any) -> list[Any]:
+        return [
+            connection.listener_container(destination, handler, **options)
+            for destination, handler, options in self._listeners
+        ]
 
     def __repr__(self) -> str:
         names = ", ".join(f"{destination}: {name_of(handler)}" for destination, handler, _ in self._listeners)

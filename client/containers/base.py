@@ -132,10 +132,24 @@ class BaseContainer:
             self._connection.check_open("listener container")
         except JMSError as error:
             if not self._stopping.is_set():
-                self._plan.trouble(error)
+                self._session_failed(error)
                 self._exit = self._exit or error
             return False
         return True
+
+    def _session_failed(self, error: JMSError) -> None:
+        """A worker's has. That is no news where this was stopped, or the application closes the connection."""
+        if self._stopping.is_set():
+            return
+        closed = isinstance(error, IllegalStateError)
+        if not closed:
+            try:
+                self._connection.check_open("listener container")
+            except IllegalStateError:
+                closed = True
+            except JMSError:
+                pass
+        self._plan.trouble(error, expected=closed)
 
     def _nothing_came(self, lane: BaseLane, turn: Turn, idle: float) -> float | None:
         """A worker got no message, for ``idle`` seconds: how long it pauses; None: it is not needed, and has left."""

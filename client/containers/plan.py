@@ -274,11 +274,12 @@ class Plan:
             self._add(in_flight=-1)
             self._breaker.undecided(turn)
 
-    def trouble(self, error: BaseException) -> None:
-        """A worker's session has failed."""
+    def trouble(self, error: BaseException, *, expected: bool = False) -> None:
+        """A worker's session has failed; ``expected``: as the connection is being closed."""
         self.last_error = error
         name = self._settings.name
-        level = self.lines.level(logging.WARNING, f"{name}: workers' sessions failed")
+        warning = logging.DEBUG if expected else logging.WARNING
+        level = self.lines.level(warning, f"{name}: workers' sessions failed")
         log.log(level, "%s: a worker's session failed: %s", name, error)
 
     def say_undone(self, error: BaseException) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from redelivery.model.modes import AckMode
 from redelivery.model.parts.callables import check_runs, check_takes_one, name_of
 from redelivery.policies.redelivery import RedeliveryPolicy
 
-log = logging.getLogger(__name__)
 OutageOn: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object] | None
 _TOPICS: Final = ("topic://", "temp-topic://")
 _MODES: Final = (AckMode.TRANSACTED, AckMode.CLIENT)
@@ -132,8 +130,7 @@ def check_settings(
     """Raises ConfigError, InvalidDestinationError, InvalidSelectorError: an option does not fit; the text names it."""
     if not callable(handler):
         raise ConfigError(f"listener_container: {handler!r} is not callable: give a function that takes a message")
-    if given.get("outage_on") in (None, ()) and (given.get("outage_after") is not None or "probe_interval" in given):
-        log.warning("outage_after and probe_interval have no effect: say by outage_on=… what an outage looks like")
+    _check_effects(given)
     given = {**CONTAINER_DEFAULTS, **given}
     minimum, maximum = _concurrency(given["concurrency"])
     mode = AckMode.parse(given["ack_mode"])
@@ -172,6 +169,25 @@ def check_settings(
             name: given[name] for name in ("selector", "prefetch", "redelivery_policy", "bodies") if name in given
         },
     )
+
+
+def _check_effects(given: ContainerKeywords) -> None:
+    """Raise where an option would have none."""
+    names = [name for name in ("outage_after", "probe_interval") if given.get(name) is not None]
+    if names and given.get("outage_on") in (None, ()):
+        raise ConfigError(
+            f"{names[0]} has no effect without outage_on: say by outage_on=… which exceptions mean an outage, "
+            "outage_on=Exception for all"
+        )
+    fatal = _classes("fatal", given.get("fatal", ()))
+    for name in ("retry_on", "outage_on"):
+        option = given.get(name)
+        for each in option if isinstance(option, tuple) else (option,):
+            if isinstance(each, type) and issubclass(each, (*fatal, MessageFormatError)):
+                raise ConfigError(
+                    f"{name}={each.__name__} has no effect: it is fatal, so it is dead-lettered at once; "
+                    "name it in one of the two"
+                )
 
 
 def _named(target: Destination, given: ContainerKeywords, workers: int) -> SubscriptionName | None:

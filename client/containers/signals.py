@@ -18,13 +18,36 @@ log = logging.getLogger(WORKERS)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
+class AskedToEnd(BaseException):
+    """A signal has come before the program had begun."""
+
+
 class Asked:
     """How often the program was asked to end, and by which signal the last time."""
 
     def __init__(self, drain_timeout: float) -> None:
-        self._drain_timeout = drain_timeout
+        self.drain_timeout = drain_timeout
         self.times = 0
         self.number = 0
+        self.interrupts = False  # whether the first one ends what the main thread waits for
+
+    def begins(self, step: Callable[[], object]) -> bool:
+        """Take a step of the beginning, which a signal ends; False: one has come, and there is nothing to begin."""
+        try:
+            self.interrupts = True
+            try:
+                if not self.times:
+                    step()
+            finally:
+                self.interrupts = False
+        except AskedToEnd:
+            return False
+        return not self.times
+
+    def check_interrupted(self) -> None:
+        """Raise KeyboardInterrupt, where it was Ctrl-C that came before anything had begun."""
+        if self.number == signal.SIGINT:
+            raise KeyboardInterrupt
 
     @property
     def exit_code(self) -> int:
@@ -38,7 +61,7 @@ class Asked:
             log.info(
                 "%s: what is in hand is finished, within %g s; a second one ends it at once",
                 signal.Signals(number).name,
-                self._drain_timeout,
+                self.drain_timeout,
             )
         return self.times > 1
 
@@ -56,6 +79,8 @@ def handling(asked: Asked) -> Iterator[None]:
     def handle(number: int, _frame: object) -> None:
         if asked.again(number):
             raise SystemExit(asked.exit_code)
+        if asked.interrupts:
+            raise AskedToEnd
 
     with handled_by(handle):
         yield

@@ -192,7 +192,7 @@ class ListenerContainer(BaseContainer):
             try:
                 lane = self._open()
             except JMSError as error:
-                self._plan.trouble(error)
+                self._session_failed(error)
                 self._stopping.wait(PAUSE)
                 continue
             with self._lock:
@@ -206,8 +206,7 @@ class ListenerContainer(BaseContainer):
         try:
             lane.session.close()
         except JMSError as error:
-            if not self._stopping.is_set():
-                self._plan.trouble(error)
+            self._session_failed(error)
 
     def _consume(self, lane: Lane) -> bool:
         """Until the session is to be another one (True), or the worker has left."""
@@ -222,9 +221,8 @@ class ListenerContainer(BaseContainer):
                 message = self._receive(lane, turn)
             except JMSError as error:
                 self._plan.nothing_came(turn)
-                if not self._stopping.is_set():
-                    self._plan.trouble(error)
-                    self._stopping.wait(PAUSE)
+                self._session_failed(error)
+                self._stopping.wait(PAUSE)
                 return True
             now = session_time()
             if message is None:

@@ -39,6 +39,7 @@ class Program:
     falls: set[int] = field(default_factory=set)  # good messages at whose first delivery the dependency goes away
     options: dict[str, Any] = field(default_factory=dict)
     limit: int = 0
+    after: int = 0
     handled: Counter[int] = field(default_factory=Counter)
     attempts: dict[int, list[int]] = field(default_factory=dict)
     lock: Any = field(default_factory=threading.Lock)
@@ -57,10 +58,10 @@ class Program:
         good = [number for number, kind in enumerate(self.kinds) if kind == GOOD][: -after - 2]
         if detects is not None:
             self.falls = set(rng.sample(good, min(len(good), rng.randint(1, 2))))
+        self.after = after
+        outage = {"outage_on": detects, "outage_after": after, "probe_interval": 0.02}
         self.options = {
-            "outage_on": detects,
-            "outage_after": after,
-            "probe_interval": 0.02,
+            **({} if detects is None else outage),
             "concurrency": rng.choice((1, 1, 2, 3)),
             "prefetch": rng.choice((0, 1, 5, None)),
             "ack_mode": rng.choice(("transacted", "client")) if self.transacted else "client",
@@ -75,7 +76,7 @@ class Program:
             self.attempts.setdefault(number, []).append(message.delivery_count)
             if number in self.falls:
                 self.falls.remove(number)
-                if len(self.numbers(GOOD)) - self.handled.total() > self.options["outage_after"] + 2:
+                if len(self.numbers(GOOD)) - self.handled.total() > self.after + 2:
                     self.down, self.probes = True, 0  # else it is poison, for all that is known
             if self.down and self.container.outage is not None:
                 self.probes += 1

@@ -371,12 +371,43 @@ def test_the_handlers_of_before_are_there_again() -> None:
         ("outage_on", int),
         ("outage_on", lambda: True),
         ("outage_after", 0),
+        ("outage_after", True),
         ("probe_interval", 0),
     ],
 )
 def test_every_bad_option_names_itself(option: str, value: Any) -> None:
+    needs: dict[str, Any] = {"outage_on": OSError} if option in ("outage_after", "probe_interval") else {}
     with redelivery.connect("vm://bad-options") as connection, pytest.raises(ConfigError, match=option):
-        connection.listener_container("orders", print, **{option: value})
+        connection.listener_container("orders", print, **needs, **{option: value})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"outage_after": 3},
+        {"probe_interval": 5.0},
+        {"outage_on": (), "outage_after": 3},
+        {"fatal": ValueError, "retry_on": ValueError},
+        {"fatal": (KeyError, LookupError), "retry_on": (ValueError, IndexError)},
+        {"retry_on": MessageFormatError},
+        {"fatal": OSError, "outage_on": (ValueError, ConnectionError)},
+    ],
+)
+def test_an_option_without_effect_is_refused(options: Any) -> None:
+    with pytest.raises(ConfigError, match=f"{list(options)[-1]}.* has no effect"):
+        check_settings("orders", print, MAKERS, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"outage_after": None},
+        {"outage_on": OSError, "outage_after": None, "fatal": ConnectionError},
+        {"retry_on": LookupError, "fatal": KeyError},
+    ],
+)
+def test_one_with_an_effect_is_not(options: Any) -> None:
+    check_settings("orders", print, MAKERS, **options)
 
 
 @pytest.mark.parametrize(("given", "meant"), [("3-10", "(3, 10)"), (" 3 - 10", "(3, 10)"), ("4", "4")])
