@@ -25,6 +25,7 @@ from redelivery.client.ledger.history import LIGHT, Trace, trace
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import ACCEPTED
 from redelivery.client.observing.traced import SessionTracer
+from redelivery.model.destinations import TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
@@ -112,7 +113,9 @@ class SessionState:
         consumer: ConsumerState | None = link.consumer
         if consumer is not None:
             self.notify(LinkEnded(consumer, error))
-        self.report(error, deadly=consumer is not None and consumer.listening)
+        listening = consumer is not None and consumer.listening
+        again = consumer is not None and self.listens_again(consumer)
+        self.report(error, deadly=listening and not again, logged=listening and again)  # a line says when
 
     def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False, planned: bool = False) -> None:
         """The connection is gone, since ``at`` as far as is known; for the connection.
@@ -152,6 +155,12 @@ class SessionState:
     def comes_back(self) -> bool:
         """Whether its connection, after a loss, is or will be another one."""
         return self.options.reconnect is not None and self.lost is None
+
+    def listens_again(self, consumer: ConsumerState) -> bool:
+        """Whether a listener is attached again when the broker has ended its consumer; a temporary queue has gone."""
+        policy = self.options.reconnect
+        temporary = isinstance(consumer.link.destination, (TemporaryQueue, TemporaryTopic))
+        return policy is not None and policy.maximum_attempts != 0 and self.lost is None and not temporary
 
     @property
     def closing(self) -> bool:

@@ -147,6 +147,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
         Raises:
             ConnectionLostError: the connection was lost, before or meanwhile.
+            JMSError: a listener is called no more, as the broker has ended its consumer (its queue was deleted, say).
         """
         self._check_loop("wait")
         try:
@@ -156,7 +157,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             return False
         if self._life.stage in CLOSED:
             return True
-        raise self._life.problem("wait")
+        raise self._life.problem("wait") if self._life.ended or self._dead is None else self._dead
 
     def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
         """See ComingBack."""
@@ -174,6 +175,9 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         """
         if self._called_elsewhere(partial(self.on_error, error, deadly=deadly, logged=logged)):
             return
+        if deadly:
+            self._dead = self._dead or error
+            self._ended.set()  # of those who wait
         if not self._notify(error, deadly=deadly) and not (deadly or logged):
             self._say_error(error)
 

@@ -17,7 +17,7 @@ from redelivery.client.epoch import CloseAsked, ended
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
-from redelivery.client.operations.listen import dispatch, drop_ended, returned
+from redelivery.client.operations.listen import Comebacks, dispatch, returned
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
 from redelivery.model.parts.callables import (
@@ -44,6 +44,7 @@ class ListenerLoop:
     def __init__(self, core: SessionCore) -> None:
         self._core = core
         self._listeners: dict[ConsumerState, tuple[MessageListener, Receipt]] = {}
+        self._comebacks = Comebacks(core)
         self._next_served = 0
         self._task: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()  # no callback is running
@@ -60,9 +61,9 @@ class ListenerLoop:
                 self._listeners.pop(consumer, None)
             else:
                 core.take_in()
-                if consumer.error is not None:
+                if consumer.error is not None and consumer not in self._listeners:
                     raise ended(consumer, "listen")
-                if not consumer.attached:
+                if not consumer.attached and consumer.error is None:
                     await core.do(attach_late(core, consumer))
                 self._listeners[consumer] = (callback, receipt)
             consumer.listening = callback is not None
@@ -183,8 +184,10 @@ class ListenerLoop:
             core.take_in()
             if core.epoch.successor is not None:
                 await core.do(await_return(core))
-            drop_ended(self._listeners)
-            if not self._listeners:
+            ended = self._comebacks.look(self._listeners)
+            if ended is not None:
+                await core.do(self._comebacks.attach_again(ended, self._listeners))
+            if not self._listeners or ended is not None:
                 return None
             self._idle.clear()
             delivery, remaining = await self._dispatch()
@@ -206,9 +209,9 @@ class ListenerLoop:
     async def _dispatch(self) -> tuple[Delivery | None, float | None]:
         """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
         core = self._core
+        now, due = session_time(), self._comebacks.due
         if not core.running or core.epoch.lost is not None:
-            return None, None
-        now = session_time()
+            return None, None if due == float("inf") else max(0.0, due - now)
         if core.ledger.delayed and core.ledger.delayed[0][0] <= now:
             core.epoch.transport.wait(core.waiter, 0)  # what the wire has brought goes first
             core.take_in()
@@ -222,7 +225,7 @@ class ListenerLoop:
             raise
         if core.inbox:  # it came with an answer to one of those orders, and wakes nobody any more
             return delivery, 0.0
-        until = core.ledger.next_deadline()
+        until = min(core.ledger.next_deadline(), due)
         return delivery, None if until == float("inf") else max(0.0, until - now)
 
     async def _call(self, delivery: Delivery) -> None:

@@ -167,7 +167,7 @@ def _renamed(s: SessionState, consumer: ConsumerState) -> bool:
 
 def _ended(s: SessionState, consumer: ConsumerState, error: JMSError) -> None:
     s.ledger.link_ended(consumer, error)
-    s.report(error, deadly=consumer.listening)
+    s.report(error, deadly=consumer.listening and not s.listens_again(consumer))
 
 
 def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:

@@ -51,6 +51,7 @@ class ConnectionState(Adopter):
         self._epoch = 1
         self._started = False  # by `start`, whatever the connection is doing
         self._process: int | None = None  # in which it was opened
+        self._dead: JMSError | None = None  # why a listener is called no more
         _all.add(self)
 
     @property

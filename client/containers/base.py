@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -49,6 +49,7 @@ class BaseContainer:
     """Of threads and of tasks."""
 
     _stopping: Stopping
+    _lanes: Collection[BaseLane]  # of the workers
 
     def __init__(self, connection: Connected, settings: Settings) -> None:
         self._connection = connection
@@ -81,10 +82,13 @@ class BaseContainer:
     def healthy(self) -> bool:
         """Whether it consumes: started, connected, with at least one worker, and not in an outage: see `outage`.
 
-        False too while a message of its destination cannot be dead-lettered, on this connection.
+        False too while the broker has ended its workers' consumers (its queue was deleted, say), and while a message of
+        its destination cannot be dead-lettered, on this connection.
         """
         running = self._started and not self._stopping.is_set() and self.counters.workers > 0
         if not running or not self._connection.connected or self.outage is not None:
+            return False
+        if all(each.consumer.closed for each in tuple(self._lanes)):
             return False
         return not self._connection.stuck(self._settings.destination)
 

@@ -1,9 +1,9 @@
 """The life of a consumer: one table. The holder of the session takes its steps; what is not in it is an error of ours.
 
 OPEN ──close──▶ CLOSING ──settle──▶ CLOSED          CLOSING: it holds what the application has not settled yet, and
- │  ◀──reopen──   │                   ▲             its detach waits for that; a new consumer of the destination
- └──end──▶ ENDED ─┼──close────────────┤             may take it over (reopen).
-                  └──end──────────────┘             ENDED: the broker has ended it.
+ │ ▲  ◀──reopen── │                   ▲             its detach waits for that; a new consumer of the destination
+ └─┼─end──▶ ENDED ┼──close────────────┤             may take it over (reopen).
+   └─reopen─┘     └──end──────────────┘             ENDED: the broker has ended it; a listener's may begin anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPEN, CLOSING, ENDED, CLOSED = ConsumerStage
 STEPS: Final[dict[ConsumerStage, dict[str, ConsumerStage]]] = {
     OPEN: {"close": CLOSING, "end": ENDED},
     CLOSING: {"close": CLOSING, "reopen": OPEN, "settle": CLOSED, "end": CLOSED},
-    ENDED: {"close": CLOSED, "end": ENDED},
+    ENDED: {"close": CLOSED, "end": ENDED, "reopen": OPEN},
     CLOSED: {"close": CLOSED, "end": CLOSED},
 }
 

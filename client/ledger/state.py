@@ -70,6 +70,15 @@ class ConsumerState:
         self.link.consumer = self
         self.attached = False
 
+    def revive(self) -> None:
+        """The broker has ended it, and it begins anew by another link; what it delivered stays the old one's."""
+        old = self.link
+        self.step("reopen")
+        self.renew()
+        past: ConsumerState = old.consumer
+        past.error, self.error = self.error, None
+        past.held, self.held = self.held, 0
+
     @property
     def closing(self) -> bool:
         """Whether its close waits until it holds nothing any more."""

@@ -4,22 +4,140 @@ from __future__ import annotations
 
 import logging
 from collections.abc import MutableMapping, Sequence
+from math import inf
+from typing import Final, cast
 
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.connection.reattach import await_loss
+from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.ledger.outcomes import failed_with
-from redelivery.client.ledger.stages import OPEN
+from redelivery.client.ledger.stages import ENDED, OPEN
 from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
 from redelivery.client.operations.failures import fail
 from redelivery.client.state import SessionState
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Delivery, T
+from redelivery.policies.reconnect import ReconnectPolicy
+from redelivery.transports.seam import Delivery, Flow, T
 
 log = logging.getLogger(MESSAGES)
+_LONG: Final = 30.0  # seconds: a link that has lived as long is no young one, whatever it had waited for
 
 
-def drop_ended(listeners: MutableMapping[ConsumerState, T]) -> None:
-    """Those whose consumer the broker has ended listen no more."""
-    for consumer in [each for each in listeners if each.stage is not OPEN]:
+class Comeback:
+    """That of one listener's consumer, which the broker has ended, by the ReconnectPolicy.
+
+    Its delays begin anew only after a link that has lived as long as its own last wait: a broker that ends each at once
+    is not asked without a pause.
+
+    Attributes:
+        due: when it is attached again (`session_time`); infinity while it is attached.
+    """
+
+    def __init__(self, policy: ReconnectPolicy, now: float) -> None:
+        self._policy = policy
+        self._attempts = 0  # since the delays began
+        self._began = now  # the first one since it was attached last
+        self._attached = -inf
+        self._wait = 0.0
+        self.due = inf
+
+    def ended(self, now: float) -> bool:
+        """It has ended, or was not attached; whether there is another attempt."""
+        if now - self._attached >= min(_LONG, max(self._wait, self._policy.initial_delay)):
+            self._attempts = 0 if self._attached > -inf else self._attempts
+            self._began = now if self._attached > -inf else self._began
+        self._attached = -inf
+        if self._policy.exhausted(self._attempts):
+            return False
+        longest = self._policy.maximum_time
+        if longest is not None and now - self._began >= longest:
+            return False
+        self._attempts += 1
+        self._wait = self._policy.delay(self._attempts)
+        self.due = now + self._wait
+        return True
+
+    def attached(self, now: float) -> None:
+        """It is attached again."""
+        self._attached, self.due = now, inf
+
+
+class Comebacks:
+    """Those of the listeners of one session; by its holder, who asks whenever he looks for a delivery."""
+
+    def __init__(self, s: SessionState) -> None:
+        self._s = s
+        self._of: dict[ConsumerState, Comeback] = {}
+
+    @property
+    def due(self) -> float:
+        """When the next one is; infinity for never."""
+        return min((each.due for each in self._of.values()), default=inf)
+
+    def look(self, listeners: MutableMapping[ConsumerState, T]) -> ConsumerState | None:
+        """A listener's consumer that is to be attached now, by `attach_again`.
+
+        Those that will not be any more are taken out of ``listeners``, and listen no more.
+        """
+        for consumer in [each for each in self._of if each not in listeners]:
+            del self._of[consumer]
+        found, now = None, self._s.now()
+        for consumer in [each for each in listeners if each.stage is not OPEN]:
+            comeback = self._of.get(consumer)
+            if comeback is None or comeback.due == inf:
+                self._end(consumer, listeners, now)
+            elif comeback.due <= now:
+                found = consumer
+        return None if self._s.epoch.lost is not None else found
+
+    def attach_again(self, consumer: ConsumerState, listeners: MutableMapping[ConsumerState, T]) -> Flow[None]:
+        """Attach it; where the broker refuses, it waits for its next attempt, if there is one.
+
+        Raises:
+            ConnectionLostError: the connection is gone, and does not come back.
+        """
+        s, named = self._s, consumer.link.subscription
+        try:
+            if named is not None:
+                s.subscriptions.take(consumer, s.life)
+            consumer.revive()
+            s.ledger.attach(consumer)
+            yield from s.epoch.channel.attach(consumer.link)
+            consumer.attached = True
+        except ConnectionLostError:
+            if not s.comes_back:
+                raise
+            yield from await_loss(s)  # the next connection attaches it, with the others
+            self._of[consumer].attached(s.now())
+            return
+        except JMSError as error:
+            link = consumer.link
+            if consumer.stage is OPEN:
+                s.ledger.link_ended(consumer, error)
+                if isinstance(error, RequestTimeoutError):
+                    s.ledger.orders.append(Detach(link))
+            self._end(consumer, listeners, s.now())
+            return
+        self._of[consumer].attached(s.now())
+        log.info("%s: the listener of %s is attached again", s.options.url, consumer.link.destination)
+
+    def _end(self, consumer: ConsumerState, listeners: MutableMapping[ConsumerState, T], now: float) -> None:
+        s, destination, error = self._s, consumer.link.destination, consumer.error
+        if consumer.stage is ENDED and s.listens_again(consumer):
+            comeback = self._of.get(consumer) or Comeback(cast(ReconnectPolicy, s.options.reconnect), now)
+            if comeback.ended(now):
+                self._of[consumer] = comeback
+                wait = comeback.due - now
+                log.log(
+                    s.lines.level(logging.WARNING, f"{destination} ended"),
+                    "%s: the broker has ended the consumer of %s; its listener is attached again in %.3g s: %s",
+                    *(s.options.url, destination, wait, error),
+                )
+                return
+            if error is not None:
+                s.report(error, deadly=True)
+        self._of.pop(consumer, None)
         del listeners[consumer]
         consumer.listening = False
 

@@ -182,6 +182,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
         Raises:
             ConnectionLostError: the connection was lost, before or meanwhile.
+            JMSError: a listener is called no more, as the broker has ended its consumer (its queue was deleted, say).
             SystemExit: a listener has called ``sys.exit()``.
         """
         deadline = None if timeout is None else monotonic() + seconds("timeout", timeout)
@@ -193,6 +194,8 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
                     return True
                 if self._life.ended:
                     raise self._life.problem("wait")
+                if self._dead is not None:
+                    raise self._dead
                 remaining = None if deadline is None else deadline - monotonic()
                 if remaining is not None and remaining <= 0:
                     return False
@@ -213,7 +216,11 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             log.critical("%s: %s", self.url, error)
             self._watchers.wake()
             self._notify(error, deadly=False)
-        elif not self._notify(error, deadly=deadly) and not (deadly or logged):
+            return
+        if deadly:
+            self._dead = self._dead or error
+            self._watchers.wake()
+        if not self._notify(error, deadly=deadly) and not (deadly or logged):
             self._say_error(error)
 
     def _bring_back(self) -> None:

@@ -30,6 +30,7 @@ LEGAL = {
     (CLOSING, "end"): CLOSED,
     (ENDED, "close"): CLOSED,
     (ENDED, "end"): ENDED,
+    (ENDED, "reopen"): OPEN,
     (CLOSED, "close"): CLOSED,
     (CLOSED, "end"): CLOSED,
 }

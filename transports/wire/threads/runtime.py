@@ -17,9 +17,6 @@ class ThreadRuntime:
 
     blocks = True
 
-    def __init__(self, *, notices_ends: bool = False) -> None:
-        self._notices_ends = notices_ends  # of connections that nobody reads
-
     def new_waiter(self) -> Waiter:
         """See `Runtime.new_waiter`."""
         return Waiter()
@@ -54,8 +51,7 @@ class ThreadRuntime:
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_ended`."""
-        if self._notices_ends:
-            housekeeper().watch_end(descriptor, watch)
+        sheltered(lambda: housekeeper().watch_end(descriptor, watch))  # as above
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_writable`: a thread waits for that itself."""
@@ -66,4 +62,3 @@ class ThreadRuntime:
 
 
 THREADS: Final = ThreadRuntime()
-NOTICING: Final = ThreadRuntime(notices_ends=True)
