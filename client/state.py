@@ -60,7 +60,7 @@ class SessionState:
         self.running = False  # follows the connection's start and stop
         self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
         self.irregular = False  # not OPEN, or about to leave it: the fast path asks this one flag
-        self.heard = 0.0  # when the broker last answered a commit (monotonic seconds)
+        self.heard = 0.0  # when the broker last answered, or one looked whether it has said anything
         self.inbox: deque[Delivery] = deque()
         self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
         self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
@@ -126,9 +126,11 @@ class SessionState:
             self.remember(error)  # before there is another one, on which another session may get it
         self.irregular = True
         self.notify(Interrupted(error, planned) if comes_back else Lost(error, at))
-        if not comes_back:
-            for pending in list(self.unanswered):  # of those that a loss has not ended: see `reattach`
-                finish(pending, ConnectionLostError(str(error)))
+
+    def lose_unanswered(self, error: JMSError) -> None:
+        """There will be no other connection: those end that a loss has not ended (see `reattach`); for the connection."""
+        for pending in list(self.unanswered):
+            finish(pending, ConnectionLostError(str(error)))
 
     def on_returned(self, transport: Transport) -> None:
         """There is another connection; for the connection."""

@@ -52,7 +52,7 @@ class Runtime(Protocol):
         """Call ``watch`` while the descriptor has input, until it says False."""
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
-        """Call ``watch`` when the peer has closed it, until it says False; an event loop reads, and notices it so."""
+        """Call ``watch`` when the peer has closed it, until it says False; where nobody reads, that is not noticed."""
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` when the descriptor takes output, until it says False. Only where nothing blocks."""

@@ -83,14 +83,13 @@ class ComingBack(ConnectionState):
             self._shared.replies.lost(error)
             comes_back = self._comes_back
             if comes_back:
+                for core in self._cores():  # first: who sees that it is not `connected` gets nothing any more
+                    core.on_lost(error, at, comes_back=True)
                 self._life.step("interrupt")
-            cores = self._cores()
         if not comes_back:
             self._lose(error, at)
             self._observe(ConnectionLost(self.url, error, at))
             return
-        for core in cores:
-            core.on_lost(error, at, comes_back=True)
         self._observe(ConnectionLost(self.url, error, at))
         self._say_lost(error, again=True)
         self._notify(error, deadly=False)
@@ -100,12 +99,14 @@ class ComingBack(ConnectionState):
     def _lose(self, error: JMSError, at: datetime) -> None:
         """There will be no other connection."""
         with self._lock:
-            self._life.step("lose", "the connection was lost", error, at)
             cores = self._cores()
+            for core in cores:  # first, as above
+                core.on_lost(error, at)
+            self._life.step("lose", "the connection was lost", error, at)
             listening = any(core.listener is not None for core in cores)
-        self._say_lost(error, again=False)
         for core in cores:
-            core.on_lost(error, at)
+            core.lose_unanswered(error)
+        self._say_lost(error, again=False)
         self._notify(error, deadly=listening)
         self._changed()
 

@@ -21,7 +21,7 @@ from redelivery.transports.registry import transport_class
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import Flow, Parked, Transport, Waiter
 from redelivery.transports.wire.clock import follow, session_time, utc_now
-from redelivery.transports.wire.threads.runtime import THREADS
+from redelivery.transports.wire.threads.runtime import NOTICING
 
 log = logging.getLogger(CONNECTIONS)
 Opened: TypeAlias = tuple[Transport, UnownedConnection]  # and its events, which are to be adopted
@@ -49,12 +49,12 @@ class Dialer:
         self.options = options
         self._temporaries = shared.temporaries
         self._lines = shared.lines
-        self._new_waiter: Callable[[], Waiter] = (runtime or THREADS).new_waiter
+        self._new_waiter: Callable[[], Waiter] = (runtime or NOTICING).new_waiter
         self.parked = self.new_waiter()
         self.patience = options.transport.request_timeout
         self._restoring: Transport | None = None  # open, and not the connection's yet
         self._new_events: Callable[[], UnownedConnection] = UnownedConnection.maker(events)
-        self._runtime = runtime
+        self._runtime = runtime or NOTICING  # a dead broker must not look alive
         self.last: str | None = None
         self.ended = False  # nobody wants a connection any more
 

@@ -97,7 +97,7 @@ class Comebacks:
         Raises:
             ConnectionLostError: the connection is gone, and does not come back.
         """
-        s, named = self._s, consumer.link.subscription
+        s, named, comeback = self._s, consumer.link.subscription, self._of[consumer]
         try:
             if named is not None:
                 s.subscriptions.take(consumer, s.life)
@@ -109,7 +109,7 @@ class Comebacks:
             if not s.comes_back:
                 raise
             yield from await_loss(s)  # the next connection attaches it, with the others
-            self._of[consumer].attached(s.now())
+            comeback.attached(s.now())
             return
         except JMSError as error:
             link = consumer.link
@@ -119,7 +119,7 @@ class Comebacks:
                     s.ledger.orders.append(Detach(link))
             self._end(consumer, listeners, s.now())
             return
-        self._of[consumer].attached(s.now())
+        comeback.attached(s.now())
         log.info("%s: the listener of %s is attached again", s.options.url, consumer.link.destination)
 
     def _end(self, consumer: ConsumerState, listeners: MutableMapping[ConsumerState, T], now: float) -> None:
@@ -138,7 +138,7 @@ class Comebacks:
             if error is not None:
                 s.report(error, deadly=True)
         self._of.pop(consumer, None)
-        del listeners[consumer]
+        listeners.pop(consumer, None)  # a close may have been here
         consumer.listening = False
 
 

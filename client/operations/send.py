@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from redelivery.client.connection.reattach import Deferrable, Repeatable, arrival, await_loss, await_return
 from redelivery.client.state import SILENCE, SessionState
-from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
+from redelivery.model.errors import (
+    ConnectionLostError,
+    IllegalStateError,
+    InDoubtError,
+    JMSError,
+    RequestTimeoutError,
+)
 from redelivery.model.events import InDoubt, Sent
 from redelivery.model.messages import Message
 from redelivery.transports.finding import found
@@ -19,11 +26,23 @@ _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
     """Hand it to the transport, and to the open transaction; its answer is not waited for here."""
+    look(s)
     s.epoch.channel.send(message, transacted=transacted, pending=pending, batched=pending is not None)
     if transacted:
         s.sent.append(message)
     if s.observed is not None:
         s.observed.notify(Sent(s.number, message, confirmed=False))
+
+
+def look(s: SessionState) -> None:
+    """Take in what the wire has brought after a silence: a loss that was there before it, or the end of an idle link by
+    the broker, is no send's error. Raises ConnectionLostError.
+    """
+    now = s.now()
+    if now - s.heard > SILENCE:
+        s.heard = now
+        with suppress(IllegalStateError):  # a callback, in the midst of a read
+            s.epoch.transport.wait(s.waiter, 0)
 
 
 def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
@@ -54,7 +73,8 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
 def _asked(s: SessionState, message: Message) -> Flow[Pending]:
     """The answer to the first attempt, or that none came."""
     pending = Pending(s.waiter)
-    if s.options.reconnect is None:  # no loss that is known before it would be any better
+    if s.options.reconnect is None:
+        look(s)
         yield from found(s.epoch.channel.finder, message.destination)
         s.epoch.channel.send(message, transacted=False, pending=pending)
     else:
@@ -156,6 +176,7 @@ def send_when_connected(
         ConnectionLostError: it was not there within the `timeout` of the ReconnectPolicy, or there will be none.
     """
     if s.now() - s.heard > SILENCE and s.epoch.lost is None:
+        s.heard = s.now()
         yield from arrival(s, Arrival(poll=True))  # a message that does not leave is no doubt
     policy = s.options.reconnect
     timeout = None if policy is None else policy.timeout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from typing import Any
 
@@ -31,9 +30,10 @@ class Stingy:
         self.receivers: list[tuple[PeerEnd, Frame]] = []
         self.coordinators: list[tuple[PeerEnd, Frame]] = []
         self.credit, self.coordinates, self.relay, self.answers = credit, coordinates, relay, True
+        self.refuses, self.refused = False, 0  # links
         self.peer = ScriptedPeer(self._serve)
         self.url = f"amqp://127.0.0.1:{self.peer.port}"
-        self._lock = threading.Lock()
+        self._brought = 0
         self._transactions: dict[bytes, list[object]] = {}
 
     def __enter__(self) -> Stingy:
@@ -54,6 +54,19 @@ class Stingy:
         end, link = self.links[-1]
         end.give(link, credit, delivery_count)
 
+    def end_links(self, links: list[tuple[PeerEnd, Frame]] | None = None) -> None:
+        """End those of senders, or these, as a peer does whose links were idle."""
+        ended, links[:] = list(links := self.links if links is None else links), []
+        for end, link in ended:
+            end.detach(link, "amqp:link:detach-forced", "Idle timeout: 00:10:00")
+
+    def bring(self, *bodies: bytes) -> None:
+        """Messages for the receiver that was attached last."""
+        end, link = self.receivers[-1]
+        for body in bodies:
+            self._brought += 1
+            end.message(link, self._brought, body)
+
     def give_all(self, credit: int = 10) -> None:
         """Credit for each link, also the coordinators'."""
         for end, link in (*self.links, *self.coordinators):
@@ -72,6 +85,10 @@ class Stingy:
                     end.begun(frame)
                 elif frame.name == "attach":
                     coordinators.discard(place)
+                    if self.refuses:
+                        self.refused += 1
+                        end.refuse(frame, "amqp:not-found", "no such queue")
+                        continue
                     end.confirm(frame)
                     if frame["role"]:
                         self.receivers.append((end, frame))

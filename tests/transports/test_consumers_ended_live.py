@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from queue import SimpleQueue
 from uuid import uuid4
 
 import pytest
 from tests.transports.amqp091 import Amqp091
 
 import redelivery
-from redelivery import Connection, ConnectionLostError, JMSError
+from redelivery import Connection, ConnectionLostError, JMSError, Message
 from redelivery.testing.brokers.real import RealBroker
 
 SOON = 10.0
@@ -71,12 +72,13 @@ def test_artemis_over_stomp(artemis: RealBroker, opened: ExitStack) -> None:
     assert "disconnected by server" in str(error)
 
 
-def test_broker_j(qpid: RealBroker, opened: ExitStack) -> None:
-    def delete(queue: str) -> None:
-        operation = {"operation": "DELETE", "type": "org.apache.qpid.Queue", "index": "object-path", "key": queue}
-        assert ask(qpid.amqp_url, "$management", {}, operation)["statusCode"] == 204
+def delete_on_broker_j(url: str, queue: str) -> None:
+    operation = {"operation": "DELETE", "type": "org.apache.qpid.Queue", "index": "object-path", "key": queue}
+    assert ask(url, "$management", {}, operation)["statusCode"] == 204
 
-    error, connection = ended(opened, qpid.amqp_url, delete)
+
+def test_broker_j(qpid: RealBroker, opened: ExitStack) -> None:
+    error, connection = ended(opened, qpid.amqp_url, lambda queue: delete_on_broker_j(qpid.amqp_url, queue))
     assert "amqp:resource-deleted" in str(error)
     assert connection.connected
 
@@ -97,3 +99,32 @@ def test_rabbitmq_over_amqp(rabbitmq: RealBroker, opened: ExitStack) -> None:
     """RabbitMQ 3.10 resets the connection."""
     error, _ = ended(opened, rabbitmq.amqp_url, lambda queue: delete_on_rabbitmq(rabbitmq.amqp_url, queue))
     assert isinstance(error, ConnectionLostError)
+
+
+def hears_again(opened: ExitStack, url: str, delete: Callable[[str], None]) -> None:
+    """A listener whose queue is deleted, and made again by who sends to it, hears what comes then."""
+    queue, heard = f"ended.{uuid4().hex}", SimpleQueue[object]()
+    policy = redelivery.ReconnectPolicy(maximum_delay=0.2)
+    connection = opened.enter_context(redelivery.connect(url, reconnect=policy, exception_listener=lambda _: None))
+
+    def hear(message: Message) -> None:
+        heard.put(message.body)
+        message.acknowledge()
+
+    connection.session("client").consumer(queue).listen(hear)
+    for body in ("before", "after", "after that"):
+        with connection.session() as session:
+            session.producer(queue).send(body)
+        assert heard.get(timeout=SOON) == body
+        delete(queue)
+        assert not connection.wait(0.5)
+
+
+def test_a_listener_on_artemis(artemis: RealBroker, opened: ExitStack) -> None:
+    hears_again(opened, artemis.amqp_url, lambda queue: delete_on_artemis(artemis.amqp_url, queue))
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_listener_on_rabbitmq(rabbitmq: RealBroker, opened: ExitStack, protocol: str) -> None:
+    url = rabbitmq.stomp_url if protocol == "stomp" else rabbitmq.amqp_url
+    hears_again(opened, url, lambda queue: delete_on_rabbitmq(rabbitmq.amqp_url, queue))

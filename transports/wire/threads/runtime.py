@@ -17,6 +17,9 @@ class ThreadRuntime:
 
     blocks = True
 
+    def __init__(self, *, notices_ends: bool = False) -> None:
+        self._notices_ends = notices_ends  # of connections that nobody reads
+
     def new_waiter(self) -> Waiter:
         """See `Runtime.new_waiter`."""
         return Waiter()
@@ -51,7 +54,8 @@ class ThreadRuntime:
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_ended`."""
-        sheltered(lambda: housekeeper().watch_end(descriptor, watch))  # as above
+        if self._notices_ends:
+            housekeeper().watch_end(descriptor, watch)
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_writable`: a thread waits for that itself."""
@@ -62,3 +66,4 @@ class ThreadRuntime:
 
 
 THREADS: Final = ThreadRuntime()
+NOTICING: Final = ThreadRuntime(notices_ends=True)
