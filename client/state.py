@@ -128,7 +128,7 @@ class SessionState:
         self.notify(Interrupted(error, planned) if comes_back else Lost(error, at))
 
     def lose_unanswered(self, error: JMSError) -> None:
-        """There will be no other connection: those end that a loss has not ended (see `reattach`); for the connection."""
+        """There will be no other connection: answers end that a loss has not ended (see `reattach`)."""
         for pending in list(self.unanswered):
             finish(pending, ConnectionLostError(str(error)))
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
-from redelivery.transports.seam import Address, Flow, Lookup, Readable, Writable
+from redelivery.transports.seam import Address, Flow, Lookup, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.tls import tls_problem
@@ -265,6 +265,16 @@ def read(stream: Stream, deadline: float) -> Flow[bytes]:
         if monotonic() >= deadline:
             raise TimeoutError
         yield Readable(stream, deadline)
+
+
+def go_on(deadline: float) -> Flow[None]:
+    """Between two reads for one answer: a peer that never stops ends no loop, and an event loop has other tasks too.
+
+    Raises TimeoutError after the deadline.
+    """
+    if monotonic() >= deadline:
+        raise TimeoutError
+    yield Pause(0)
 
 
 def until_writable(stream: Stream, deadline: float) -> Flow[None]:

@@ -31,7 +31,7 @@ from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import STOMP_HELLO, answers_in
 from redelivery.transports.wire.signatures import protocol_of
-from redelivery.transports.wire.sockets import Stream, connect, read, until_writable
+from redelivery.transports.wire.sockets import Stream, connect, go_on, read, until_writable
 
 VHOST: Final = "amqp.vhost"
 MAX_FRAME: Final = "amqp.maxFrameSize"
@@ -181,6 +181,7 @@ def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cl
         if sasl.mechanism == "PLAIN" and cleartext_to is not None:
             warn_of_cleartext(cleartext_to, stream.address, "SASL PLAIN", "amqps://")
         yield from _write(stream, answers, deadline)
+        yield from go_on(deadline)
     answer = _Answer(engine)
     data = sasl.rest
     while True:
@@ -196,6 +197,7 @@ def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cl
         while view := engine.output()[0]:
             yield from _write(stream, view, deadline)
             engine.written(len(view))
+        yield from go_on(deadline)
         data = yield from read(stream, deadline)
 
 

@@ -11,7 +11,7 @@ from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import AMQP_HELLO, answers_in
-from redelivery.transports.wire.sockets import Stream, connect, read, until_writable
+from redelivery.transports.wire.sockets import Stream, connect, go_on, read, until_writable
 
 
 def log_in(
@@ -65,3 +65,4 @@ def _shake_hands(stream: Stream, engine: Engine, hello: bytes, deadline: float) 
         frames = engine.connected(data, monotonic())
         if frames is not None:
             return frames
+        yield from go_on(deadline)
