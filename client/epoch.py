@@ -8,13 +8,15 @@ The session's waiter is no part of an epoch: its holder waits there, and is woke
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from redelivery.client.ledger import ConsumerState
 from redelivery.model.errors import JMSError
-from redelivery.transports.seam import Channel, Delivery, Transport
+from redelivery.model.messages import Message
+from redelivery.transports.seam import Channel, Delivery, Pending, Transport
 
 
 class Epoch:
@@ -30,9 +32,10 @@ class Epoch:
         doomed: why the open transaction, which is older than the last loss, can only be rolled back.
         late: acknowledged one by one when the connection was gone, and the session had not taken that in.
         stale: in CLIENT mode, what the application held at the loss, and may acknowledge in vain.
+        again: what is to be sent again on this connection, with whom its answer is for; None: it is the transaction's.
     """
 
-    __slots__ = ("channel", "doomed", "late", "leaving", "lost", "number", "stale", "successor", "transport")
+    __slots__ = ("again", "channel", "doomed", "late", "leaving", "lost", "number", "stale", "successor", "transport")
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -44,6 +47,7 @@ class Epoch:
         self.doomed: JMSError | None = None
         self.stale: list[Delivery] = []
         self.late: list[Delivery] = []
+        self.again: deque[tuple[Message, Pending | None]] = deque()
 
     def end(self, error: JMSError, held: tuple[Delivery, ...], *, doomed: bool, stale: bool) -> None:
         """The connection is lost. ``held``: by the application; ``doomed``: its transaction; ``stale``: keep `held`."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -28,9 +29,11 @@ from redelivery.model.errors import (
     InvalidDestinationError,
     JMSError,
     RequestTimeoutError,
+    ResourceAllocationError,
 )
 from redelivery.model.events import Sent
 from redelivery.model.messages import Message
+from redelivery.model.modes import AckMode
 from redelivery.transports.finding import found
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
@@ -107,7 +110,8 @@ def reattach(s: SessionState) -> Flow[None]:
         if s.epoch.transport is not transport:
             named = [each.link.subscription for each in s.ledger.consumers]
             yield from open_next(s, transport, client_id=any(each is not None and each.durable for each in named))
-            yield from _send_again(s)
+            s.epoch.again = deque(_unanswered(s))
+        yield from _send_again(s)  # an interrupt may have come between two of them
         yield from _send_deferred(s)
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
             link = consumer.link
@@ -121,15 +125,29 @@ def reattach(s: SessionState) -> Flow[None]:
     s.came_back()
 
 
+def _unanswered(s: SessionState) -> Iterator[tuple[Message, Pending | None]]:
+    """What the lost connection has not answered, in its order; of a transaction the commit is the answer."""
+    if s.mode == AckMode.TRANSACTED:
+        yield from ((each, None) for each in s.sent)
+        return
+    for each in s.unanswered:
+        if isinstance(each, Repeatable) and not each.done and each.message is not None:
+            yield each.message, each
+
+
 def _send_again(s: SessionState) -> Flow[None]:
-    """What the lost connection has not answered, in its order."""
-    unanswered = [each for each in s.unanswered if isinstance(each, Repeatable) and not each.done]
-    for message, pending in [*((each, None) for each in s.sent), *((each.message, each) for each in unanswered)]:
-        if message is not None:
-            yield from found(s.epoch.channel.finder, message.destination)
-            s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
-            if s.epoch.channel.congested:
-                yield from s.epoch.channel.room()
+    while s.epoch.again:
+        message, pending = s.epoch.again[0]
+        yield from found(s.epoch.channel.finder, message.destination)
+        s.epoch.again.popleft()
+        s.epoch.channel.send(message, transacted=pending is None, pending=pending, batched=pending is not None)
+        yield from _make_room(s)
+
+
+def _make_room(s: SessionState) -> Flow[None]:
+    if s.epoch.channel.congested:
+        with suppress(ResourceAllocationError):  # of what was sent last, whose answer says so
+            yield from s.epoch.channel.room()
 
 
 def _send_deferred(s: SessionState) -> Flow[None]:
@@ -150,8 +168,7 @@ def _send_deferred(s: SessionState) -> Flow[None]:
             continue
         if s.observed is not None:
             s.observed.notify(Sent(s.number, message, confirmed=False))
-        if s.epoch.channel.congested:
-            yield from s.epoch.channel.room()
+        yield from _make_room(s)
 
 
 def _renamed(s: SessionState, consumer: ConsumerState) -> bool:

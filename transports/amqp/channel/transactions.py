@@ -284,10 +284,8 @@ class Transactions:
         coordinator.declare(self._declared)
 
     def _on_declared(self, declared: Pending) -> None:
-        """On the thread that reads: where there is no transaction, what waited for it fails; of a loss the session says
-        what becomes of it.
-        """
-        if declared.error is None or isinstance(declared.error, ConnectionLostError):
+        """On the thread that reads: where there is no transaction, what waited for it fails."""
+        if declared.error is None:
             return
         with self._context.protocol.lock:
             waiting, self._waiting = self._waiting, []
