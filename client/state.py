@@ -18,14 +18,13 @@ from datetime import datetime
 from itertools import count
 
 from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
-from redelivery.client.connection.shared import Shared
+from redelivery.client.connection.shared import Shared, begins_anew
 from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
 from redelivery.client.ledger import ConsumerState, Ledger, Poison, Unpark
 from redelivery.client.ledger.history import LIGHT, Trace, trace
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import ACCEPTED
 from redelivery.client.observing.traced import SessionTracer
-from redelivery.model.destinations import TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
@@ -113,9 +112,8 @@ class SessionState:
         consumer: ConsumerState | None = link.consumer
         if consumer is not None:
             self.notify(LinkEnded(consumer, error))
-        listening = consumer is not None and consumer.listening
-        again = consumer is not None and self.listens_again(consumer)
-        self.report(error, deadly=listening and not again, logged=listening and again)  # a line says when
+        again = begins_anew(consumer, self.options.reconnect)  # a line says when
+        self.report(error, deadly=consumer is not None and consumer.listening and not again, logged=again)
 
     def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False, planned: bool = False) -> None:
         """The connection is gone, since ``at`` as far as is known; for the connection.
@@ -129,8 +127,8 @@ class SessionState:
 
     def lose_unanswered(self, error: JMSError) -> None:
         """There will be no other connection: answers end that a loss has not ended (see `reattach`)."""
-        for pending in list(self.unanswered):
-            finish(pending, ConnectionLostError(str(error)))
+        for each in list(self.unanswered):
+            finish(each, ConnectionLostError(str(error)))
 
     def on_returned(self, transport: Transport) -> None:
         """There is another connection; for the connection."""
@@ -157,12 +155,6 @@ class SessionState:
     def comes_back(self) -> bool:
         """Whether its connection, after a loss, is or will be another one."""
         return self.options.reconnect is not None and self.lost is None
-
-    def listens_again(self, consumer: ConsumerState) -> bool:
-        """Whether a listener is attached again when the broker has ended its consumer; a temporary queue has gone."""
-        policy = self.options.reconnect
-        temporary = isinstance(consumer.link.destination, (TemporaryQueue, TemporaryTopic))
-        return policy is not None and policy.maximum_attempts != 0 and self.lost is None and not temporary
 
     @property
     def closing(self) -> bool:

@@ -18,6 +18,7 @@ from typing import Final
 from redelivery.client.arguments import check_evaluates, check_selector
 from redelivery.client.connection.channels import open_next
 from redelivery.client.connection.lifecycle import SessionStage
+from redelivery.client.connection.shared import begins_anew
 from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.observing.log_lines import CONNECTIONS
@@ -184,7 +185,7 @@ def _renamed(s: SessionState, consumer: ConsumerState) -> bool:
 
 def _ended(s: SessionState, consumer: ConsumerState, error: JMSError) -> None:
     s.ledger.link_ended(consumer, error)
-    s.report(error, deadly=consumer.listening and not s.listens_again(consumer))
+    s.report(error, deadly=consumer.listening and not begins_anew(consumer, s.options.reconnect))
 
 
 def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:

@@ -15,8 +15,9 @@ from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED
 from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
-from redelivery.model.destinations import SubscriptionName
+from redelivery.model.destinations import SubscriptionName, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import IllegalStateError
+from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.seam import Link, Transport
 
 _GONE: Final = (SessionStage.CLOSED, SessionStage.LOST)
@@ -126,6 +127,13 @@ class Shared:
     subscriptions: Subscriptions
     lines: Lines
     history: History
+
+
+def begins_anew(consumer: ConsumerState | None, policy: ReconnectPolicy | None) -> bool:
+    """Whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue."""
+    if consumer is None or not consumer.listening or policy is None or policy.maximum_attempts == 0:
+        return False
+    return not isinstance(consumer.link.destination, (TemporaryQueue, TemporaryTopic))
 
 
 class Wired(Protocol):

@@ -8,13 +8,13 @@ from math import inf
 from typing import Final, cast
 
 from redelivery.client.connection.reattach import await_loss
+from redelivery.client.connection.shared import begins_anew
 from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.ledger.outcomes import failed_with
 from redelivery.client.ledger.stages import ENDED, OPEN
 from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
 from redelivery.client.operations.failures import fail
 from redelivery.client.state import SessionState
-from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.policies.reconnect import ReconnectPolicy
@@ -124,7 +124,7 @@ class Comebacks:
 
     def _end(self, consumer: ConsumerState, listeners: MutableMapping[ConsumerState, T], now: float) -> None:
         s, destination, error = self._s, consumer.link.destination, consumer.error
-        if consumer.stage is ENDED and s.listens_again(consumer):
+        if consumer.stage is ENDED and s.lost is None and begins_anew(consumer, s.options.reconnect):
             comeback = self._of.get(consumer) or Comeback(cast(ReconnectPolicy, s.options.reconnect), now)
             if comeback.ended(now):
                 self._of[consumer] = comeback
