@@ -75,7 +75,7 @@ class Comebacks:
         """When the next one is; infinity for never."""
         return min((each.due for each in self._of.values()), default=inf)
 
-    def look(self, listeners: MutableMapping[ConsumerState, T]) -> ConsumerState | None:
+    def poll_once(self, listeners: MutableMapping[ConsumerState, T]) -> ConsumerState | None:
         """A listener's consumer that is to be attached now, by `attach_again`.
 
         Those that will not be any more are taken out of ``listeners``, and listen no more.

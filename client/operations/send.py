@@ -26,7 +26,7 @@ _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a 
 
 def send(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> None:
     """Hand it to the transport, and to the open transaction; its answer is not waited for here."""
-    look(s)
+    poll_once(s)
     s.epoch.channel.send(message, transacted=transacted, pending=pending, batched=pending is not None)
     if transacted:
         s.sent.append(message)
@@ -34,7 +34,7 @@ def send(s: SessionState, message: Message, pending: Pending | None, *, transact
         s.observed.notify(Sent(s.number, message, confirmed=False))
 
 
-def look(s: SessionState) -> None:
+def poll_once(s: SessionState) -> None:
     """Take in what the wire has brought after a silence: a loss that was there before it, or the end of an idle link by
     the broker, is no send's error. Raises ConnectionLostError.
     """
@@ -74,7 +74,7 @@ def _asked(s: SessionState, message: Message) -> Flow[Pending]:
     """The answer to the first attempt, or that none came."""
     pending = Pending(s.waiter)
     if s.options.reconnect is None:
-        look(s)
+        poll_once(s)
         yield from found(s.epoch.channel.finder, message.destination)
         s.epoch.channel.send(message, transacted=False, pending=pending)
     else:

@@ -175,7 +175,7 @@ class ListenerLoop:
             core.take_in()
             if core.epoch.successor is not None:
                 core.do(await_return(core))
-            ended = self._comebacks.look(self._listeners)
+            ended = self._comebacks.poll_once(self._listeners)
             if ended is not None:
                 core.do(self._comebacks.attach_again(ended, self._listeners))
             if not self._listeners or ended is not None:

@@ -33,7 +33,7 @@ def place(request: pytest.FixtureRequest, opened: ExitStack) -> tuple[EmbeddedBr
 
 
 @MODES
-def test_every_call_raises_and_nothing_prefetched_is_handed_out(
+def test_every_call_raises_and_nothing_prefetched_is_dispatched(
     place: tuple[EmbeddedBroker, str], opened: ExitStack, mode: str
 ) -> None:
     broker, url = place
@@ -78,7 +78,7 @@ def test_every_call_raises_and_nothing_prefetched_is_handed_out(
 
 
 @MODES
-def test_every_call_of_a_task_raises_and_nothing_prefetched_is_handed_out(
+def test_every_call_of_a_task_raises_and_nothing_prefetched_is_dispatched(
     place: tuple[EmbeddedBroker, str], mode: str
 ) -> None:
     async def work() -> None:
@@ -120,18 +120,18 @@ def test_no_listener_is_called_with_what_was_prefetched(
     broker, url = place
     connection = opened.enter_context(redelivery.connect(url, exception_listener=lambda _: None))
     heard: list[object] = []
-    there, over = threading.Event(), threading.Event()
+    there, returns = threading.Event(), threading.Event()
 
     def hear(message: Message) -> None:
         heard.append(message.body)
         there.set()
-        assert over.wait(SOON)
+        assert returns.wait(SOON)
 
     connection.session(mode).consumer("orders").listen(hear)
     assert there.wait(SOON)
     broker.close()
     eventually(lambda: not connection.connected)
-    over.set()
+    returns.set()
     eventually(lambda: "redelivery-listener" not in {each.name for each in threading.enumerate()})
     assert heard == ["0"]
 
@@ -141,12 +141,12 @@ def test_no_task_that_listens_is_called_with_what_was_prefetched(place: tuple[Em
     async def work() -> None:
         broker, url = place
         heard: list[object] = []
-        there, over = asyncio.Event(), asyncio.Event()
+        there, returns = asyncio.Event(), asyncio.Event()
 
         async def hear(message: redelivery.aio.Message) -> None:
             heard.append(message.body)
             there.set()
-            await over.wait()
+            await returns.wait()
 
         async with await redelivery.aio.connect(url, exception_listener=lambda _: None) as connection:
             await (await (await connection.session(mode)).consumer("orders")).listen(hear)
@@ -154,7 +154,7 @@ def test_no_task_that_listens_is_called_with_what_was_prefetched(place: tuple[Em
             await asyncio.to_thread(broker.close)
             while connection.connected:
                 await asyncio.sleep(0.01)
-            over.set()
+            returns.set()
             with pytest.raises(ConnectionLostError):
                 await connection.wait(SOON)
             await asyncio.sleep(0.05)

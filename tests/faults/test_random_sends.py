@@ -85,7 +85,7 @@ def run(url: str, queue: str, *, deduplicate: bool) -> list[Account]:
     host, _, port = place.partition(":")
     accounts = [Account() for _ in range(THREADS)]
     problems: list[BaseException] = []
-    over = threading.Event()
+    ended = threading.Event()
 
     def work(number: int, connection: redelivery.Connection) -> None:
         rng, account, at = random.Random(f"{SEED} {number}"), accounts[number], 0  # noqa: S311  # to be made again
@@ -99,21 +99,27 @@ def run(url: str, queue: str, *, deduplicate: bool) -> list[Account]:
 
     def harm(gate: Gate) -> None:
         rng = random.Random(f"{SEED} harm")  # noqa: S311  # as above
-        while not over.wait(rng.choice((0.05, 0.2, 0.5, 1.0))):
+        while not ended.wait(rng.choice((0.05, 0.2, 0.5, 1.0))):
             gate.shut(rng.choice((0.0, 0.01, 0.1)))
 
     with ExitStack() as opened:
         gate = opened.enter_context(Gate(host, int(port)))
         through = f"{scheme}://{login + '@' if login else ''}127.0.0.1:{gate.port}"
-        options = {"reconnect": QUICK, "deduplicate_sends": deduplicate, "request_timeout": PATIENCE}
-        connection = opened.enter_context(redelivery.connect(through, exception_listener=lambda _: None, **options))
+        connection = redelivery.connect(
+            through,
+            reconnect=QUICK,
+            deduplicate_sends=deduplicate,
+            request_timeout=PATIENCE,
+            exception_listener=lambda _: None,
+        )
+        opened.enter_context(connection)
         threads = [threading.Thread(target=work, args=(each, connection)) for each in range(THREADS)]
         harming = threading.Thread(target=harm, args=(gate,))
         for thread in (*threads, harming):
             thread.start()
         for thread in threads:
             thread.join()
-        over.set()
+        ended.set()
         harming.join()
         time.sleep(0.2)  # the gate opens again
     if problems:
