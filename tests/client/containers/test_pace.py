@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import uuid4
+
 import pytest
 
-from redelivery import Queue
+import redelivery
+from redelivery import PrefetchPolicy, Queue
 from redelivery.client.containers.lanes import AHEAD, IN_A_ROW, QUICK, Pace
 from redelivery.client.ledger import ConsumerState
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -44,3 +48,28 @@ def test_a_window_that_was_asked_for_stays(state: ConsumerState) -> None:
     for _ in range(IN_A_ROW):
         pace.handled(0.0)
     assert state.link.ahead == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "of_container", "pulls"),
+    [
+        ({}, {"concurrency": 2}, True),
+        ({}, {"concurrency": (1, 2)}, True),
+        ({}, {"concurrency": 1}, False),
+        ({}, {"concurrency": 1, "prefetch": 0}, True),
+        ({}, {"concurrency": 2, "prefetch": 5}, False),
+        ({"prefetch": 5}, {"concurrency": 2}, False),
+        ({"prefetch": 0}, {"concurrency": 1}, True),
+        ({"prefetch": PrefetchPolicy(topic=5)}, {"concurrency": 2}, True),
+        ({"prefetch": 5}, {"concurrency": 2, "prefetch": 0}, True),
+    ],
+)
+def test_a_number_that_was_given_is_the_window(
+    options: dict[str, Any], of_container: dict[str, Any], pulls: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        redelivery.connect(f"vm://pace-{uuid4().hex}", **options) as connection,
+        connection.listener_container("orders", print, **of_container) as container,
+    ):
+        assert {lane.consumer._state.link.pulls for lane in container._lanes} == {pulls}
+    assert "works as 1" not in caplog.text
