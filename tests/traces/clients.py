@@ -36,7 +36,9 @@ class Client:
             url or self.url,
             redelivery_policy=policy,
             non_blocking_redelivery=non_blocking,
-            dead_letter_strategy=SharedDeadLetterStrategy(dead_letter_queue=self.dead_letters),
+            dead_letter_strategy=SharedDeadLetterStrategy(
+                dead_letter_queue=self.dead_letters, process_non_persistent=False
+            ),
         )
         self.connections.append(connection)
         return connection

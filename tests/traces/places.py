@@ -23,7 +23,7 @@ from redelivery import (
 from redelivery.broker import BrokerConfig, EmbeddedBroker
 from redelivery.policies.dead_letters import DeadLetterStrategy
 
-INDIVIDUAL: Final = IndividualDeadLetterStrategy(queue_prefix="DLQ.")
+INDIVIDUAL: Final = IndividualDeadLetterStrategy(queue_prefix="DLQ.", process_non_persistent=False)
 _runs = itertools.count(1)
 
 
@@ -145,7 +145,7 @@ class OwnDeadLettersPlace(_Networked):
             return INDIVIDUAL
         if scenario.qpid_outcome == "ACCEPTED":
             return DiscardingDeadLetterStrategy()
-        return SharedDeadLetterStrategy(dead_letter_queue=self.physical(self._letters))
+        return SharedDeadLetterStrategy(dead_letter_queue=self.physical(self._letters), process_non_persistent=False)
 
     def take_expired(self) -> None:
         """What Classic has put on the shared queue; it would cut off a STOMP consumer (docs/brokers/activemq.md)."""

@@ -71,7 +71,9 @@ class Target:
                 yield ClassicPlace(url, None, stack)
             elif self.copies:
                 individual = any("individual." in queue for trace in scenario.traces for queue in trace.end)
-                yield ClassicPlace(url, INDIVIDUAL if individual else SharedDeadLetterStrategy(), stack)
+                yield ClassicPlace(
+                    url, INDIVIDUAL if individual else SharedDeadLetterStrategy(process_non_persistent=False), stack
+                )
             else:
                 place = OwnDeadLettersPlace(url, _PREFIXES.get(self.name, ""), scenario, stack)
                 if self.broker == "activemq" and scenario.id.startswith("expired-"):
