@@ -71,12 +71,12 @@ class SessionCore(SessionState):
         # threads that are in, or wait to come in, for a moment only: see `inside_patiently`
         self.visitors: list[None] = []
         self.expiry = Expiry(self.options.reconnect)
-        self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: the next one inside goes on with it
-        self.finisher: threading.Thread | None = None  # who does so where nobody else comes
 
     def let_in(self) -> None:
         """Nobody is inside."""
         self.use = threading.Lock()
+        self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: the next one inside goes on with it
+        self.finisher: threading.Thread | None = None  # who does so where nobody else comes
         self.waits = threading.Lock()  # the listener's thread has it while it waits at the session's waiter
         self._turns = map(self.use.acquire, repeat(False))  # each step tries to take it, without waiting
 
