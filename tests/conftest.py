@@ -83,6 +83,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The time of a test is its own, not that of the broker, or of Spark, that is started before the first."""
     forms.leave_out(config, items)
+    scopes.rules_first(items)
     seconds = float(config.getini("timeout"))
     no_spark = _spark_lacks()
     for item in items:

@@ -53,6 +53,34 @@ def scope(item: pytest.Item) -> str:
     return f"broker {brokers[0]}" if brokers else ALONE
 
 
+def rules_first(items: list[pytest.Item]) -> None:
+    """Put state machines behind the other tests of their room.
+
+    Where a rule is broken, its own test says so at once, and a machine only when it has made its example short.
+    """
+    machines = {
+        room: [each for each in items if _room(each) == room and _is_machine(each)] for room in map(_room, items)
+    }
+    last = {_room(each): each for each in items if not _is_machine(each)}
+    found: list[pytest.Item] = []
+    for each in items:
+        room = _room(each)
+        if not _is_machine(each) or room not in last:
+            found.append(each)
+        if last.get(room) is each:
+            found += machines[room]
+    items[:] = found
+
+
+def _room(item: pytest.Item) -> str:
+    """Of tests/broker/engine/… it is broker."""
+    return item.nodeid.removeprefix("tests/").partition("/")[0]
+
+
+def _is_machine(item: pytest.Item) -> bool:
+    return item.path.stem.endswith("_machine") or item.name == "runTest"
+
+
 def order(items: list[pytest.Item]) -> Mapping[str, str]:
     """Put the items of the longest scopes first; the scopes that are not `ALONE`, by test."""
     scopes = {item.nodeid: scope(item) for item in items}

@@ -64,3 +64,23 @@ def test_one_process_in_four_begins_with_tests_that_share_nothing(processes: lis
 def test_each_test_is_given_once(processes: list[Process]) -> None:
     all_given = [each for process in processes for each in given(process)]
     assert len(all_given) == len(set(all_given))
+
+
+def test_state_machines_are_run_behind_the_other_tests_of_their_room() -> None:
+    names = (
+        "tests/broker/engine/test_queues.py::test_a",
+        "tests/broker/store/test_stored_machine.py::TestStored::runTest",
+        "tests/broker/store/test_groups.py::TestTurns::runTest",
+        "tests/broker/store/test_groups.py::test_b",
+        "tests/client/ledger/test_machine.py::test_c[AUTO]",
+        "tests/client/ledger/test_rules.py::test_d",
+        "tests/client/test_misuse.py::test_e",
+        "tests/spark/test_zombies.py::TestAlone::runTest",
+    )
+    items: list[Any] = [
+        SimpleNamespace(nodeid=each, name=each.rpartition("::")[2], path=Path(each.partition("::")[0]))
+        for each in names
+    ]
+    scopes.rules_first(items)
+    order = [0, 3, 1, 2, 5, 6, 4, 7]
+    assert [each.nodeid for each in items] == [names[number] for number in order]
