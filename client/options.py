@@ -91,6 +91,7 @@ CONNECTION_SYNONYMS: Final = {
     "login": "username",
     "passwd": "password",
     "passcode": "password",
+    "virtual_host": "vhost",
     "ssl": "tls",
     "ssl_context": "tls",
     "timeout": "connect_timeout",

@@ -250,8 +250,8 @@ def _decided(strategy: DeadLetterStrategy, facts: Facts) -> Decision:
 def _target(name: str, value: object) -> None:
     try:
         usable = isinstance(value, (str, Destination)) and not destination(value).is_pattern
-    except InvalidDestinationError:
-        usable = False
+    except InvalidDestinationError as error:
+        raise ConfigError(f"{name}={value!r}: use the name of one queue or topic: {error}") from error
     if not usable:
         raise ConfigError(f"{name}={value!r}: use the name of one queue or topic")
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from redelivery.model.destinations import Destination, destination, read_destination
+from redelivery.model.destinations import Destination, check_spelling, destination, read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.destinations.patterns import ONE, REST, covers, matches, words_of
 
@@ -104,6 +104,8 @@ def _parse(key: object, value: T) -> Iterator[Entry[T]]:
         scheme = before if separator else shared  # the first one's counts for those without, as in ActiveMQ
         try:
             words = words_of(read_destination(f"{scheme or 'queue'}://{name}").name)
+            if not scheme:  # with one it is said what the name is
+                check_spelling(name)
         except InvalidDestinationError as error:
             raise ConfigError(f"{text!r} is not a destination or pattern: {error}") from error
         if REST in words[:-1]:

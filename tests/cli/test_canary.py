@@ -37,7 +37,7 @@ def test_the_rest_follows_when_the_canaries_have_been_handled(url: str, names: t
     fail(url, *names, *[ValueError("x")] * 4)
     handled: list[Any] = []
     with worker(url, names, lambda message: handled.append(message.body)):
-        done = run(url, "dlq", "replay", names[1], "--canary", "2", "--canary-wait", "1", "--yes")
+        done = run(url, "dlq", "replay", names[1], "--canary", "2", "--canary-wait", "2", "--yes")
     assert done.stdout == "4 replayed\n"
     assert sorted(handled + bodies(url, names[0])) == ["0", "1", "2", "3"]
 

@@ -122,4 +122,11 @@ def test_a_name_as_others_write_it_is_refused_by_every_call(broker: EmbeddedBrok
         for call in calls:
             with pytest.raises(InvalidDestinationError, match=r"write '|session\.temporary_queue"):
                 call(name)
+        for make in (
+            lambda name: redelivery.RedeliveryPolicyMap({name: redelivery.RedeliveryPolicy()}),
+            redelivery.SharedDeadLetterStrategy,
+        ):
+            with pytest.raises(redelivery.ConfigError, match=r"write '|session\.temporary_queue"):
+                make(name)
+        redelivery.RedeliveryPolicyMap({str(redelivery.Queue(name)): redelivery.RedeliveryPolicy()})
         assert session.consumer(redelivery.Queue(name)).receive(timeout=0) is None  # who means it says so
