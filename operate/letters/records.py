@@ -87,7 +87,7 @@ def from_record(record: object) -> Message:
             group_id=record.get("group_id"),
             group_sequence=record.get("group_sequence"),
         )
-        message.adopt({name: _read(value) for name, value in properties.items()})
+        message.adopt({name: _property(name, value) for name, value in properties.items()})
         body = _read_body(record.get("body"), record.get("body_type"))
         if is_nested(body):
             message.fields["body"] = body
@@ -141,6 +141,12 @@ def _read(value: Any) -> Any:
             raise ConfigError(f"{value!r} is not a value: known are {', '.join(_READ)}")
         return _READ[name](inner)
     return value
+
+
+def _property(name: str, value: Any) -> Any:
+    if isinstance(value, list):  # of another program's, as a property of AMQP is written with its type
+        raise ConfigError(f"property {name!r} is a list: write {{'$list': […]}}")
+    return _read(value)
 
 
 def _read_body(body: Any, kind: object) -> Any:
