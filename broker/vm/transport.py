@@ -30,6 +30,7 @@ from redelivery.model.errors import (
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
 from redelivery.model.version import version
+from redelivery.transports.dialects.detect import ContradictedError, chosen
 from redelivery.transports.dialects.embedded import MEANING
 from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import (
@@ -125,6 +126,11 @@ class VmTransport(Transport):
         except IllegalStateError as error:
             raise ConnectError(f"vm://{name}: {error}") from error
         self._broker.core.owners.add(self)
+        try:
+            chosen(options.dialect, self._broker.core.dialect, "")
+        except ContradictedError:
+            registry.leave(self._broker, self)
+            raise
         if not self._broker.core.config.admits(options.username, options.password):
             registry.leave(self._broker, self)
             raise SecurityError(f"vm://{name}: user name {options.username!r} or password is wrong")

@@ -16,6 +16,7 @@ from redelivery.model.errors import ConfigError, JMSError, SecurityError, Unsupp
 from redelivery.model.events import ReconnectFailed
 from redelivery.model.parts.errors import forget_frames
 from redelivery.policies.connection_url import masked_url
+from redelivery.transports.dialects.detect import ContradictedError
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.registry import transport_class
 from redelivery.transports.runtime import Runtime
@@ -29,7 +30,7 @@ GoesOn: TypeAlias = Callable[[JMSError], bool]
 """Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""
 _LOOK = 0.1  # seconds, of the pause, after which it is asked again
 _LATE = 0.1  # seconds that a broker may take to end what it has read of a connection that was lost
-_REFUSED = (SecurityError, UnsupportedError)  # to ask this broker again would end no better
+_REFUSED = (SecurityError, UnsupportedError, ContradictedError)  # to ask this broker again would end no better
 
 
 def _always(_error: JMSError) -> bool:
@@ -92,7 +93,7 @@ class Dialer:
                 asked.
             SecurityError: the login was refused, by every broker of the list; one that refuses it is not asked again
                 while others are, which may have it.
-            UnsupportedError: likewise.
+            UnsupportedError, ContradictedError: likewise.
             ConfigError: an option does not fit, which ends it at once.
         """
         policy = self.options.reconnect
@@ -114,10 +115,10 @@ class Dialer:
                     break
                 try:
                     return (yield from self._whole(url))
-                except ConfigError:
-                    raise
                 except _REFUSED as refusal:
                     self._refused(url, refusal, refusals)
+                except ConfigError:
+                    raise
                 except JMSError as failure:
                     error = failure
             if error is None:

@@ -156,7 +156,7 @@ def test_what_was_acknowledged_is_not_released_too(opened: ExitStack) -> None:
     broker = opened.enter_context(EmbeddedBroker(f"interrupts-{uuid4().hex}", stomp_port=0))
 
     def scene() -> Near:
-        near = Near(broker, url=broker.stomp_url, dialect="rabbitmq")
+        near = Near(broker, url=broker.stomp_url, dialect="rabbitmq!")
         session = near.connection.session()
         near.made = session, session.consumer(near.queue)
         return near

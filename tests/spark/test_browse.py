@@ -84,7 +84,7 @@ def test_a_batch_ends_where_its_bodies_are_enough(
 def test_a_broker_that_would_consume_is_refused_before_anything_is_taken(broker: EmbeddedBroker) -> None:
     """The same broker under the name of one whose STOMP has no browsing."""
     send(broker, "a")
-    for dialect in ("artemis", "rabbitmq", "hornetq"):
+    for dialect in ("artemis!", "rabbitmq!", "hornetq!"):
         with pytest.raises(UnsupportedError, match=r"over STOMP 1\.2 has no browsing.*consumed"):
             reader(broker.stomp_url, dialect=dialect).partitions()
     assert broker.queue_depth("orders") == 1

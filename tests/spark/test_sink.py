@@ -242,7 +242,7 @@ def without_transactions(monkeypatch: pytest.MonkeyPatch) -> str:
     assert found.amqp is not None
     plain = replace(found, amqp=replace(found.amqp, queue_prefix="", existing_queue_prefix=""))
     monkeypatch.setattr(detect, "_DIALECTS", {**detect._DIALECTS, "rabbitmq": plain})
-    return "rabbitmq"
+    return "rabbitmq!"
 
 
 def test_where_there_are_no_transactions_every_send_is_confirmed(

@@ -163,7 +163,7 @@ class PeerEnd:
         version = version or ("3.10.8" if product == "RabbitMQ" else "5.18.3")
         reported = {symbol("product"): product, symbol("version"): version} if product else {}
         fields.setdefault("offered_capabilities", [symbol(each) for each in offered] or None)
-        self.send("open", container_id="peer", properties=reported, **fields)
+        self.send("open", properties=reported, **{"container_id": "peer", **fields})
         return frame
 
     # sessions and links

@@ -178,5 +178,6 @@ def _properties(engine: Engine) -> dict[str, object]:
 
 
 def _detect(name: str, engine: Engine) -> tuple[Dialect, AmqpDialect]:
-    properties, container = _properties(engine), engine.connection.remote_container or ""
-    return detect_amqp(name, str(properties.get("product", "")), container, str(properties.get("version", "")))
+    properties, peer = _properties(engine), engine.connection
+    product, version = str(properties.get("product", "")), str(properties.get("version", ""))
+    return detect_amqp(name, product, peer.remote_container or "", version, peer.remote_hostname)

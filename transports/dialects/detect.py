@@ -13,6 +13,7 @@ from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
 from redelivery.transports.dialects.dialect import Dialect, StompDialect
 
 AUTO: Final = "auto"
+INSISTS: Final = "!"  # behind a name: whatever the broker says that it is
 _DIALECTS: Final[Mapping[str, Dialect]] = {
     each.DIALECT.name: each.DIALECT for each in (activemq, artemis, hornetq, qpid, rabbitmq, embedded, unknown)
 }
@@ -22,9 +23,13 @@ _OBEYING: Final[Mapping[str, Dialect]] = {
 _SYNONYMS: Final = {"classic": "activemq", "amq": "activemq", "broker-j": "qpid", "rabbit": "rabbitmq"}
 
 
+class ContradictedError(ConfigError):
+    """The dialect that was asked for is not that of this broker."""
+
+
 def check_name(name: str) -> None:
     """Raise ConfigError where there is no such dialect."""
-    if name != AUTO and name not in _DIALECTS:
+    if name != AUTO and name.removesuffix(INSISTS) not in _DIALECTS:
         known = ", ".join(repr(each) for each in (AUTO, *_DIALECTS))
         raise ConfigError(
             f"dialect={name!r} is not known; it is one of {known}{did_you_mean(name, _DIALECTS, _SYNONYMS)}"
@@ -32,18 +37,18 @@ def check_name(name: str) -> None:
 
 
 def detect_stomp(name: str, server: str) -> tuple[Dialect, StompDialect]:
-    """The dialect of that name; for ``"auto"`` the one of a broker whose header ``server`` that is.
+    """The dialect of a broker whose header ``server`` that is, or the one of that name, unless that contradicts it.
 
     Raises:
+        ContradictedError: the broker says that it is another one.
         ConfigError: there is no dialect of that name.
         UnsupportedError: that broker has no STOMP.
     """
-    check_name(name)
-    found = _DIALECTS[name] if name != AUTO else unknown.DIALECT
-    if name == AUTO:
-        for each in (*_DIALECTS.values(), *_OBEYING.values()):
-            if each.server_prefix and server.startswith(each.server_prefix):
-                found = each
+    said = unknown.DIALECT
+    for each in (*_DIALECTS.values(), *_OBEYING.values()):
+        if each.server_prefix and server.startswith(each.server_prefix):
+            said = each
+    found = chosen(name, said, server)
     if found.stomp is None:
         raise UnsupportedError(f"{found.provider} has no STOMP; use amqp://")
     return found, found.stomp
@@ -57,9 +62,9 @@ def stomp_host(name: str, refusal: str | None = None) -> str | None:
     """
     for each in _DIALECTS.values():
         stomp = each.stomp
-        if stomp is None or name not in (AUTO, each.name):
+        if stomp is None or name.removesuffix(INSISTS) not in (AUTO, each.name):
             continue
-        if refusal is None and name == each.name:
+        if refusal is None and name.removesuffix(INSISTS) == each.name:
             return stomp.virtual_host
         if refusal and stomp.virtual_host_refused is not None and stomp.virtual_host_refused in refusal.lower():
             return stomp.virtual_host
@@ -76,22 +81,23 @@ def check_virtual_host(dialect: Dialect, vhost: str | None) -> None:
 
 def amqp_virtual_host(name: str, vhost: str) -> str:
     """How AMQP's open names this virtual host of a broker of that dialect; of ``"auto"``: as it is."""
-    return (_DIALECTS[name].virtual_host if name != AUTO else "").replace("{}", vhost) or vhost
+    return (_DIALECTS[name.removesuffix(INSISTS)].virtual_host if name != AUTO else "").replace("{}", vhost) or vhost
 
 
-def detect_amqp(name: str, product: str, container: str, version: str = "") -> tuple[Dialect, AmqpDialect]:
-    """The same, for a broker whose connection properties ``product`` and ``version`` and whose container id those are.
+def detect_amqp(
+    name: str, product: str, container: str, version: str = "", hostname: str | None = None
+) -> tuple[Dialect, AmqpDialect]:
+    """The same, for a broker whose connection properties those are; of one that has none the rest of its open.
 
     Raises:
-        ConfigError: there is no dialect of that name.
+        ContradictedError, ConfigError: as `detect_stomp`.
         UnsupportedError: that broker's AMQP 1.0 cannot be used.
     """
-    check_name(name)
-    found = _DIALECTS[name] if name != AUTO else unknown.DIALECT
-    if name == AUTO:
-        for each in (*_DIALECTS.values(), *_OBEYING.values()):
-            if (product == each.product) if product else (each.anonymous and not container):
-                found = each
+    said, unnamed = unknown.DIALECT, not container and hostname == ""
+    for each in (*_DIALECTS.values(), *_OBEYING.values()):
+        if (product == each.product) if product else (each.anonymous and unnamed):
+            said = each
+    found = chosen(name, said, product)
     amqp = next((table for since, table in found.amqp_since if _numbers(version) >= since), found.amqp)
     if amqp is None or amqp.unsupported is not None:
         why = "it has none" if amqp is None else amqp.unsupported
@@ -103,6 +109,22 @@ def _numbers(version: str) -> tuple[int, ...]:
     """Those that a version begins with; none where it begins otherwise."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def chosen(name: str, said: Dialect, greeting: str) -> Dialect:
+    """The dialect of that name where the broker says nothing else, or where it is insisted on."""
+    check_name(name)
+    if name in (AUTO, said.name):
+        return said
+    asked = _DIALECTS[name.removesuffix(INSISTS)]
+    stands_in = said is embedded.DIALECT and asked.name == embedded.MEANING
+    if unknown.DIALECT in (said, asked) or stands_in or name.endswith(INSISTS):
+        return asked
+    says = f" ({greeting[:80]!r})" if greeting else ""
+    raise ContradictedError(
+        f"dialect={name!r}: the broker says that it is {said.provider}{says}, which may confirm, and lose, what is"
+        f" written as for {asked.provider}; leave dialect= out, or insist: dialect={name + INSISTS!r}"
+    )
 
 
 def obeying(name: str | None) -> Dialect:

@@ -238,7 +238,8 @@ class Dialect:
         provider: as in the connection's metadata.
         server_prefix: how its STOMP header ``server`` begins, before the version; empty: it is never detected.
         product: what its AMQP connection calls itself (the property ``product``); empty: it is not detected by that.
-        anonymous: its AMQP connection has no ``product`` and an empty container id, as no other broker's.
+        anonymous: its AMQP connection has no ``product``, and an empty container id and host name, which others that
+            say nothing leave out.
         stomp: its STOMP; None: it has none.
         amqp: its AMQP 1.0; None: it has none.
         amqp_since: the same of later versions, the newest first, each with the version that it begins with.
