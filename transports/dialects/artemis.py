@@ -53,6 +53,7 @@ STOMP: Final = StompDialect(
     origin_prefix="_AMQ_ORIG_",
     message_id_header="NATIVE_MESSAGE_ID",  # of a message that came over AMQP
     message_id_separator=",",  # before it stands the consumer
+    longest_text=100_000,  # seen: from 102,400 on, where it has no journal
     kind_header="JMS_AMQP_MA_x-opt-jms-msg-type",
     group_header="_AMQ_GROUP_ID",
     group_sequence_header="_AMQ_GROUP_SEQUENCE",
