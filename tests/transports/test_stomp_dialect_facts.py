@@ -356,6 +356,27 @@ def test_batched_acknowledgements_leave_before_the_window_is_full() -> None:
 
 
 @on("activemq", "embedded", "artemis", "hornetq", "rabbitmq")
+@pytest.mark.parametrize("mode", ["transacted", "client", "individual"])
+def test_what_a_closed_session_has_shown_is_flagged_in_the_next_one_of_its_connection(place: Place, mode: str) -> None:
+    place.fill("shown", "unseen")
+    with place.connect() as connection:
+        with connection.session(mode) as session:
+            first = session.consumer(place.queue).receive(TIMEOUT)
+            assert first is not None
+            assert (first.body, first.redelivered) == ("shown", False)
+        with connection.session(mode) as session:
+            consumer = session.consumer(place.queue)
+            found = {message.body: message for _ in range(2) if (message := consumer.receive(TIMEOUT)) is not None}
+            assert (found["shown"].redelivered, found["shown"].delivery_count) == (True, 2)
+            if connection.dialect in ("artemis", "hornetq"):
+                assert not found["unseen"].redelivered
+            for message in found.values():
+                message.acknowledge()
+            if mode == "transacted":
+                session.commit()
+
+
+@on("activemq", "embedded", "artemis", "hornetq", "rabbitmq")
 def test_what_a_session_has_shown_and_released_is_flagged_when_it_is_redelivered(place: Place) -> None:
     """Artemis and HornetQ deliver it as new; JMS requires the flag of what the same session has delivered before."""
     place.fill("shown", "shown too", "unseen")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from redelivery.transports.stomp.connection.shown import MOST, Shown
+from redelivery.model.destinations import Queue
+from redelivery.transports.seam import Link
+from redelivery.transports.stomp.connection.shown import MOST, Released, Shown
 
 
 def test_the_record_of_what_was_released_is_bounded() -> None:
     class Seen:
         def __init__(self, number: int, subscription: object) -> None:
             self.subscription = subscription
+            self.link = Link(Queue("orders"))
             self.number = number
             self.flagged = False
 
@@ -20,7 +23,8 @@ def test_the_record_of_what_was_released_is_bounded() -> None:
         def mark_redelivered(self) -> None:
             self.flagged = True
 
-    shown, subscription = Shown(), object()
+    released, subscription = Released(), object()
+    shown = Shown(released)
     seen: list[Any] = [Seen(number, subscription) for number in range(MOST + 5)]
     for each in seen:
         shown.show(each)
@@ -28,4 +32,4 @@ def test_the_record_of_what_was_released_is_bounded() -> None:
     shown.mark(seen)
     assert [each.number for each in seen if not each.flagged] == [0, 1, 2, 3, 4]
     shown.settle(seen)
-    assert (shown._held, shown._released) == ({}, {})
+    assert (shown._held, released._places) == ({}, {})

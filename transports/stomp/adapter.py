@@ -43,6 +43,7 @@ from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.stomp.connection.login import log_in
 from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
 from redelivery.transports.stomp.finder import Login, QueueFinder
+from redelivery.transports.stomp.connection.shown import Released
 from redelivery.transports.stomp.wires import Place, Wires
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
@@ -79,6 +80,7 @@ class StompTransport(Transport):
         self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
         self._finder: QueueFinder | None = None
+        self._released = Released()
         self._makers: dict[StompWire, TemporaryMaker] = {}  # one, with the first temporary destination
 
     def open(self) -> Flow[None]:
@@ -168,6 +170,7 @@ class StompTransport(Transport):
             token=self._token,
             client_id=self.options.client_id,
             finder=finder,
+            released=self._released,
         )
         channel = StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
         channel.has_client_id = wire is self._first

@@ -11,7 +11,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
-from redelivery.transports.amqp.codec.bodies import read_body, read_usual
+from redelivery.transports.amqp.codec.bodies import BYTES, TEXT, read_body, read_usual
 from redelivery.transports.amqp.codec.ids import read_correlation_id, read_message_id, read_usual_id
 from redelivery.transports.amqp.codec.names import from_address
 from redelivery.transports.amqp.codec.raw import AmqpBody, readable_map
@@ -46,6 +46,8 @@ from redelivery.transports.wire.clock import epoch_ms
 
 _CLOSES_GROUP: Final = 0xFFFF_FFFF  # JMS's -1, as Qpid JMS writes it
 # Words of the annotations that older clients write, and their bytes of today.
+# Our own property of a text that was sent as bytes over STOMP (see `StompDialect.longest_text`), as it is encoded.
+_SENT_AS_BYTES: Final = b"\xa1\x13JMS_redelivery_kind\xa1\x04text"
 _OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,topic": 3}
 
 
@@ -119,7 +121,10 @@ class AmqpFields:
 
     def kind(self) -> int | None:
         """What the annotation ``x-opt-jms-msg-type`` says. Raises MessageFormatError."""
-        kind = read_annotations((self._found or self._find())[1]).get("x-opt-jms-msg-type")
+        found = self._found or self._find()
+        kind = read_annotations(found[1]).get("x-opt-jms-msg-type")
+        if kind == BYTES and self.raw.find(_SENT_AS_BYTES, 0, max(0, found[4])) >= 0:
+            return TEXT
         return kind if isinstance(kind, int) else None
 
     def raw_body(self) -> AmqpBody:

@@ -40,7 +40,7 @@ class StompChannel(Channel):
         self._parking = Parking()
         self._subscriptions: dict[Link, list[Subscription]] = {}
         self._windows: dict[Link, Window] = {}
-        self._shown = Shown() if context.dialect.releases_as_new else None
+        self._shown = Shown(context.released) if context.dialect.releases_as_new else None
         commits = mode in (AckMode.TRANSACTED, AckMode.CLIENT)
         self._enlists = context.dialect.enlist_at_most > 0 and commits
         self._acks_deferred = context.dialect.needs_extra_subscription and commits

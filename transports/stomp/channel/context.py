@@ -14,6 +14,7 @@ from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.connection.router import Router
+from redelivery.transports.stomp.connection.shown import Released
 from redelivery.transports.stomp.finder import QueueFinder
 from redelivery.transports.wire.outbox import Outbox
 
@@ -45,6 +46,7 @@ class ChannelContext:
     token: str
     client_id: str | None
     finder: QueueFinder | None
+    released: Released
 
     def name(self, destination: Destination) -> str:
         """A destination as a header has it. Raises UnsupportedError."""

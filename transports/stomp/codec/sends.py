@@ -129,17 +129,7 @@ class SendEncoder:
             case RawBody():
                 return self._carried(head, body) if isinstance(body, StompBody) else self._body(head, decoded(body))
             case str():
-                payload = encode_text(body)
-                if 0 in payload:  # of bytes; to look for an int takes a sixth of the time
-                    raise MessageFormatError("a str with a NUL cannot travel over STOMP; send bytes")
-                if not self._dialect.length_is_bytes or payload.startswith(START):
-                    head += _KIND_TEXT  # it could be taken for a map, or for bytes
-                if self._dialect.max_body:
-                    self._check_size(_java_size(body, payload))
-                most = self._dialect.longest_text
-                if most and len(payload) > most // 2 and _java_size(body, payload) > most:
-                    head += b"content-length:%d\n" % len(payload)  # the kind above says that it is text
-                return head, payload
+                return self._text(head, body)
             case bytes():
                 self._check_size(len(body))
                 if not self._dialect.length_is_bytes:
@@ -151,6 +141,22 @@ class SendEncoder:
                 return head + b"transformation:%b\n" % self._dialect.map_transformation.encode(), write_map(body)
             case _:
                 raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")
+
+    def _text(self, head: bytes, body: str) -> tuple[bytes, bytes]:
+        payload = encode_text(body)
+        if 0 in payload:  # of bytes; to look for an int takes a sixth of the time
+            raise MessageFormatError("a str with a NUL cannot travel over STOMP; send bytes")
+        if not self._dialect.length_is_bytes or payload.startswith(START):
+            head += _KIND_TEXT  # it could be taken for a map, or for bytes
+        if self._dialect.max_body:
+            self._check_size(_java_size(body, payload))
+        return head + self._length(body, payload), payload
+
+    def _length(self, body: str, payload: bytes) -> bytes:
+        """What makes bytes of a long text; the header of its kind says that it is text."""
+        most = self._dialect.longest_text
+        too_long = most and len(payload) > most // 2 and _java_size(body, payload) > most
+        return b"content-length:%d\n" % len(payload) if too_long else b""
 
     def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
         """What came over STOMP: as it came, but for a str of other bytes than UTF-8 where no content type says so."""
@@ -164,12 +170,13 @@ class SendEncoder:
             return head + _KIND_NONE, b""
         if isinstance(value, str) and not said:
             payload = encode_text(value)
-        if kind is None and not said and isinstance(value, str) and (payload.startswith(START) or 0 in payload):
+        as_bytes = not isinstance(value, str) or 0 in payload or bool(self._length(value, payload))
+        if kind is None and not said and isinstance(value, str) and (payload.startswith(START) or as_bytes):
             kind = b"text"  # it could be taken for a map, or for bytes
         self._check_size(len(value.encode("utf-16-le")) if isinstance(value, str) else len(payload))
         if kind is not None:
             head += b"%b:%b\n" % (KIND.encode(), kind)
-        if not isinstance(value, str) or 0 in payload:
+        if as_bytes:
             head += b"content-length:%d\n" % len(payload)
         return head, payload
 
