@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import cast
 
 from redelivery.broker.engine.entries import Entry, order_of, put_back
 from redelivery.broker.engine.queues import Binding, QueueState
@@ -50,12 +51,13 @@ def refill(state: EngineState, subscription: Subscription, now: int) -> None:
             expire(state, entry, now)
         else:
             give(state, subscription, entry)
-    if subscription.room:
-        for name in subscription.queues:
-            queue = state.queues[name]
-            if queue.pending or queue.behind or queue.away:
-                state.ready[queue] = None
     dispatch_ready(state, now)
+    while subscription.ready and subscription.candidates:  # a queue comes back behind the others where it has more
+        queue = next(iter(subscription.candidates))
+        del subscription.candidates[queue]
+        if queue.holds_some:
+            state.ready[cast(QueueState, queue)] = None
+            dispatch_ready(state, now)
 
 
 def wake(state: EngineState, name: str) -> None:
@@ -79,6 +81,7 @@ def dispatch_ready(state: EngineState, now: int) -> None:
         queue.dispatch(now, partial(give, state), lambda entry: expire(state, entry, now))
         if queue.removed is None and paging.turn(state, queue, now):
             state.ready[queue] = None
+        queue.offer()
 
 
 def go_on(state: EngineState, now: int) -> None:
@@ -96,7 +99,9 @@ def go_on(state: EngineState, now: int) -> None:
 
 def searches(state: EngineState, subscription: Subscription) -> bool:
     """Whether `go_on` has something to read for it."""
-    return subscription in state.hungry or any(state.queues[name] in state.searched for name in subscription.queues)
+    return subscription in state.hungry or (
+        bool(state.searched) and any(state.queues[name] in state.searched for name in subscription.queues)
+    )
 
 
 def give(state: EngineState, subscription: Subscription, entry: Entry) -> None:

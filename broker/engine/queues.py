@@ -116,6 +116,18 @@ class QueueState:
         return True
 
     @property
+    def holds_some(self) -> bool:
+        """Whether something waits for any consumer."""
+        return bool(self.pending or self.behind or self.away)
+
+    def offer(self) -> None:
+        """Those that have no room come back for what waits when they have."""
+        if self.holds_some:
+            for consumer in self.consumers:
+                if not consumer.ready:
+                    consumer.candidates[self] = None
+
+    @property
     def lacks(self) -> int | None:
         """The place behind which messages are needed next that only the journal has; None: none are needed."""
         if not (self.behind or self.away):
@@ -188,6 +200,8 @@ class QueueState:
     def attach(self, subscription: Subscription) -> None:
         """A consumer comes."""
         self.consumers.append(subscription)
+        if self.holds_some:
+            subscription.candidates[self] = None
         if subscription.exclusive:
             self.exclusives.append(subscription)
         if subscription.selector is not None:

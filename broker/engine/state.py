@@ -223,6 +223,7 @@ class EngineState:
         if subscription in self.subscriptions:  # no browser is, nor a topic's consumer
             self.subscriptions.remove(subscription)
         names, subscription.queues = subscription.queues, []
+        subscription.candidates.clear()
         for name in names:
             self.queues[name].detach(subscription)
         return names

@@ -61,6 +61,14 @@ class Browsed(Protocol):
         """The next page."""
 
 
+class Candidate(Protocol):
+    """See `redelivery.broker.engine.queues.QueueState`."""
+
+    @property
+    def holds_some(self) -> bool:
+        """Whether something waits for any consumer."""
+
+
 class Subscription:
     """A consumer of a queue, a topic, or a pattern of them. ``prefetch`` is its window in messages, 0 for none ever.
 
@@ -72,6 +80,7 @@ class Subscription:
     __slots__ = (
         "_number",
         "browsed",
+        "candidates",
         "client_id",
         "closed",
         "destination",
@@ -118,6 +127,7 @@ class Subscription:
         self.in_flight: dict[int, Dispatch] = {}
         self.filling = 0  # how many of them fill the window
         self.queues: list[str] = []  # the names of those that it consumes
+        self.candidates: dict[Candidate, None] = {}  # those in which something waited when it had no room, in turn
         self.waiting: Backlog = OrderedDict()  # for this one only: the messages of its groups, a browser's copies
         self.later: dict[str, Places] = {}  # and what of its groups only the journal has, by the names of their queues
         self.tried = 0  # so many wait for it that it was no use to look for what can be left to the journal

@@ -203,3 +203,26 @@ def test_a_handler_that_takes_three_heartbeats(stage: Stage, outage: Outage) -> 
         stage.send("slow")
         until(lambda: done == ["slow"])
     assert not outage.seen(ConnectionLost)
+
+
+def test_a_pattern_over_ten_thousand_queues(stage: Stage, record_property: Record) -> None:
+    """It attaches within 2 s, and takes one message of each: the time grows as their number does."""
+    if stage.pair.embedded is None:
+        pytest.skip("so many queues would stay on a broker that is shared")
+    before, number = Used.now(), 10_000
+    for each in range(number):
+        stage.pair.embedded.send(f"{stage.queue}.many.{each}", "x")
+    began = monotonic()
+    with stage.connect() as connection, connection.session("transacted") as session:
+        consumer = session.consumer(f"{stage.queue}.many.*")
+        receive(consumer)
+        attached = monotonic() - began
+        for got in range(1, number):
+            receive(consumer)
+            if got % 100 == 0:
+                session.commit()
+        session.commit()
+        during, seconds = Used.now(), monotonic() - began
+    record_property("load", row("queues of one pattern", number, seconds, before, during, Used.now()))
+    assert attached <= 2
+    assert seconds <= 30
