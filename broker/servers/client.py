@@ -27,7 +27,7 @@ class ClientSocket(Step):
         self.socket = sock
         self.closed = False
         self._core = core
-        self._opened = monotonic()
+        self.opened = monotonic()
         self._delayed_until = 0.0  # by a fault: the next step is done then
         self._closing_at: float | None = None  # when, if the client does not read the last answers
 
@@ -63,6 +63,11 @@ class ClientSocket(Step):
         """So many bytes of it have left."""
 
     # the same for both
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether it has not finished its login."""
+        return not self.closed and not self._connected
 
     def read(self) -> None:
         """Take what is there, and do it."""
@@ -116,4 +121,4 @@ class ClientSocket(Step):
         """When the connection ends if nothing happens; None where it lives on."""
         if self._closing_at is not None:
             return self._closing_at
-        return None if self._connected else self._opened + _CONNECT
+        return None if self._connected else self.opened + _CONNECT

@@ -19,6 +19,9 @@ from redelivery.transports.wire.clock import monotonic
 
 HOST: Final = "127.0.0.1"
 _PAUSE: Final = 0.5  # seconds
+_FEW_LOGINS: Final = 100  # may take as long as they are allowed; beyond, one that takes longer than this is ended:
+_QUICK_LOGIN: Final = 1.0  # seconds
+_MOST_LOGINS: Final = 1000  # beyond, the oldest is ended, however quick it is
 log = logging.getLogger(__name__)
 
 
@@ -27,6 +30,11 @@ class Client(Protocol):
 
     socket: socket.socket
     closed: bool
+    opened: float
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether it has not finished its login."""
 
     @property
     def reads(self) -> bool:
@@ -91,6 +99,7 @@ class Listener:
         self._accept_again: float | None = None  # when, if accepting pauses
         self._ready: deque[Client] = deque()  # they may have something to write
         self._clients: dict[Client, int] = {}  # with the events that the selector looks for
+        self._logins: dict[Client, None] = {}  # that were not finished when they were last looked at, the oldest first
         self._numbers = count(1)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._socket, selectors.EVENT_READ)
@@ -149,7 +158,7 @@ class Listener:
         """Seconds until something is due."""
         if self._ready or self._write_all:
             return 0.0
-        deadlines = [self._accept_again, *(client.next_deadline() for client in self._clients)]
+        deadlines = [self._accept_again, self._next_login_end(), *(client.next_deadline() for client in self._clients)]
         next_one = min((deadline for deadline in deadlines if deadline is not None), default=None)
         return None if next_one is None else max(0.0, next_one - monotonic())
 
@@ -159,6 +168,7 @@ class Listener:
         if self._accept_again is not None and self._accept_again <= now:
             self._accept_again = None
             self._selector.register(self._socket, selectors.EVENT_READ)
+        self._end_logins(now)
         for client in self._clients:
             deadline = client.next_deadline()
             if deadline is not None and deadline <= now:
@@ -180,6 +190,7 @@ class Listener:
         events = 0
         if client.closed:
             del self._clients[client]
+            self._logins.pop(client, None)
         else:
             events = (selectors.EVENT_READ if client.reads else 0) | (selectors.EVENT_WRITE if client.writes else 0)
             self._clients[client] = events
@@ -207,7 +218,23 @@ class Listener:
         name = f"ID:{self._core.name}-{self._core.started_at}-{self._number}:{next(self._numbers)}"
         client = self._new_client(sock, self._core, name, self._mark_ready)
         self._clients[client] = 0
+        self._logins[client] = None
         self._watch(client)
+
+    def _end_logins(self, now: float) -> None:
+        """Who connects and says nothing must not keep others out."""
+        if len(self._logins) > _FEW_LOGINS:
+            self._logins = {client: None for client in self._logins if client.logs_in}
+        while len(self._logins) > _FEW_LOGINS:
+            oldest = next(iter(self._logins))
+            if now < oldest.opened + _QUICK_LOGIN and len(self._logins) <= _MOST_LOGINS:
+                return
+            del self._logins[oldest]
+            oldest.close()
+            self._ready.append(oldest)
+
+    def _next_login_end(self) -> float | None:
+        return next(iter(self._logins)).opened + _QUICK_LOGIN if len(self._logins) > _FEW_LOGINS else None
 
     def _mark_ready(self, client: Client) -> None:
         """The client has something to write; called from any thread."""
