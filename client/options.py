@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from ssl import SSLContext
@@ -118,7 +118,7 @@ class ConnectionOptions:
     observed: Observed | None
     reconnect: ReconnectPolicy | None
     deduplicate_sends: bool
-    servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords and all; `transport` is the first
+    servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords masked; `transport` is the first
     priority: tuple[str, ...] = field(repr=False)  # those of them that `reconnect.priority_backup` prefers
     request_timeout: float
     close_timeout: float = field(default=15.0)
@@ -184,6 +184,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         close_timeout=goodbye,
         heartbeat=seconds("heartbeat", given["heartbeat"]),
     )
+    names = _names(brokers)
     servers = {
         which: replace(
             first,
@@ -195,13 +196,15 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
             params=each.params,
             vhost=_virtual_host(each, vhost),
         )
-        for which, each in zip(urls, brokers, strict=True)
+        for which, each in zip(names, brokers, strict=True)
     }
     return ConnectionOptions(
         url=parsed if failover is None else replace(parsed, masked=failover.masked),
-        transport=servers[urls[0]],
+        transport=servers[names[0]],
         servers=servers,
-        priority=urls[:1] if failover is None else failover.priority,
+        priority=tuple(
+            name for name, each in zip(names, urls, strict=True) if failover is None or each in failover.priority
+        ),
         reconnect=reconnect,
         deduplicate_sends=given["deduplicate_sends"],
         redelivery_policies=policies,
@@ -230,6 +233,15 @@ def _virtual_host(url: ConnectionURL, given: str | None) -> str | None:
         if name in url.params:
             raise ConfigError(f"the virtual host is given twice, as {vhost!r} and as {name}: leave one out")
     return vhost
+
+
+def _names(brokers: Sequence[ConnectionURL]) -> list[str]:
+    """What each is called: its URL with the password masked, and a number where only the passwords differ."""
+    names: list[str] = []
+    for each in brokers:
+        number = sum(each.masked == other.masked for other in brokers[: len(names)])
+        names.append(f"{each.masked} ({number + 1})" if number else each.masked)
+    return names
 
 
 def _check_reconnect(policy: ReconnectPolicy, scheme: str, *, listed: bool) -> None:

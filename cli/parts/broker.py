@@ -77,7 +77,7 @@ class Broker:
     ``url``: empty where none was given, and the command needs none.
     """
 
-    url: str
+    url: str = field(repr=False)
     options: ConnectionKeywords = field(repr=False)
 
     def connect(self) -> Connection:

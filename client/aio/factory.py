@@ -14,12 +14,14 @@ from redelivery.client.options import (
     check_flag,
     merge_options,
 )
+from redelivery.model.parts.errors import unseen
 from redelivery.model.suggestions import suggesting
 
 
 class ConnectionFactory:
     """Options checked once, for many connections; immutable. As `redelivery.ConnectionFactory`."""
 
+    @unseen
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
     def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
         self._options = merge_options(url, **options)
@@ -38,10 +40,13 @@ class ConnectionFactory:
         return f"<ConnectionFactory {self._options.url.masked}>"
 
 
+@unseen
 @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
 def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeywords]) -> Made[Connection]:
     """Connect: ``await`` it, or ``async with``. The options and errors are `redelivery.connect`'s."""
-    return ConnectionFactory(url, **options).create_connection(start=start)
+    factory = ConnectionFactory(url, **options)
+    del url, options  # see `unseen`
+    return factory.create_connection(start=start)
 
 
 async def _open(options: ConnectionOptions, *, start: bool) -> Connection:

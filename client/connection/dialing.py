@@ -15,7 +15,6 @@ from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
 from redelivery.model.parts.errors import forget_frames
-from redelivery.policies.connection_url import masked_url
 from redelivery.transports.dialects.detect import ContradictedError
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.registry import transport_class
@@ -188,9 +187,9 @@ class Dialer:
         if len(self.options.servers) == 1:
             raise error
         forget_frames(error)
-        log.warning("%s: it refuses, and is not asked again while others are: %s", masked_url(url), error)
+        log.warning("%s: it refuses, and is not asked again while others are: %s", url, error)
         if len(refusals) == len(self.options.servers):
-            every = "; ".join(f"{masked_url(each)}: {refusal}" for each, refusal in refusals.items())
+            every = "; ".join(f"{each}: {refusal}" for each, refusal in refusals.items())
             kind = SecurityError if any(isinstance(each, SecurityError) for each in refusals.values()) else type(error)
             raise kind(f"every broker of the list refuses: {every}") from error
 

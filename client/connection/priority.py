@@ -16,7 +16,6 @@ from redelivery.client.connection.dialing import Dialer, Opened
 from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.policies.connection_url import masked_url
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.seam import NO_ANSWER, Flow, Parked, Transport
 from redelivery.transports.wire.clock import session_time
@@ -86,7 +85,7 @@ class PriorityBackup:
                 return url, (yield from self._dialer.dial(url))
             except JMSError as error:
                 level = logging.INFO if self.policy.warns(rounds) else logging.DEBUG
-                log.log(level, "the priority broker %s has not answered: %s", masked_url(url), error)
+                log.log(level, "the priority broker %s has not answered: %s", url, error)
         return None
 
     def replace(self, old: Transport, new: Transport, url: str) -> Flow[None]:
@@ -171,4 +170,4 @@ def _left(connection: Movable) -> bool:
 
 
 def _moving_to(url: str) -> ConnectionLostError:
-    return ConnectionLostError(f"it is moved to its priority broker {masked_url(url)}")
+    return ConnectionLostError(f"it is moved to its priority broker {url}")

@@ -21,6 +21,7 @@ from redelivery.client.sync import factory as sync
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.parts.callables import COROUTINE, check_runs, deferred, name_of
+from redelivery.model.parts.errors import unseen
 from redelivery.model.suggestions import suggesting
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -37,6 +38,7 @@ class App:
         ConfigError: an option is unknown, malformed or contradicts another; the text names it.
     """
 
+    @unseen
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
     def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
         self._options = merge_options(url, **options)

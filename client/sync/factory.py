@@ -12,6 +12,7 @@ from redelivery.client.options import (
     merge_options,
 )
 from redelivery.client.sync.connection import Connection
+from redelivery.model.parts.errors import unseen
 from redelivery.model.suggestions import suggesting
 
 
@@ -26,6 +27,7 @@ class ConnectionFactory:
         ConfigError: an option is unknown, malformed or contradicts another; the text names it.
     """
 
+    @unseen
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
     def __init__(self, url: str, **options: Unpack[ConnectionKeywords]) -> None:
         self._options = merge_options(url, **options)
@@ -50,7 +52,10 @@ class ConnectionFactory:
         return f"<ConnectionFactory {self._options.url.masked}>"
 
 
+@unseen
 @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
 def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeywords]) -> Connection:
     """Connect, and start delivering unless ``start=False``; the options and errors are ConnectionFactory's."""
-    return ConnectionFactory(url, **options).create_connection(start=start)
+    factory = ConnectionFactory(url, **options)
+    del url, options  # see `unseen`
+    return factory.create_connection(start=start)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 
 class JMSError(Exception):
     """The root of all errors of this library."""
@@ -37,3 +44,23 @@ def forget_frames(error: BaseException) -> None:
         if each is not None:
             each.__traceback__ = None
             errors += [more for more in (each.__cause__, each.__context__) if more not in errors]
+
+
+def unseen(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorator of what is called with a password: no frame of ours has it where an error reporter collects locals.
+
+    The frames of an error that says that an argument does not fit are forgotten, since they are those that read it.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> _T:
+        held: list[Any] = [keywords, args]
+        del args, keywords
+        try:
+            return function(*held.pop(), **held.pop())
+        except (JMSError, TypeError, ValueError) as error:
+            if isinstance(error, (TypeError, ValueError)):  # ConfigError among them
+                forget_frames(error)
+            raise
+
+    return call

@@ -29,7 +29,7 @@ class ContradictedError(ConfigError):
 
 def check_name(name: str) -> None:
     """Raise ConfigError where there is no such dialect."""
-    if name != AUTO and name.removesuffix(INSISTS) not in _DIALECTS:
+    if name != AUTO and (not isinstance(name, str) or name.removesuffix(INSISTS) not in _DIALECTS):
         known = ", ".join(repr(each) for each in (AUTO, *_DIALECTS))
         raise ConfigError(
             f"dialect={name!r} is not known; it is one of {known}{did_you_mean(name, _DIALECTS, _SYNONYMS)}"

@@ -177,7 +177,7 @@ def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cl
         if len(start) < len(HEADER):
             start += data
             _check_protocol(stream, start)
-        answers = sasl.receive(data)
+        answers = memoryview(sasl.receive(data))  # which shows no password
         if sasl.mechanism == "PLAIN" and cleartext_to is not None:
             warn_of_cleartext(cleartext_to, stream.address, "SASL PLAIN", "amqps://")
         yield from _write(stream, answers, deadline)

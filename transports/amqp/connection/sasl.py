@@ -16,6 +16,7 @@ from redelivery.model.errors import (
     SecurityError,
     UnsupportedError,
 )
+from redelivery.model.parts.errors import unseen
 from redelivery.transports.amqp.codec.encoding import binary_head, write_list, write_symbol, write_text
 from redelivery.transports.amqp.codec.values import read
 from redelivery.transports.amqp.connection.scram import Scram
@@ -56,6 +57,7 @@ class Sasl:
     ``mechanism`` is the one that both have, None before the broker has said what it offers.
     """
 
+    @unseen
     def __init__(self, choice: tuple[str, ...], username: str | None, password: str | None, hostname: str) -> None:
         if username is not None and "\0" in username + (password or ""):
             raise ConfigError("the username or the password contains a NUL, which no SASL mechanism can carry")

@@ -13,6 +13,7 @@ from redelivery.model.errors import (
     MessageFormatError,
     ProtocolError,
 )
+from redelivery.model.parts.errors import unseen
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame
@@ -48,6 +49,7 @@ class Engine:
         self.server = ""
         self.session = ""
 
+    @unseen
     def connect(self, login: str | None, passcode: str | None, client_id: str | None) -> bytes:
         """CONNECT.
 

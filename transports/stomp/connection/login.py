@@ -26,7 +26,7 @@ def log_in(
         ConfigError: the login holds what STOMP cannot carry.
     """
     deadline = monotonic() + options.connect_timeout
-    hello = engine.connect(options.username, options.password, options.client_id)
+    hello = memoryview(engine.connect(options.username, options.password, options.client_id))  # no repr shows it
     tls = None
     if options.scheme.endswith("+ssl"):
         tls = options.tls or ssl.create_default_context()
@@ -54,8 +54,7 @@ def log_in(
         raise
 
 
-def _shake_hands(stream: Stream, engine: Engine, hello: bytes, deadline: float) -> Flow[list[RawFrame]]:
-    rest = memoryview(hello)
+def _shake_hands(stream: Stream, engine: Engine, rest: memoryview, deadline: float) -> Flow[list[RawFrame]]:
     while rest:
         rest = rest[stream.send(rest) :]
         if rest:
