@@ -56,6 +56,7 @@ STATES: Final = {
 }
 ACCEPTED: Final = Described(ulong(0x24), [])
 RELEASED: Final = Described(ulong(0x26), [])
+MODIFIED: Final = Described(ulong(0x27), [])
 COORDINATOR: Final = 0x30
 
 

@@ -107,8 +107,14 @@ def test_a_broker_that_wants_a_certificate_says_so(
 ) -> None:
     server_tls.verify_mode = ssl.CERT_REQUIRED
     server_tls.load_verify_locations(certificates / "ann.pem")
-    with ScriptedPeer(greet, server_tls) as peer, pytest.raises(ConnectError):
-        Client(peer.port, host="localhost", scheme="amqps", tls=trusting)
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):  # within the handshake, and behind it
+        server_tls.maximum_version = version
+        with (
+            ScriptedPeer(greet, server_tls) as peer,
+            pytest.raises(ConnectError, match="want a client certificate") as caught,
+        ):
+            Client(peer.port, host="localhost", scheme="amqps", tls=trusting)
+        assert "amqps://) or not" not in str(caught.value)
 
 
 def test_tls_verifies_who_answers_and_names_what_it_is(server_tls: ssl.SSLContext, trusting: ssl.SSLContext) -> None:

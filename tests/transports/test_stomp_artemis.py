@@ -15,6 +15,7 @@ from redelivery.model.destinations import Topic
 from redelivery.model.errors import (
     ConnectionLostError,
     InvalidSelectorError,
+    ResourceAllocationError,
 )
 from redelivery.model.messages import Message
 from redelivery.testing.brokers.real import RealBroker
@@ -31,6 +32,14 @@ def test_it_is_known_by_its_name(place: Place) -> None:
     peer = place.client().transport.peer
     assert (peer.dialect, peer.provider_name, peer.protocol) == ("artemis", "ActiveMQ Artemis", "STOMP 1.2")
     assert peer.provider_version[0].isdigit()
+
+
+def test_an_address_that_is_full_says_so(place: Place) -> None:
+    """It gives no reason: the same answer means that the user may not send there, which the text says."""
+    with place.connect() as connection, connection.session() as session:
+        producer = session.producer(f"full.{place.queue}")
+        with pytest.raises(ResourceAllocationError, match="the address is full, or this user may not send to it"):
+            [producer.send("x" * 2000) for _ in range(200)]
 
 
 @pytest.mark.parametrize("prefetch", [1, 10])

@@ -98,6 +98,21 @@ def test_tls_verifies_who_answers_and_names_what_it_is(server_tls: ssl.SSLContex
             Client(broker.port, host="localhost", connect_timeout=2.0)
 
 
+def test_a_broker_that_wants_a_certificate_says_so(
+    server_tls: ssl.SSLContext, trusting: ssl.SSLContext, certificate: Path
+) -> None:
+    server_tls.verify_mode = ssl.CERT_REQUIRED
+    server_tls.load_verify_locations(certificate / "certificate")
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):  # within the handshake, and behind it
+        server_tls.maximum_version = version
+        with (
+            ScriptedBroker(greet, server_tls) as broker,
+            pytest.raises(ConnectError, match="want a client certificate") as caught,
+        ):
+            Client(broker.port, host="localhost", scheme="stomp+ssl", tls=trusting)
+        assert "stomp+ssl://) or not" not in str(caught.value)
+
+
 def test_tls_to_a_plain_port_says_so() -> None:
     def script(end: BrokerEnd) -> None:
         end.sock.recv(100)

@@ -46,6 +46,11 @@ STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("permission", SecurityError),
     ("destination must start with", InvalidDestinationError),
     ("unknown destination", InvalidDestinationError),
+    ("amq339011", ResourceAllocationError),
+)
+# What to do where the broker's own words do not say it, and no other words have decided.
+STOMP_HINTS: Final[tuple[tuple[str, str], ...]] = (
+    ("amq339011", " (it does not say why: the address is full, or this user may not send to it)"),  # Artemis
 )
 # Of an ERROR: the whole message, with its properties (Artemis, HornetQ). They are the application's own, and decide
 # nothing. Group 1 is its destination.
@@ -61,6 +66,10 @@ AMQP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("is not authorized", SecurityError),
     ("does not have permission", SecurityError),
     ("not authorized", SecurityError),
+    ("is denied", SecurityError),  # Broker-J
+    ("access refused", SecurityError),
+    ("access_refused", SecurityError),
+    ("access to vhost", SecurityError),  # RabbitMQ
     ("usage manager", ResourceAllocationError),
     ("is full", ResourceAllocationError),
     ("is in use", IllegalStateError),  # Classic: Durable consumer is in use

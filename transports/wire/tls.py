@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import ssl
+from typing import Final
+
+_ALERT: Final = "ALERT"
+_WANTED: Final = (
+    "it may want a client certificate, or another one: give tls= an SSLContext with load_cert_chain(certificate, key)"
+)
 
 
 def tls_problem(error: ssl.SSLError) -> str:
@@ -13,4 +19,13 @@ def tls_problem(error: ssl.SSLError) -> str:
         return "the port does not speak it; is it a TLS port?"
     if isinstance(error, ssl.SSLEOFError):
         return "the connection was closed meanwhile; is it a TLS port?"
+    if _ALERT in (error.reason or ""):
+        return f"the peer refuses ({error.reason}); {_WANTED}"
     return str(error)
+
+
+def refused_by_alert(error: BaseException | None) -> str | None:
+    """What to say of an end by an alert, as TLS 1.3 asks for a certificate late; None: it was none."""
+    if isinstance(error, ssl.SSLError) and _ALERT in (error.reason or ""):
+        return f"the peer ended TLS ({error.reason}); {_WANTED}"
+    return None

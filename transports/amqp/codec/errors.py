@@ -23,7 +23,6 @@ _MEANINGS: Final[dict[str, type[JMSError]]] = {
     "invalid-address": InvalidDestinationError,
     "not-implemented": UnsupportedError,
     "decode-error": MessageFormatError,
-    "not-allowed": SecurityError,
     "resource-limit-exceeded": ResourceAllocationError,
     "link:message-size-exceeded": ResourceAllocationError,
     "link:transfer-limit-exceeded": ResourceAllocationError,

@@ -32,6 +32,7 @@ from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import STOMP_HELLO, answers_in
 from redelivery.transports.wire.signatures import protocol_of
 from redelivery.transports.wire.sockets import Stream, connect, go_on, read, until_writable
+from redelivery.transports.wire.tls import refused_by_alert
 
 VHOST: Final = "amqp.vhost"
 MAX_FRAME: Final = "amqp.maxFrameSize"
@@ -81,8 +82,12 @@ def _try_to_log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, E
         stream.close()
         engine.dispose()
         if isinstance(error, ConnectionLostError):
+            alert = refused_by_alert(error.__cause__)
+            wants = "TLS (amqps://) or not" if tls is None else "a client certificate"
             raise ConnectError(
-                f"{error} instead of answering: is it an AMQP 1.0 port, and does it want TLS (amqps://) or not?"
+                f"{stream.name}: {alert}"
+                if alert
+                else f"{error} instead of answering: is it an AMQP 1.0 port, and does it want {wants}?"
             ) from error
         if isinstance(error, TimeoutError):
             if tls is None and sasl.silent and (yield from answers_in(options.host, port, STOMP_HELLO)) == "STOMP":

@@ -28,6 +28,19 @@ _NAMES: Final = {
 }
 
 
+_SAID: Final = {
+    RELEASED: "released: nobody wanted it, it was not stored",
+    MODIFIED: "modified: it could not be delivered, it was not stored",
+    DECLARED: "declared, which is no answer to a message",
+    TRANSACTIONAL: "a transaction's state, which is no answer to a message of none",
+}
+
+
+def said_outcome(code: int | None) -> str:
+    """By its name, and what it means for a message that was sent and is not accepted."""
+    return "no outcome, so it is not known to be stored" if not code else _SAID.get(code, f"outcome {code:#x}")
+
+
 class Condition:
     """Why a peer refuses: a name such as ``amqp:not-found``, and its own words."""
 

@@ -24,6 +24,7 @@ from redelivery.transports.amqp.links.dispositions import (
     enlist,
     outcome_in_transaction,
     refusal,
+    said_outcome,
 )
 from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
@@ -217,14 +218,13 @@ class Sender(Endpoint):
             if outcome == ACCEPTED:
                 return None, None
             if outcome == REJECTED:
-                return broker_error(reason, self.what), None
-            said = "none" if outcome is None else f"{outcome:#x}"
+                return broker_error(reason, f"{self.what}: rejected"), None
             return JMSError(
-                f"{self.what}: the broker did not take the message into the transaction (outcome {said})"
+                f"{self.what}: the broker did not take the message into the transaction: {said_outcome(outcome)}"
             ), None
         if state == REJECTED:
-            return broker_error(refusal(handle), self.what), None
-        return JMSError(f"{self.what}: the broker did not take the message (outcome {state:#x})"), None
+            return broker_error(refusal(handle), f"{self.what}: rejected"), None
+        return JMSError(f"{self.what}: the broker did not take the message: {said_outcome(state)}"), None
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`: what is not answered fails."""

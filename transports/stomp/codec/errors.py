@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.errors import JMSError, ProtocolError
-from redelivery.transports.dialects.refusals import STOMP_DUMP, STOMP_UNFILLED, STOMP_WORDS
+from redelivery.transports.dialects.refusals import STOMP_DUMP, STOMP_HINTS, STOMP_UNFILLED, STOMP_WORDS
 from redelivery.transports.stomp.codec.frames import Frame
 
 _LONGEST: Final = 500  # of the broker's text; what follows is a stack trace
@@ -21,5 +21,7 @@ def broker_error(frame: Frame) -> JMSError:
     shown = message if message and (message in first_line or not first_line) else f"{message} {first_line}".strip()
     shown = shown.replace(STOMP_UNFILLED, "")
     text = f"{message} {first_line}".lower()
-    kind = next((error for words, error in STOMP_WORDS if words in text), JMSError)
-    return kind(f"the broker says: {shown[:_LONGEST] or 'ERROR, without a reason'}")
+    found = next((each for each in STOMP_WORDS if each[0] in text), None)
+    kind = JMSError if found is None else found[1]
+    hint = next((advice for words, advice in STOMP_HINTS if found is not None and words == found[0]), "")
+    return kind(f"the broker says: {shown[:_LONGEST] or 'ERROR, without a reason'}{hint}")

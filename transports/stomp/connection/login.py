@@ -12,6 +12,7 @@ from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import AMQP_HELLO, answers_in
 from redelivery.transports.wire.sockets import Stream, connect, go_on, read, until_writable
+from redelivery.transports.wire.tls import refused_by_alert
 
 
 def log_in(
@@ -39,8 +40,12 @@ def log_in(
     except BaseException as error:
         stream.close()
         if isinstance(error, ConnectionLostError):
+            alert = refused_by_alert(error.__cause__)
+            wants = "TLS (stomp+ssl://) or not" if tls is None else "a client certificate"
             raise ConnectError(
-                f"{error} instead of answering CONNECT: is it a STOMP port, and does it want TLS (stomp+ssl://) or not?"
+                f"{stream.name}: {alert}"
+                if alert
+                else f"{error} instead of answering CONNECT: is it a STOMP port, and does it want {wants}?"
             ) from error
         if isinstance(error, TimeoutError):
             if tls is None and (yield from answers_in(options.host, port, AMQP_HELLO)) == "AMQP":
