@@ -37,7 +37,7 @@ def place(broker: EmbeddedBroker, tmp_path: Path) -> Place:
 @pytest.fixture
 def options(place: Place) -> SourceOptions:
     """What answers on the embedded broker is taken for Artemis."""
-    return place.options(dialect="artemis")
+    return place.options(dialect="artemis!")
 
 
 @pytest.fixture

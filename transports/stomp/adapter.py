@@ -42,8 +42,8 @@ from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.stomp.connection.login import log_in
 from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
-from redelivery.transports.stomp.finder import Login, QueueFinder
 from redelivery.transports.stomp.connection.shown import Released
+from redelivery.transports.stomp.finder import Login, QueueFinder
 from redelivery.transports.stomp.wires import Place, Wires
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
