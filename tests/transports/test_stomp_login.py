@@ -79,7 +79,7 @@ SERVERS = {
 
 @pytest.mark.parametrize("said", SERVERS)
 @pytest.mark.parametrize("asked", [*SERVERS, "qpid", "embedded"])
-def test_a_dialect_that_contradicts_the_greeting_is_refused(said: str, asked: str) -> None:
+def test_a_dialect_that_contradicts_the_server_s_name_is_refused(said: str, asked: str) -> None:
     def script(end: BrokerEnd) -> None:
         end.log_in(server=SERVERS[said])
         end.goodbye()

@@ -111,7 +111,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
-def chosen(name: str, said: Dialect, greeting: str) -> Dialect:
+def chosen(name: str, said: Dialect, named: str) -> Dialect:
     """The dialect of that name where the broker says nothing else, or where it is insisted on."""
     check_name(name)
     if name in (AUTO, said.name):
@@ -120,7 +120,7 @@ def chosen(name: str, said: Dialect, greeting: str) -> Dialect:
     stands_in = said is embedded.DIALECT and asked.name == embedded.MEANING
     if unknown.DIALECT in (said, asked) or stands_in or name.endswith(INSISTS):
         return asked
-    says = f" ({greeting[:80]!r})" if greeting else ""
+    says = f" ({named[:80]!r})" if named else ""
     raise ContradictedError(
         f"dialect={name!r}: the broker says that it is {said.provider}{says}, which may confirm, and lose, what is"
         f" written as for {asked.provider}; leave dialect= out, or insist: dialect={name + INSISTS!r}"

@@ -87,7 +87,7 @@ class StompDialect:
             without one it is text.
         kind_header: of MESSAGE, the body's kind as a JMS client over AMQP has named it; None: nothing says it.
         max_body: bytes from which a body is confirmed and then lost; 0: there is no such limit.
-        longest_text: bytes, two for a character, from which a text is sent as bytes, with its kind, since the broker
+        longest_text: bytes, two for a character, from which a str is sent as bytes, with its kind, since the broker
             would confirm it and lose it; 0: there is no such limit.
         max_header: bytes of one header's line (name, colon and value, as they are written) beyond which the broker ends
             the connection; 0: there is no such limit.

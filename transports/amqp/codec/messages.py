@@ -46,7 +46,7 @@ from redelivery.transports.wire.clock import epoch_ms
 
 _CLOSES_GROUP: Final = 0xFFFF_FFFF  # JMS's -1, as Qpid JMS writes it
 # Words of the annotations that older clients write, and their bytes of today.
-# Our own property of a text that was sent as bytes over STOMP (see `StompDialect.longest_text`), as it is encoded.
+# Our own property of a str that was sent as bytes over STOMP (see `StompDialect.longest_text`), as it is encoded.
 _SENT_AS_BYTES: Final = b"\xa1\x13JMS_redelivery_kind\xa1\x04text"
 _OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,topic": 3}
 
