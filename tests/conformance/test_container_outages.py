@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from time import monotonic
 from typing import Any, Final
 
 import pytest
-from tests.conformance.outage import until
-from tests.conformance.stage import Stage
+from tests.conformance.stage import LATE, Stage
 from tests.run.forms import FORM, SHORT
 
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy, aio
@@ -98,6 +98,14 @@ class Program:
     def done(self) -> bool:
         """Whether every good message has been handled."""
         return self.handled.total() >= len(self.numbers(GOOD))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for it; a program has many steps, and a machine that others keep busy takes its time."""
+    event, end = threading.Event(), monotonic() + LATE
+    while not holds():
+        assert monotonic() < end, "it did not happen"
+        event.wait(0.01)
 
 
 def send(stage: Stage, kinds: Sequence[str], first: int) -> None:
