@@ -22,6 +22,8 @@ class LoopRuntime:
         self.loop = loop
         self.thread = threading.get_ident()
         self.process = os.getpid()
+        # libuv says once of a connection that was reset, also where there is something to read before the error
+        self._says_once = not isinstance(loop, asyncio.SelectorEventLoop)
         self._timers: dict[Task, tuple[float, asyncio.TimerHandle]] = {}
         self._woken = Woken()
         self._behind: list[Callable[[], None]] = []  # those that go on when what is read is taken in
@@ -88,7 +90,7 @@ class LoopRuntime:
     def _readable(self, descriptor: int, watch: Watch) -> None:
         self._woken.reading = True
         try:
-            if not watch():
+            if not (watch() and (not self._says_once or watch())):
                 self.loop.remove_reader(descriptor)
         finally:
             self._woken.go_on()
