@@ -159,6 +159,18 @@ def test_a_coordinator_without_credit_commits_nothing(waits_for: str) -> None:
         assert peer.bodies == ["order 2"]
 
 
+def test_a_transaction_s_first_future_is_answered_before_the_commit() -> None:
+    """It waits for the transaction's id, and leaves with the answer to the declare."""
+    with Stingy(credit=10) as peer, connect(peer, request_timeout=5) as connection:
+        session = connection.session("transacted")
+        for number in range(3):
+            producer = session.producer(f"orders.{number}")
+            futures = [producer.send_async(f"{number}.{each}") for each in range(3)]
+            assert [each.exception(SOON) for each in futures] == [None] * 3
+            session.commit()
+    assert peer.bodies == [f"{number}.{each}" for number in range(3) for each in range(3)]
+
+
 def test_what_waits_for_credit_at_the_close_is_not_in_doubt(peer: Stingy) -> None:
     connection = connect(peer, request_timeout=30, close_timeout=WAIT)
     futures = [connection.session().producer("orders").send_async(f"order {each}") for each in range(3)]

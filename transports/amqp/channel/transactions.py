@@ -229,11 +229,12 @@ class Transactions:
 
     def _undo(self) -> None:
         """Discharge with fail where anything was sent in it. Never raises: without a connection it is undone anyway."""
-        waiting, self._waiting = self._waiting, []
-        sends, self.sends = self.sends, []
-        senders, self._senders = self._senders, set()
-        entered, self._entered = self._entered, None
-        declared = self._declared
+        with self._context.protocol.lock:  # see `_on_declared`
+            waiting, self._waiting = self._waiting, []
+            sends, self.sends = self.sends, []
+            senders, self._senders = self._senders, set()
+            entered, self._entered = self._entered, None
+            declared = self._declared
         try:
             with self._context.writing():
                 for _, _, pending in waiting:
@@ -284,13 +285,18 @@ class Transactions:
         coordinator.declare(self._declared)
 
     def _on_declared(self, declared: Pending) -> None:
-        """On the thread that reads: where there is no transaction, what waited for it fails."""
-        if declared.error is None:
-            return
-        with self._context.protocol.lock:
+        """On the thread that reads: what waited for the id leaves; where there is no transaction, it fails."""
+        protocol = self._context.protocol
+        with protocol.lock:
+            if declared is not self._declared or not self._waiting:
+                return
+            if declared.error is None and protocol.lost is None and self._gone() is None:
+                self._let_go(cast(bytes, declared.value))
+                protocol.flush_soon()
+                return
             waiting, self._waiting = self._waiting, []
         for _, _, pending in waiting:
-            finish(pending, declared.error)
+            finish(pending, declared.error or ConnectionLostError(str(protocol.lost or self._gone())))
 
     def _open(self) -> Coordinator:
         if not self._context.dialect.capabilities.transactions:
