@@ -8,10 +8,11 @@ from time import monotonic
 import pytest
 
 import redelivery
-from redelivery import PrefetchPolicy
+from redelivery import PrefetchPolicy, RedeliveryPolicy
 from redelivery.broker import EmbeddedBroker
 
 QUEUES = 3000
+AT_ONCE = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "stored"])
@@ -58,7 +59,7 @@ def test_what_waits_in_many_queues_comes_when_there_is_room_again(selector: str 
     """One that was refused, put back, or sent meanwhile is not forgotten."""
     with (
         EmbeddedBroker("room") as broker,
-        redelivery.connect(broker.vm_url, prefetch=1) as connection,
+        redelivery.connect(broker.vm_url, prefetch=1, redelivery_policy=AT_ONCE) as connection,
         connection.session("transacted") as session,
     ):
         consumer = session.consumer("q.*", selector=selector)
