@@ -64,7 +64,7 @@ class SessionState:
         self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
         self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
         self.hand: list[Delivery] = []  # of the call under way: the application has not got them yet
-        self.history = shared.history
+        self.history, self.suspects = shared.history, shared.suspects
         # settled without an answer: a loss may have undone that
         self.unsure: deque[Delivery | Trace | None] | None = (
             None if options.reconnect is None else deque(maxlen=_UNSURE)

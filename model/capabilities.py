@@ -23,6 +23,7 @@ class Capabilities:
     ``message_ids``: the broker says the id of a sent message.
     ``duplicate_id_property``: the property by which the broker drops a second message of the same value that is sent to
         the same destination; None: it drops none.
+    ``hangs_up``: after which messages the broker closes the connection to a consumer, as far as is known.
     ``body_kinds``: the kinds of body that arrive as they were sent.
     ``subscriptions``: the kinds of named subscriptions to topics that it has, of ``durable``, ``shared`` and
         ``shared durable``; ``no_subscription`` says why not the others, or what stands for them.
@@ -44,6 +45,7 @@ class Capabilities:
     exclusive_consumers: bool = False
     message_ids: bool = False
     duplicate_id_property: str | None = None
+    hangs_up: str = ""
     body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))
     subscriptions: frozenset[str] = frozenset()
     no_subscription: str = ""

@@ -80,6 +80,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             UnsupportedError: the broker has no transactions, and the mode is TRANSACTED.
             IllegalStateError: the connection is closed, or of another event loop.
             ConnectionLostError: the connection was lost.
+            RequestTimeoutError: it was lost, and is not there again within request_timeout.
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
@@ -208,8 +209,9 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
     async def _session(self, ack_mode: AckMode | int | str) -> Session:
         self._check_loop("session")
+        until = session_time() + self._options.request_timeout
         while True:
-            await self._there.wait()
+            await self.await_connection("session", until)
             session = await self._new_session(self._session_mode(ack_mode))
             if session is not None:
                 return session

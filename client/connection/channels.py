@@ -10,7 +10,8 @@ from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.observing.traced import session_tracer
 from redelivery.client.state import SessionState
 from redelivery.model.errors import IllegalStateError, JMSError
-from redelivery.transports.seam import Flow, Transport
+from redelivery.transports.seam import Flow, Link, Transport
+from redelivery.transports.wire.clock import monotonic
 
 
 def open_first(s: SessionState) -> Flow[None]:
@@ -50,6 +51,12 @@ def take_client_id(s: SessionState) -> Flow[None]:
         yield from old.close()
     finally:
         s.waiter.place = place
+
+
+def attach_link(s: SessionState, link: Link) -> Flow[None]:
+    """See `Channel.attach`; a loss right after it may be of what comes then."""
+    s.suspects.subscribing(link.destination, monotonic())
+    yield from s.epoch.channel.attach(link)
 
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:

@@ -19,11 +19,11 @@ from redelivery.client.connection.unowned import UnownedConnection
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.events import ConnectionLost, Reconnected
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import Flow, Transport, Waiter
-from redelivery.transports.wire.clock import utc_now
+from redelivery.transports.wire.clock import monotonic, utc_now
 
 log = logging.getLogger(CONNECTIONS)
 _THERE: Final = (ConnectionStage.STOPPED, ConnectionStage.RUNNING)
@@ -80,6 +80,9 @@ class ComingBack(ConnectionState):
         with self._lock:
             if of is not self._events:
                 return  # it was left
+            self.dialer.lost()
+            suspicious = self._shared.suspects.lost(monotonic(), self._transport.peer.capabilities.hangs_up)
+            error = _with(error, self._shared.suspects.remark)
             self._shared.replies.lost(error)
             comes_back = self._comes_back
             if comes_back:
@@ -92,6 +95,8 @@ class ComingBack(ConnectionState):
             return
         self._observe(ConnectionLost(self.url, error, at))
         self._say_lost(error, again=True)
+        if suspicious:
+            log.warning("%s: %s", self.url, self._shared.suspects.remark)
         self._notify(error, deadly=False)
         self._changed()
         self._recover()
@@ -135,6 +140,7 @@ class ComingBack(ConnectionState):
                 transport.abort()
                 return False
             self._transport, self._events = transport, events
+            self.dialer.adopted()
             self._epoch += 1
             self._life.step("return")
             if self._started:
@@ -229,3 +235,11 @@ class ComingBack(ConnectionState):
         """See ConnectionState; a thread of the parent's may have held the lock."""
         self._lock = threading.Lock()
         super().orphan()
+
+
+def _with(error: JMSError, remark: str) -> JMSError:
+    if not remark:
+        return error
+    more = ConnectionLostError(f"{error}; {remark}")
+    more.__cause__ = error
+    return more

@@ -15,6 +15,7 @@ from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
 from redelivery.model.parts.errors import forget_frames
+from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.dialects.detect import ContradictedError
 from redelivery.transports.failover import attempt_order
 from redelivery.transports.registry import transport_class
@@ -28,6 +29,7 @@ Opened: TypeAlias = tuple[Transport, UnownedConnection]  # and its events, which
 GoesOn: TypeAlias = Callable[[JMSError], bool]
 """Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""
 _LOOK = 0.1  # seconds, of the pause, after which it is asked again
+_LONG = 30.0  # seconds after which a connection has lived long, whatever was waited for before it
 _LATE = 0.1  # seconds that a broker may take to end what it has read of a connection that was lost
 _REFUSED = (SecurityError, UnsupportedError, ContradictedError)  # to ask this broker again would end no better
 
@@ -57,6 +59,9 @@ class Dialer:
         self._runtime = runtime or NOTICING  # a dead broker must not look alive
         self.last: str | None = None
         self.ended = False  # nobody wants a connection any more
+        self._waits = 0  # since the back-off began
+        self._waited = 0.0  # seconds, the last one
+        self._began: float | None = None  # the connection that there is
 
     def new_waiter(self) -> Waiter:
         """A place to wait by the session's time."""
@@ -104,7 +109,7 @@ class Dialer:
             # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
             # when it has stored it: what is sent again before that is stored twice
             late = _LATE if self.options.deduplicate_sends else 0.0
-            yield from self._pause(max(policy.delay(1), late))
+            yield from self._pause(max(self._next_wait(policy), late))
         while True:
             rounds += 1
             error: JMSError | None = None
@@ -130,13 +135,33 @@ class Dialer:
         assert policy is not None, "without one there is one attempt"
         left = float("inf") if policy.maximum_time is None else policy.maximum_time - (session_time() - began)
         last = policy.exhausted(rounds, startup=not again) or left <= 0 or not goes_on(error)
-        wait = 0.0 if last else min(policy.delay(rounds + again), left)
+        wait = 0.0 if last else min(self._next_wait(policy), left)
         self._failed(error, rounds, None if last else wait, warns=policy.warns(rounds))
         if last:
             raise error
         yield from self._pause(wait, None if goes_on is _always else partial(goes_on, error))
         if not goes_on(error):
             raise error
+
+    def adopted(self) -> None:
+        """The connection is there."""
+        self._began = session_time()
+
+    def lost(self) -> None:
+        """It is lost. The back-off begins anew where it has lived as long as was waited for it.
+
+        Else a broker that takes each login, and closes the connection at what follows, would be dialled without end.
+        """
+        policy, began, self._began = self.options.reconnect, self._began, None
+        if policy is None or began is None:
+            return
+        if session_time() - began >= min(max(self._waited, policy.initial_delay), _LONG):
+            self._waits, self._waited = 0, 0.0
+
+    def _next_wait(self, policy: ReconnectPolicy) -> float:
+        self._waits += 1
+        self._waited = policy.delay(self._waits)
+        return self._waited
 
     def _pause(self, seconds: float, wanted: Callable[[], bool] | None = None) -> Flow[None]:
         until = session_time() + seconds

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from redelivery.client.arguments import check_evaluates, check_selector
-from redelivery.client.connection.channels import open_next
+from redelivery.client.connection.channels import attach_link, open_next
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.shared import begins_anew
 from redelivery.client.ledger import ConsumerState, Detach
@@ -67,6 +67,23 @@ def await_return(s: SessionState, deadline: float | None = None, consumer: Consu
             return False
         yield Parked(until)
     return True
+
+
+def await_return_for(s: SessionState, action: str, deadline: float) -> Flow[None]:
+    """`await_return` for a call of its own: ``action`` is its name.
+
+    Raises:
+        RequestTimeoutError: it is not there at ``deadline``.
+        IllegalStateError: the session closes.
+        ConnectionLostError, JMSError: as there.
+    """
+    while not (yield from await_return(s, deadline)):
+        if s.life.ended:
+            raise s.life.problem(action)
+        raise RequestTimeoutError(
+            f"{action}: the connection was lost, and was not there again within request_timeout="
+            f"{s.options.request_timeout:g} s: {s.epoch.lost}"
+        ) from s.epoch.lost
 
 
 def await_loss(s: SessionState, since: int | None = None) -> Flow[None]:
@@ -193,7 +210,7 @@ def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     try:
         # it may be another broker than the one before
         check_evaluates(s.epoch.transport.peer, check_selector(link.selector))
-        yield from s.epoch.channel.attach(link)
+        yield from attach_link(s, link)
     except ConnectionLostError:
         raise
     except (RequestTimeoutError, GeneratorExit):

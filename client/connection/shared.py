@@ -15,12 +15,14 @@ from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED
 from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
-from redelivery.model.destinations import SubscriptionName, TemporaryQueue, TemporaryTopic
+from redelivery.model.destinations import Destination, SubscriptionName, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import IllegalStateError
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.seam import Link, Transport
 
 _GONE: Final = (SessionStage.CLOSED, SessionStage.LOST)
+_RIGHT_AFTER: Final = 1.0  # seconds
+_SUSPICIOUS: Final = 5  # losses in a row
 _SWEEP: Final = 64  # names; below, those that nobody has any more are not worth looking for
 
 
@@ -115,6 +117,36 @@ def _asked(link: Link) -> tuple[object, ...]:
     return link.destination, link.selector, link.no_local, link.subscription
 
 
+class Suspects:
+    """Destinations right after whose subscription the connection is lost, again and again; thread-safe.
+
+    Some message there may be what the broker closes it for: nothing else would say so.
+    """
+
+    def __init__(self) -> None:
+        self._subscribed: dict[Destination, float] = {}  # on the connection that there is: when
+        self._losses: dict[Destination, int] = {}  # in a row
+        self.remark = ""  # of errors, where there are some
+
+    def subscribing(self, destination: Destination, now: float) -> None:
+        """A consumer of it is attached at ``now`` (monotonic seconds)."""
+        self._subscribed[destination] = now
+
+    def lost(self, now: float, why: str) -> bool:
+        """The connection is lost; ``why``: what is known of such losses. True: the remark is to be said."""
+        subscribed, self._subscribed = self._subscribed, {}
+        found = [each for each, at in subscribed.items() if now - at <= _RIGHT_AFTER]
+        self._losses = {each: self._losses.get(each, 0) + 1 for each in found}
+        worst = [each for each, times in self._losses.items() if times >= _SUSPICIOUS]
+        self.remark = ""
+        if not worst:
+            return False
+        times = max(self._losses[each] for each in worst)
+        names = ", ".join(str(each) for each in worst)
+        self.remark = f"it was lost {times} times in a row right after subscribing to {names}{why and f': {why}'}"
+        return times % _SUSPICIOUS == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """Made with the connection, and never replaced."""
@@ -127,6 +159,7 @@ class Shared:
     subscriptions: Subscriptions
     lines: Lines
     history: History
+    suspects: Suspects
 
 
 def begins_anew(consumer: ConsumerState | None, policy: ReconnectPolicy | None) -> bool:

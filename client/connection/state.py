@@ -9,7 +9,7 @@ import weakref
 from redelivery.client.connection.dialing import Dialer
 from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.connection.replies import Replies
-from redelivery.client.connection.shared import Shared, Subscriptions
+from redelivery.client.connection.shared import Shared, Subscriptions, Suspects
 from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.connection.unowned import Adopter, UnownedConnection
 from redelivery.client.ledger.history import History
@@ -42,7 +42,7 @@ class ConnectionState(Adopter):
         self._lines = lines = Lines()
         dead_letters = DeadLetters(options.dead_letter_strategy, lines)
         self._shared = Shared(
-            options, self._life, dead_letters, Temporaries(), Replies(), Subscriptions(), lines, History()
+            options, self._life, dead_letters, Temporaries(), Replies(), Subscriptions(), lines, History(), Suspects()
         )
         self._exception_listener = options.exception_listener
         self.dialer = Dialer(options, self, runtime, self._shared)
@@ -134,6 +134,7 @@ class ConnectionState(Adopter):
     def _opened(self, opened: tuple[Transport, UnownedConnection]) -> None:
         """There is a first transport."""
         self._transport, self._events = opened
+        self.dialer.adopted()
         self._process = os.getpid()
         self._life.step("open")
         self._events.adopt()

@@ -16,8 +16,8 @@ from redelivery.client.arguments import (
     check_subscription,
     consumer_options,
 )
-from redelivery.client.connection.channels import take_client_id
-from redelivery.client.connection.reattach import await_loss, await_return
+from redelivery.client.connection.channels import attach_link, take_client_id
+from redelivery.client.connection.reattach import await_loss, await_return_for
 from redelivery.client.epoch import ended
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.stages import OPEN
@@ -97,8 +97,9 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
     """
     target, window = spec.destination, spec.window
-    if s.epoch.lost is not None and not (yield from await_return(s)):
-        raise s.life.problem("consumer")
+    deadline = s.now() + s.options.request_timeout
+    if s.epoch.lost is not None:
+        yield from await_return_for(s, "consumer", deadline)
     _check_capable(s, spec)
     s.temporaries.check_destination(target)
     s.temporaries.check_own(target)
@@ -135,20 +136,19 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
         log.warning("prefetch=0 for %s works as 1, subscribed at the first receive: the transport only pushes", target)
         consumer.attached = False
         return policy
-    yield from _attach(s, consumer, made)
+    yield from _attach(s, consumer, made, deadline)
     return policy
 
 
-def _attach(s: SessionState, consumer: ConsumerState, made: list[ConsumerState]) -> Flow[None]:
+def _attach(s: SessionState, consumer: ConsumerState, made: list[ConsumerState], deadline: float) -> Flow[None]:
     try:
-        yield from s.epoch.channel.attach(consumer.link)
+        yield from attach_link(s, consumer.link)
     except ConnectionLostError:
         if not s.comes_back:
             _unmade(s, consumer, made)
             raise
         yield from await_loss(s)
-        if not (yield from await_return(s)):  # where it is attached with the others
-            raise s.life.problem("consumer") from None
+        yield from await_return_for(s, "consumer", deadline)  # where it is attached with the others
         if consumer.error is not None:
             made.remove(consumer)
             raise ended(consumer, "consumer") from None
@@ -165,9 +165,10 @@ def _unmade(s: SessionState, consumer: ConsumerState, made: list[ConsumerState])
 
 def temporary(s: SessionState, kind: type[Destination]) -> Flow[Destination]:
     """See `Transport.temporary`; after a loss it is made on the next connection."""
+    deadline = s.now() + s.options.request_timeout
     while True:
-        if s.epoch.lost is not None and not (yield from await_return(s)):
-            raise s.life.problem("temporary destination")
+        if s.epoch.lost is not None:
+            yield from await_return_for(s, "temporary destination", deadline)
         transport = s.epoch.transport
         try:
             made = yield from transport.temporary(kind, s.waiter)
@@ -190,8 +191,8 @@ def unsubscribe(s: SessionState, name: str) -> Flow[None]:
     """
     if not isinstance(name, str) or not name:
         raise ConfigError(f"unsubscribe: {repr(name)[:40]} is not a name of a subscription: pass a str")
-    if s.epoch.lost is not None and not (yield from await_return(s)):
-        raise s.life.problem("unsubscribe")
+    if s.epoch.lost is not None:
+        yield from await_return_for(s, "unsubscribe", s.now() + s.options.request_timeout)
     if s.epoch.transport.peer.capabilities.subscriptions.isdisjoint(("durable", "shared durable")):
         _check_kind(s.epoch.transport.peer, "durable")
     known = s.subscriptions.check_unused(name)
@@ -202,15 +203,11 @@ def unsubscribe(s: SessionState, name: str) -> Flow[None]:
 def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks.
 
-    Where the connection is away, on the one that comes.
+    Where the connection is away, or lost meanwhile, it is not, and the caller waits for the one that comes.
     """
-    while consumer.stage is OPEN and not consumer.attached:  # else its receive says why not
-        if s.epoch.lost is not None and not (yield from await_return(s, None, consumer)):
-            return
-        if consumer.attached:
-            return  # with the others
+    if consumer.stage is OPEN and not consumer.attached and s.epoch.lost is None:  # else its receive says why not
         try:
-            yield from s.epoch.channel.attach(consumer.link)
+            yield from attach_link(s, consumer.link)
             consumer.attached = True
         except ConnectionLostError:
             if not s.comes_back:

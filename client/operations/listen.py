@@ -7,6 +7,7 @@ from collections.abc import MutableMapping, Sequence
 from math import inf
 from typing import Final, cast
 
+from redelivery.client.connection.channels import attach_link
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.shared import begins_anew
 from redelivery.client.ledger import ConsumerState, Detach
@@ -103,7 +104,7 @@ class Comebacks:
                 s.subscriptions.take(consumer, s.life)
             consumer.revive()
             s.ledger.attach(consumer)
-            yield from s.epoch.channel.attach(consumer.link)
+            yield from attach_link(s, consumer.link)
             consumer.attached = True
         except ConnectionLostError:
             if not s.comes_back:

@@ -127,10 +127,8 @@ def _receive(
     polled = False
     ledger = s.ledger
     while True:
-        if s.epoch.lost is not None and not (yield from await_return(s, deadline, consumer)):
+        if (s.epoch.lost is not None or not consumer.attached) and not (yield from _served(s, consumer, deadline)):
             return None
-        if not consumer.attached:
-            yield from attach_late(s, consumer)
         now = s.now() if ledger.delayed and s.running else 0.0
         if ledger.delayed and ledger.delayed[0][0] <= now:
             yield from arrival(s, Arrival(poll=True))  # what the wire has brought goes first, or short waits starve it
@@ -151,6 +149,16 @@ def _receive(
                 polled = True  # what the socket holds already counts as there
         pull(s, consumer)
         yield from arrival(s, Arrival(None if until == NEVER else until))
+
+
+def _served(s: SessionState, consumer: ConsumerState, deadline: float | None) -> Flow[bool]:
+    """Once the connection is there, and the consumer attached; False: not in time."""
+    while True:
+        if s.epoch.lost is not None and not (yield from await_return(s, deadline, consumer)):
+            return False
+        if consumer.attached or consumer.stage is not OPEN:
+            return True
+        yield from attach_late(s, consumer)
 
 
 def _check_serving(consumer: ConsumerState) -> None:

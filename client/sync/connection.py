@@ -71,11 +71,13 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             UnsupportedError: the broker has no transactions, and the mode is TRANSACTED.
             IllegalStateError: the connection is closed.
             ConnectionLostError: the connection was lost.
+            RequestTimeoutError: it was lost, and is not there again within request_timeout.
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
+        until = session_time() + self._options.request_timeout
         while True:
-            self.await_connection("session")
+            self.await_connection("session", until)
             mode = self._session_mode(ack_mode)
             core = self._new_core(mode)  # without the lock: it may have to connect
             if core is None:

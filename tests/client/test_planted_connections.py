@@ -37,21 +37,28 @@ FAULTS = {
     ),
     "the back-off after a loss is one step late": Fault(
         "client.connection.dialing",
-        "policy.delay(rounds + again)",
-        "policy.delay(rounds + 2 * again)",
+        "policy.delay(self._waits)",
+        "policy.delay(self._waits + (self._waits > 1))",
         test_waits_between_attempts.test_after_a_loss_the_second_attempt_waits_the_second_delay,
     ),
     "the back-off after a loss begins with the second delay": Fault(
         "client.connection.dialing",
-        "max(policy.delay(1), late)",
+        "max(self._next_wait(policy), late)",
         "max(policy.delay(2), late)",
         test_waits_between_attempts.test_the_waits_before_each_attempt_are_those_of_the_policy,
     ),
     "the back-off at the start is that of a loss": Fault(
         "client.connection.dialing",
-        "policy.delay(rounds + again)",
-        "policy.delay(rounds + 1)",
+        "self._waits = 0  # since",
+        "self._waits = 1  # since",
         test_waits_between_attempts.test_before_there_was_one_the_first_attempt_waits_for_nothing,
+    ),
+    "the back-off begins anew with each login": Fault(
+        "client.connection.dialing",
+        "if session_time() - began >= min(",
+        "if session_time() - began >= 0.0 * min(",
+        test_waits_between_attempts.test_a_connection_that_dies_young_is_waited_for_longer_the_next_time,
+        {"policy": test_waits_between_attempts.DOUBLING, "lives": (0.0, 0.0), "expected": (0.01, 0.02)},
     ),
     "a broker that refuses is asked in each round": Fault(
         "client.connection.dialing",

@@ -79,3 +79,36 @@ def test_the_waits_before_each_attempt_are_those_of_the_policy(
         waited.append(round(until - now[0], 6))
         now[0] = until
     assert waited == [0.01, 0.02, 0.04, 0.07, 0.07]
+
+
+@pytest.mark.parametrize(
+    ("policy", "lives", "expected"),
+    [
+        (DOUBLING, (0.0, 0.009, 0.019, 0.039, 1.0, 0.0), (0.01, 0.02, 0.04, 0.07, 0.01, 0.02)),
+        (DOUBLING, (0.011, 0.011, 0.009), (0.01, 0.01, 0.02)),  # as long as was waited for it
+        (ReconnectPolicy(initial_delay=40.0, maximum_delay=60.0, jitter=0.0), (31.0, 29.0, 31.0), (40.0, 60.0, 40.0)),
+    ],
+)
+def test_a_connection_that_dies_young_is_waited_for_longer_the_next_time(
+    site: Site,
+    opened: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+    policy: ReconnectPolicy,
+    lives: tuple[float, ...],
+    expected: tuple[float, ...],
+) -> None:
+    """A broker that closes each connection soon is not dialled without end; 30 s are long in any case."""
+    connection = opened.enter_context(redelivery.connect(site.url, reconnect=policy))
+    now, dialer = [1000.0], connection.dialer
+    monkeypatch.setattr("redelivery.client.connection.dialing.session_time", lambda: now[0])
+    monkeypatch.setattr(dialer, "_waits", 0)
+    waited = []
+    for life in lives:
+        dialer.adopted()
+        now[0] += life
+        dialer.lost()
+        wish: Any = next(dialer.open(again=True))  # it waits first
+        until = wish.deadline
+        waited.append(round(until - now[0], 6))
+        now[0] = until
+    assert tuple(waited) == expected

@@ -44,6 +44,8 @@ STOMP: Final = StompDialect(
         queue_patterns=True,
         composite_destinations=True,
         exclusive_consumers=True,
+        hangs_up="it does so where it cannot write a message over STOMP, above all a Java ObjectMessage: take that off "
+        "the queue over amqp://, or have it sent as text or bytes",
         body_kinds=frozenset(("text", "bytes", "map", "none")),
         subscriptions=frozenset(("durable",)),
         no_subscription=_NO_SHARED,

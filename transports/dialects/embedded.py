@@ -12,7 +12,9 @@ from redelivery.transports.dialects.dialect import Dialect
 _ALL: Final = frozenset(("durable", "shared", "shared durable"))
 _STOMP: Final = replace(
     activemq.STOMP,
-    capabilities=replace(activemq.STOMP.capabilities, most_wildcards=0, subscriptions=_ALL, no_subscription=""),
+    capabilities=replace(
+        activemq.STOMP.capabilities, most_wildcards=0, hangs_up="", subscriptions=_ALL, no_subscription=""
+    ),
     sessions_per_wire=0,
     lone_ack_commits=False,  # it could: but a test that plans a fault at COMMIT means every commit
     commit_ends_parking=False,
