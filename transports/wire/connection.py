@@ -26,6 +26,9 @@ from redelivery.transports.wire.threads.waiter import Waiter
 P = TypeVar("P", bound=WireProtocol)
 _TOGETHER_FOR: Final = 0.003  # seconds that acknowledgements and asynchronous sends wait for company
 _READ_ON_BEHALF_AFTER: Final = 0.005  # seconds that an answer may wait for somebody who reads
+_HELD: Final = 1.0  # seconds that a tick may be late on a busy machine
+_MISSED: Final = 6  # times the wait between two ticks: two heart-beats were not written
+_JUST_NOW: Final = 2.0  # seconds
 _PEER_CLOSES_WITHIN: Final = 0.5  # seconds, of one that has said that it does
 
 
@@ -59,6 +62,9 @@ class WireConnection(Generic[P]):
         self._drainer: int | None = None  # which one that is
         self._reads_on_behalf = False  # `_read_on_behalf` will be called
         self.timeout = timeout
+        self._due: float | None = None
+        self._ticked = 0.0  # when a heart-beat was last looked after, and when it is to be again
+        self._silence = 0.0  # seconds that this process was late with that, not long ago
         self.closing = False  # by our own will: then nobody is notified
         self.lost: JMSError | None = None
         self.protocol = protocol = make(self)
@@ -72,7 +78,8 @@ class WireConnection(Generic[P]):
 
     def start(self) -> None:
         """Begin. Raises JMSError where the connection cannot be kept."""
-        due = self.protocol.next_deadline(monotonic())
+        self._ticked = monotonic()
+        due = self._due = self.protocol.next_deadline(self._ticked)
         self._runtime.enter(self)
         if due is not None:
             self._runtime.at(due, self._tick)
@@ -97,7 +104,7 @@ class WireConnection(Generic[P]):
             if self.lost is not None:
                 return
             self.lost = error
-        self.lost = error = self.protocol.fail(error)
+        self.lost = error = self._explained(self.protocol.fail(error))
         forget_frames(error)
         self._runtime.unwatch(self._stream.fileno())
         self.leader.stop(error)
@@ -266,7 +273,27 @@ class WireConnection(Generic[P]):
         self._runtime.when_ended(self._stream.fileno(), self._ended)
         return None
 
+    def _explained(self, error: JMSError) -> JMSError:
+        """With that this process was silent for too long, where it was: the peer may have hung up for that."""
+        self._note_silence(monotonic())
+        if not self._silence or self.closing or monotonic() - self._ticked > max(_JUST_NOW, self._silence):
+            return error
+        explained = ConnectionLostError(
+            f"{error}; this process wrote no heart-beat for {self._silence:.1f} s: something held the interpreter or "
+            "the event loop, or the process was stopped"
+        )
+        explained.__cause__ = error
+        return explained
+
+    def _note_silence(self, now: float) -> None:
+        if self._due is None or now - self._due < _HELD:
+            return
+        if now - self._ticked >= _MISSED * (self._due - self._ticked):
+            self._silence, self._ticked = now - self._ticked, now
+
     def _tick(self, now: float) -> float | None:
+        self._silence = self._silence if monotonic() - self._ticked < _JUST_NOW else 0.0
+        self._note_silence(now)
         if self.protocol.quiet(now):
             self.leader.read_now()
         try:
@@ -274,4 +301,5 @@ class WireConnection(Generic[P]):
         except JMSError as error:
             self.lose(error)
             return None
+        self._ticked, self._due = now, due
         return due if self.lost is None else None
