@@ -58,9 +58,9 @@ def rules_first(items: list[pytest.Item]) -> None:
 
     Where a rule is broken, its own test says so at once, and a machine only when it has made its example short.
     """
-    machines = {
-        room: [each for each in items if _room(each) == room and _is_machine(each)] for room in map(_room, items)
-    }
+    machines: dict[str, list[pytest.Item]] = {}
+    for each in filter(_is_machine, items):
+        machines.setdefault(_room(each), []).append(each)
     last = {_room(each): each for each in items if not _is_machine(each)}
     found: list[pytest.Item] = []
     for each in items:
@@ -68,7 +68,7 @@ def rules_first(items: list[pytest.Item]) -> None:
         if not _is_machine(each) or room not in last:
             found.append(each)
         if last.get(room) is each:
-            found += machines[room]
+            found += machines.get(room, ())
     items[:] = found
 
 
