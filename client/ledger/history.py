@@ -26,6 +26,20 @@ class History:
     def __init__(self, most: int = MOST) -> None:
         self.places: dict[Place, dict[object, tuple[int, BaseException]]] = {}  # empty, most of the time
         self._most = most
+        self._tried: dict[tuple[Place, object], float] = {}  # dead letters that were refused: when to try again
+
+    def put_off(self, delivery: Delivery, until: float) -> None:
+        """It could not be dead-lettered: where the broker hangs up on that, it comes again at once."""
+        if (found := trace(delivery)) is not None:
+            self._tried.pop(found[:2], None)
+            self._tried[found[:2]] = until
+            for oldest in list(self._tried)[: -self._most]:
+                self._tried.pop(oldest, None)
+
+    def put_off_until(self, delivery: Delivery) -> float:
+        """When it may be dead-lettered, in the session's time; 0: at once."""
+        found = trace(delivery) if self._tried else None
+        return 0.0 if found is None else self._tried.get(found[:2], 0.0)
 
     def note(self, traces: Iterable[Trace | None], error: BaseException) -> None:
         """They are the broker's again, because of ``error``. To note one twice is harmless."""
@@ -52,6 +66,8 @@ class History:
     def forget(self, deliveries: Iterable[Delivery]) -> None:
         """They are settled: a message of this id that comes later is another one, such as a replayed dead letter."""
         for each in deliveries:
+            if self._tried:
+                self._tried.pop((_place(each.link), each.identity()), None)
             place = _place(each.link)
             known = self.places.get(place)
             if known:

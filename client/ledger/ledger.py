@@ -195,17 +195,22 @@ class Ledger(Waiting):
         In how many seconds it is tried again; None: never, as its consumer is closed.
         """
         delivery = poison.delivery
+        policy, count = self._limit(delivery, delivery.link.consumer)
+        wait = max(policy.delay(max(count, 1), self.rng), 1.0)
+        return wait if self.put_off(poison, now + wait) else None
+
+    def put_off(self, poison: Poison, until: float) -> bool:
+        """It is not dead-lettered before that; False where its consumer is closed."""
+        delivery = poison.delivery
         consumer: ConsumerState = delivery.link.consumer
         if consumer not in self.consumers or consumer.stage is not OPEN:
-            return None
-        policy, count = self._limit(delivery, consumer)
+            return False
         self.condemned[delivery] = poison
-        wait = max(policy.delay(max(count, 1), self.rng), 1.0)
-        if not self.delay(consumer, (delivery,), now + wait):
+        if not self.delay(consumer, (delivery,), until):
             delivery.state = CONDEMNED
             consumer.ready.appendleft(delivery)
-            consumer.not_before = max(consumer.not_before, now + wait)
-        return wait
+            consumer.not_before = max(consumer.not_before, until)
+        return True
 
     def _failed(
         self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None, ruling: Ruling = BY_POLICY

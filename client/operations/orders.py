@@ -48,6 +48,9 @@ def _carry_out(s: SessionState, order: Order) -> Flow[None]:
 def _poison(s: SessionState, order: Poison) -> Flow[None]:
     verdict: Verdict | None = None
     channel = s.epoch.channel
+    until = s.history.put_off_until(order.delivery)
+    if until > s.now() and s.ledger.put_off(order, until):
+        return
     try:
         verdict = s.dead_letters.decide(order, s.epoch.transport.peer.capabilities, s.wall(), channel.check)
         try:
@@ -78,6 +81,7 @@ def _stays(s: SessionState, order: Poison, verdict: Verdict | None, error: JMSEr
     s.dead_letters.stays(s.ledger)
     outlook = "it stays unacknowledged, and is the broker's again"  # its consumer is closed
     if wait is not None:
+        s.history.put_off(delivery, now + wait)
         outlook = f"it stays unacknowledged, and is tried again in {wait:.3g} s"
     s.dead_letters.failed(order, verdict, error, outlook)
     problem = JMSError(f"a message of {delivery.link.destination} could not be dead-lettered; {outlook}: {error}")
