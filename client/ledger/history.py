@@ -29,7 +29,7 @@ class History:
         self._tried: dict[tuple[Place, object], float] = {}  # dead letters that were refused: when to try again
 
     def put_off(self, delivery: Delivery, until: float) -> None:
-        """It could not be dead-lettered: where the broker hangs up on that, it comes again at once."""
+        """It could not be dead-lettered: where the broker hangs up on that, it is redelivered at once."""
         if (found := trace(delivery)) is not None:
             self._tried.pop(found[:2], None)
             self._tried[found[:2]] = until
