@@ -32,8 +32,8 @@ DISPOSITION: Final = b"\x00\x53\x15"
 _TORN: Final = 12  # bytes of a frame
 FRAMES: Final[Mapping[str, Mapping[str, Cut]]] = {
     "stomp": {
-        "a send": Cut(b"SEND\n"),
-        "the answer to a send": Cut(b"RECEIPT\n", "down", after=b"SEND\n"),
+        "a send": Cut(b"SEND\ndestination:"),
+        "the answer to a send": Cut(b"RECEIPT\n", "down", after=b"SEND\ndestination:"),
         "a delivery": Cut(b"MESSAGE\n", "down"),
         "an acknowledgement": Cut(b"ACK\n"),
         "a commit": Cut(b"COMMIT\n"),
@@ -44,7 +44,7 @@ FRAMES: Final[Mapping[str, Mapping[str, Cut]]] = {
         "the end of a consumer": Cut(b"UNSUBSCRIBE\n"),
         "a transaction": Cut(b"BEGIN\n"),
         "a rollback": Cut(b"ABORT\n"),
-        "the rest of a send": Cut(b"SEND\n", within=_TORN),
+        "the rest of a send": Cut(b"SEND\ndestination:", within=_TORN),
         "the rest of a delivery": Cut(b"MESSAGE\n", "down", within=_TORN),
     },
     "amqp": {

@@ -24,7 +24,7 @@ REFUSING: Final = (CONSUMERS, SENDS)  # of which the program hears
 _TIMES: Final = 3
 _COMMANDS: Final = {CONSUMERS: "SUBSCRIBE", SENDS: "SEND"}
 _MARKS: Final = {
-    "stomp": {CONSUMERS: b"SUBSCRIBE\n", SENDS: b"SEND\n"},
+    "stomp": {CONSUMERS: b"SUBSCRIBE\n", SENDS: b"SEND\ndestination:"},
     "amqp": {CONSUMERS: b"\x00\x53\x12", SENDS: b"\x00\x53\x14"},  # attach, transfer
 }
 

@@ -44,9 +44,9 @@ class Marks:
     answer: bytes
 
 
-# AMQP's descriptors: transfer, discharge, disposition.
+# AMQP's descriptors: transfer, discharge, disposition. A SEND that looks for a queue begins otherwise.
 MARKS = {
-    "stomp": Marks(b"SEND\n", b"COMMIT\n", b"ACK\n", b"RECEIPT\n"),
+    "stomp": Marks(b"SEND\ndestination:", b"COMMIT\n", b"ACK\n", b"RECEIPT\n"),
     "amqp": Marks(b"\x00\x53\x14", b"\x00\x53\x32", b"\x00\x53\x15", b"\x00\x53\x15"),
 }
 REAL = [kind for kind in PAIRS.values() if kind.real]

@@ -100,7 +100,7 @@ class QueueFinder:
         (A SUBSCRIBE is answered, or refused in other words, where the queue was.)
         """
         dialect, transaction = self._dialect, ("transaction", _NAME)
-        send = [("destination", to_wire(destination, dialect)), ("persistent", "true"), transaction]
-        last = [("destination", dialect.unsubscribe_keeps or ""), ("receipt", _NAME)]
+        send = [transaction, ("destination", to_wire(destination, dialect)), ("persistent", "true")]
+        last = [("receipt", _NAME), ("destination", dialect.unsubscribe_keeps or "")]
         frames = (("BEGIN", [transaction]), ("SEND", send), ("ABORT", [transaction]), ("SEND", last))
         return b"".join(encode(command, headers, version=version) for command, headers in frames)
