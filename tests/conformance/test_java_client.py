@@ -13,20 +13,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.conformance.java.cases import BODIES, HEADER_ROWS, HEADERS, KINDS, OBJECT, SERIALIZED, VALUES
+from tests.conformance.java.cases import BODIES, HEADER_ROWS, HEADERS, KINDS, SERIALIZED, VALUES
 from tests.conformance.java.client import JavaClients, JavaError, JavaMessage
 from tests.conformance.java.meeting import Meeting
-from tests.conformance.java.sides import SIDES, Lack, Side
+from tests.conformance.java.sides import SIDES, Side
+from tests.conformance.java.values import SENT_BY_JAVA, arrives, comes, moment, of_java, taken, typed
 from tests.conformance.stage import SOON
 
-from redelivery import AckMode, Connection, Long, Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
+from redelivery import AckMode, Long, Message, Queue, RedeliveryPolicy, SharedDeadLetterStrategy, Topic
 from redelivery.broker import EmbeddedBroker
 from redelivery.operate.letters.moving import Mover, plan
 from redelivery.operate.letters.routes import back
 from redelivery.operate.letters.selection import Selection
 from redelivery.testing.brokers.real import required
-
-SENT_BY_JAVA = {**BODIES, "object": OBJECT}
 
 pytestmark = pytest.mark.timeout(400)  # the first test fetches the Java clients
 
@@ -326,18 +325,6 @@ def test_what_java_sends_is_dead_lettered_as_it_came_and_replayed(meeting: Meeti
     assert taken(meeting.connect(), Queue(meeting.queue), len(kinds)) == letters
 
 
-def comes(lack: Lack | None) -> bool:
-    """Whether a body comes and stays: what the broker could not translate is not copied, and its JSON only as bytes."""
-    return arrives(lack) and (lack is None or not (lack.arrives == "" or callable(lack.arrives)))
-
-
-def taken(connection: Connection, queue: Queue, count: int) -> list[object]:
-    """The bodies of so many, which are the queue's again; what is empty is None, as a body that is none may be read."""
-    with connection.session(AckMode.CLIENT) as session, session.consumer(queue) as consumer:
-        found = [consumer.receive(timeout=SOON) for _ in range(count)]
-        return [typed(each.body or None) for each in found if each is not None]
-
-
 def test_a_dead_letter_of_ours_shows_java_why(meeting: Meeting) -> None:
     letters = f"{meeting.queue}.DLQ"
     meeting.we_send(Message("bad"))
@@ -361,26 +348,3 @@ def test_qpid_jms_cannot_attach_to_a_queue_of_ours_on_rabbitmq_by_its_plain_name
     with pytest.raises(JavaError, match="TimedOut"):
         meeting.java.receive(meeting.impatient, f"queue:///queue/{meeting.queue}")
     assert meeting.java_receives().body == "a"
-
-
-def arrives(lack: Lack | None) -> bool:
-    """Whether a message with that body comes, be it changed."""
-    return lack is None or not (lack.raises or lack.java_fails or lack.never)
-
-
-def of_java(kind: str) -> JavaMessage:
-    body = SENT_BY_JAVA[kind]
-    return JavaMessage("object" if kind == "object" else KINDS[type(body)], body)
-
-
-def moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def typed(value: Any) -> Any:
-    """A value with its types, those of the elements too: 1, True and 1.0 are not the same here."""
-    if isinstance(value, dict):
-        return {name: typed(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [typed(each) for each in value]
-    return type(value).__name__, value

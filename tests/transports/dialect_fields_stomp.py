@@ -149,7 +149,7 @@ STOMP: Final[Facts] = {
         **_artemis_family("artemis"),
         "longest_text": Fact(
             0,
-            "transports/test_stomp_dialects.py::test_a_text_that_it_would_lose_is_sent_as_bytes_with_its_kind",
+            "transports/test_stomp_long_texts.py::test_a_text_that_it_would_lose_is_sent_as_bytes_with_its_kind",
         ),
         "requests": _settled(frozenset(), "test_a_property_may_ask_for_a_delay_and_is_not_shown", "artemis"),
         "subscription_header": _conforms("x-name", f"{_SUBSCRIPTIONS}{_KEPT}", "artemis"),

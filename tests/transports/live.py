@@ -134,3 +134,10 @@ def until_committed(client: Client, session: Session, flow: Any) -> None:
         if not session.channel._work.begun:  # type: ignore[attr-defined]  # it is over with the COMMIT
             return
         pending = flow.send(None)
+
+
+def raw_send(session: Any, queue: str, body: bytes, headers: dict[str, str]) -> None:
+    """A SEND as another client writes it."""
+    dialect = session.channel._dialect
+    head = "".join(f"{name}:{value}\n" for name, value in {**dict(dialect.send_to_queue), **headers}.items())
+    session.channel._outbox.write(f"SEND\ndestination:{dialect.queue_prefix}{queue}\n{head}\n".encode() + body + b"\0")

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.transports.live import Place, bodies, held, numbers
+from tests.transports.live import Place, bodies, held, numbers, raw_send
 from tests.transports.scripted import TIMEOUT, Client, ScriptedBroker, text, with_messages
 
 import redelivery
@@ -54,13 +54,6 @@ def restricted(place: Place, broker: Any) -> tuple[Client, str]:
         broker.faults.error("SEND", "User restricted is not authorized to write", nth=2)
         return place.client(), place.name("allowed")
     return place.client(**RESTRICTED), f"allowed.{place.queue}"
-
-
-def raw_send(session: Any, queue: str, body: bytes, headers: dict[str, str]) -> None:
-    """A SEND as another client writes it."""
-    dialect = session.channel._dialect
-    head = "".join(f"{name}:{value}\n" for name, value in {**dict(dialect.send_to_queue), **headers}.items())
-    session.channel._outbox.write(f"SEND\ndestination:{dialect.queue_prefix}{queue}\n{head}\n".encode() + body + b"\0")
 
 
 @CLASSIC
@@ -353,49 +346,3 @@ def test_batched_acknowledgements_leave_before_the_window_is_full() -> None:
         for delivery in session.receive_many(5):
             session.channel.accept([delivery], batched=True)
         assert session.channel._outbox._waiting == []
-
-
-@on("activemq", "embedded", "artemis", "hornetq", "rabbitmq")
-@pytest.mark.parametrize("mode", ["transacted", "client", "individual"])
-def test_what_a_closed_session_has_shown_is_flagged_in_the_next_one_of_its_connection(place: Place, mode: str) -> None:
-    place.fill("shown", "unseen")
-    with place.connect() as connection:
-        with connection.session(mode) as session:
-            first = session.consumer(place.queue).receive(TIMEOUT)
-            assert first is not None
-            assert (first.body, first.redelivered) == ("shown", False)
-        with connection.session(mode) as session:
-            consumer = session.consumer(place.queue)
-            found = {message.body: message for _ in range(2) if (message := consumer.receive(TIMEOUT)) is not None}
-            assert (found["shown"].redelivered, found["shown"].delivery_count) == (True, 2)
-            if connection.dialect in ("artemis", "hornetq"):
-                assert not found["unseen"].redelivered
-            for message in found.values():
-                message.acknowledge()
-            if mode == "transacted":
-                session.commit()
-
-
-@on("activemq", "embedded", "artemis", "hornetq", "rabbitmq")
-def test_what_a_session_has_shown_and_released_is_flagged_when_it_is_redelivered(place: Place) -> None:
-    """Artemis and HornetQ deliver it as new; JMS requires the flag of what the same session has delivered before."""
-    place.fill("shown", "shown too", "unseen")
-    with place.connect() as connection, connection.session("transacted") as session:
-        consumer = session.consumer(place.queue)
-        for _ in range(2):
-            assert consumer.receive(TIMEOUT) is not None
-        consumer.close()
-        session.rollback()
-        again = session.consumer(place.queue)
-        found = [message for _ in range(3) if (message := again.receive(TIMEOUT)) is not None]
-        assert [(each.body, each.redelivered) for each in found][:2] == [("shown", True), ("shown too", True)]
-        if connection.dialect in ("artemis", "hornetq"):
-            assert [each.delivery_count for each in found] == [2, 2, 1]
-        session.commit()
-        assert found[0].redelivered  # as long as the message is looked at
-        session.producer(place.queue).send("new")
-        session.commit()
-        message = again.receive(TIMEOUT)
-        assert message is not None
-        assert (message.body, message.redelivered) == ("new", False)
-        session.commit()

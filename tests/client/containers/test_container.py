@@ -5,19 +5,19 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.client.containers.bench import DEAD, Bench
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually
 
 import redelivery
 from redelivery import (
     ConfigError,
-    Connection,
     ConnectionLostError,
     DeadLetter,
     Drop,
@@ -27,42 +27,9 @@ from redelivery import (
     RedeliveryPolicy,
     Retry,
     Session,
-    SharedDeadLetterStrategy,
     UnsupportedError,
 )
 from redelivery.broker import EmbeddedBroker
-
-FAST = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=2)
-DEAD = "dead"
-
-
-class Bench:
-    """A broker, a connection to it, and its containers."""
-
-    def __init__(self, served: tuple[EmbeddedBroker, str], opened: ExitStack) -> None:
-        self.broker, self.url = served
-        self.opened = opened
-        self.connection = self.connect()
-
-    def connect(self, **options: Any) -> Connection:
-        options.setdefault("redelivery_policy", FAST)
-        options.setdefault("dead_letter_strategy", SharedDeadLetterStrategy(dead_letter_queue=DEAD))
-        return self.opened.enter_context(redelivery.connect(self.url, **options))
-
-    def start(self, handler: Callable[..., Any], **options: Any) -> Any:
-        container = self.connection.listener_container("orders", handler, **options)
-        self.opened.enter_context(container)
-        return container
-
-    def send(self, *bodies: Any, **options: Any) -> None:
-        for body in bodies:
-            self.broker.send("orders", body, **options)
-
-    def left(self, queue: str = "orders") -> list[Any]:
-        return [message.body for message in self.broker.messages(queue)]
-
-    def done(self) -> None:
-        eventually(lambda: self.broker.queue_depth("orders") == 0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.client.containers import bench as bench_of
 from tests.client.containers import test_container, test_draining, test_rules, test_when_again
 from tests.run.mutants import Fault, caught
 
@@ -133,7 +134,7 @@ def broker(served: tuple[EmbeddedBroker, str]) -> EmbeddedBroker:
 @pytest.fixture
 def bench(served: tuple[EmbeddedBroker, str]) -> Iterator[Any]:
     with ExitStack() as opened:
-        yield test_container.Bench(served, opened)
+        yield bench_of.Bench(served, opened)
 
 
 @pytest.fixture
