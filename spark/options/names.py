@@ -34,6 +34,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
         *("servers", "connection", "connectionfactory", "connectionstring", "bootstrapservers", "endpoint", "jmsurl"),
         *("kafkabootstrapservers", "providerurl", "brokerhost", "brokerport"),
     ),
+    "the path of url: amqp://host/name": ("vhost", "virtualhost", "amqpvhost"),
     "the scheme of url: stomp+ssl://host:61614 or amqps://host:5671": ("ssl", "tls", "usessl", "usetls", "sslenabled"),
     "the scheme of url: stomp://, stomp+ssl://, amqp:// or amqps://": ("protocol", "transport", "scheme"),
     "dialect": ("brokertype", "provider", "vendor", "product"),
