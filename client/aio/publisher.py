@@ -13,7 +13,7 @@ from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.connection.replies import PAUSE, Replies, check_sent, check_started, reply_of, request_options
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, InvalidDestinationError
@@ -132,8 +132,12 @@ class Requester:
                 await publisher.send(body, destination, **keywords)
             except InvalidDestinationError:
                 # it went with a lost connection meanwhile, so nothing was sent
-                if (consumer.destination == reply_to and not consumer.closed) or session_time() >= until:
+                if session_time() >= until:
                     raise
+                if consumer.destination == reply_to and not consumer.closed:  # its session has not come back yet
+                    if not consumer._core.temporaries.replaced(reply_to):
+                        raise
+                    await asyncio.sleep(PAUSE)
             except InDoubtError as error:
                 check_sent(error)
                 return

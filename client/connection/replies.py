@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 from uuid import uuid4
 
 from redelivery.model.errors import (
@@ -105,6 +105,9 @@ def _lost(error: JMSError) -> ConnectionLostError:
         f"the connection was lost before the reply came, which is lost with its temporary queue ({error}): the request "
         "may have been handled; ask again if it may be handled twice"
     )
+
+
+PAUSE: Final = 0.005  # seconds after which a request looks again whether its queue was made anew
 
 
 def check_sent(doubt: InDoubtError) -> None:

@@ -70,6 +70,10 @@ class Temporaries:
             raise _problem(destination, "and could not be made anew")
         return new
 
+    def replaced(self, destination: Destination) -> bool:
+        """Whether another one stands for it, which its consumer has as soon as its session has come back."""
+        return self._gone.get(destination) is not None
+
     def check(self, message: Message) -> None:
         """Raise InvalidDestinationError where it goes to one that is gone, or asks for a reply there."""
         if self._gone:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from time import monotonic
+from time import monotonic, sleep
 from typing import Protocol, Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.replies import Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.connection.replies import PAUSE, Replies, check_sent, check_started, reply_of, request_options
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.shells.publisher import BasePublisher
@@ -138,8 +138,12 @@ class Requester:
                 publisher.send(body, destination, **keywords)
             except InvalidDestinationError:
                 # it went with a lost connection meanwhile, so nothing was sent
-                if (consumer.destination == reply_to and not consumer.closed) or session_time() >= until:
+                if session_time() >= until:
                     raise
+                if consumer.destination == reply_to and not consumer.closed:  # its session has not come back yet
+                    if not consumer._core.temporaries.replaced(reply_to):
+                        raise
+                    sleep(PAUSE)
             except InDoubtError as error:
                 check_sent(error)
                 return

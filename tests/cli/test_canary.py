@@ -39,7 +39,7 @@ def test_the_rest_follows_when_the_canaries_have_been_handled(url: str, names: t
     handled: list[Any] = []
     with worker(url, names, lambda message: handled.append(message.body)):
         done = run(url, "dlq", "replay", names[1], "--canary", "2", "--canary-wait", "2", "--yes")
-        end = monotonic() + 10  # a connection that is closed gives back what is being handled
+        end = monotonic() + 10  # a connection that is closed releases what is being handled
         while len(handled) < 4 and monotonic() < end:
             sleep(0.01)
         sleep(0.1)

@@ -108,8 +108,10 @@ def _artemis_family(name: str) -> dict[str, Fact]:
         "no_local_header": _family("x-no-local", "test_no_local_leaves_out_what_the_connection_itself_sends", name),
         "ack_key": _family(b"\nack:", "test_a_producers_own_ack_and_flag_mean_nothing", name),
         "receipt_in_transaction": _settled(False, "test_a_send_in_a_transaction_is_answered_before_the_commit", name),
-        "releases_as_new": _settled(
-            False, "test_what_a_session_has_shown_and_released_is_flagged_when_it_is_redelivered", name
+        "releases_as_new": Fact(
+            False,
+            "transports/test_stomp_released.py::test_what_a_session_has_shown_and_released_is_flagged_when_it_is_redelivered",
+            name,
         ),
         # and for as long as its 65 s take: test_stomp_artemis_family.py::test_a_silent_client_is_not_thrown_out
         "silence_limit": _settled(

@@ -1,4 +1,4 @@
-"""A text that Artemis might lose over STOMP is sent as bytes."""
+"""A str that Artemis might lose over STOMP is sent as bytes."""
 
 from __future__ import annotations
 

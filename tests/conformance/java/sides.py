@@ -139,7 +139,7 @@ _ARTEMIS_STOMP: Final = _all_of(
         Lack("Artemis has no STOMP form for it", raises=MessageFormatError, text="map"),
     ),
     _each("sent body none", Lack("a STOMP frame without a body is a str", "", "text")),
-    _each("sent body long text", Lack("an Artemis without a journal would lose it as a text", str.encode, "bytes")),
+    _each("sent body long text", Lack("an Artemis without a journal would lose it as a str", str.encode, "bytes")),
     _each("got body map, got body map of every type, got body stream, got body object", Lack(_OPAQUE, ...)),
     _each(
         "got body stream of every type",
