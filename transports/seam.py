@@ -277,6 +277,11 @@ class Transport(ABC):
         """What ``repr`` says of the connection beside its URL and stage; "" for nothing."""
         return ""
 
+    @property
+    @abstractmethod
+    def lost(self) -> bool:
+        """Whether the connection is gone; its events may not have been notified yet."""
+
     @abstractmethod
     def open(self) -> Flow[None]:
         """Connect and log in within connect_timeout; fill `peer`. Raises ConnectError, SecurityError, ProtocolError.
@@ -330,15 +335,11 @@ class Transport(ABC):
 
         What is read is what brings its session's answers and messages. A ``timeout`` of 0 takes in what has come there,
         whether woken or not; with a waiter of no session, what has come anywhere.
-
         Raises ConnectionLostError when the connection is gone.
         """
 
     def flush(self, waiter: Waiter) -> None:  # noqa: B027  # of those that let something wait
-        """What waits to leave together with more leaves now; a task does so before it waits.
-
-        Raises ConnectionLostError when the connection is gone.
-        """
+        """What waits to leave together with more leaves now, before a task waits. Raises ConnectionLostError."""
 
     @abstractmethod
     def close(self, waiter: Waiter) -> Flow[None]:

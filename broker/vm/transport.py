@@ -113,6 +113,11 @@ class VmTransport(Transport):
         """Where a connection started the broker: what becomes of the messages."""
         return "" if self._broker is None else registry.remark(self._broker)
 
+    @property
+    def lost(self) -> bool:
+        """See `Transport.lost`."""
+        return self._ended is not None
+
     def open(self) -> Flow[None]:
         """Find or start the broker."""
         yield from ()

@@ -309,8 +309,8 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             return  # it was never open, or is the parent's
         self._troubles.end()
         self._end_dialling()
-        if self._life.ended:
-            return
+        if self._life.ended or (self._transport.lost and not self._comes_back):
+            return  # or is about to be: the thread that has noticed the loss has still to say so
         with suppress(RuntimeError):  # the interpreter ends, and the sockets with it
             # Not here: any thread may collect us, one that holds a lock of the transport's too.
             # Not by `threading`, which has locks of its own.

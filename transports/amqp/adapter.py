@@ -159,6 +159,11 @@ class AmqpTransport(Transport):
         else:
             connection.lose(ConnectionLostError("the connection was closed"))
 
+    @property
+    def lost(self) -> bool:
+        """See `Transport.lost`."""
+        return self._connection is not None and self._connection.lost is not None
+
     def abort(self) -> None:
         """See `Transport.abort`."""
         connection = self._connection

@@ -235,6 +235,11 @@ class StompTransport(Transport):
         """See `Transport.close`."""
         yield from self._wires.close(cast(ParkedWaiter, waiter), self.options.close_timeout)
 
+    @property
+    def lost(self) -> bool:
+        """See `Transport.lost`."""
+        return self._wires.lost
+
     def abort(self) -> None:
         """See `Transport.abort`."""
         self._wires.abort()

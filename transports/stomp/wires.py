@@ -133,6 +133,11 @@ class Wires:
             for wire in wires:
                 wire.lose(error)
 
+    @property
+    def lost(self) -> bool:
+        """See `Transport.lost`: where one wire is, all are. Without the lock, which its collector may hold."""
+        return self._ended is not None or any(wire.lost is not None for wire in list(self._sessions))
+
     def abort(self) -> None:
         """Close without a goodbye."""
         error = ConnectionLostError("the connection was aborted")
