@@ -3,12 +3,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 
 import pytest
 from tests.client.gated import Site
 from tests.client.shell import Background, Bench
 
 from redelivery.broker import EmbeddedBroker
+from redelivery.testing import FastForward, fast_forward
 
 
 @pytest.fixture
@@ -43,3 +45,16 @@ def protocol(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def site(protocol: str, opened: ExitStack) -> Site:
     return Site(protocol, opened)
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    amqp = 0 if find_spec("proton") else None
+    with EmbeddedBroker(f"client-{uuid.uuid4().hex}", stomp_port=0, amqp_port=amqp) as broker:
+        yield broker
+
+
+@pytest.fixture
+def clock(broker: EmbeddedBroker) -> Iterator[FastForward]:
+    with fast_forward(broker) as clock:
+        yield clock

@@ -5,11 +5,8 @@ from __future__ import annotations
 import _thread
 import asyncio
 import threading
-from collections.abc import Iterator
-from importlib.util import find_spec
 from time import monotonic
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, receive
@@ -26,13 +23,6 @@ OPTIONS: dict[str, Any] = {
 STEPS = [("stomp", "SEND"), ("stomp", "COMMIT"), ("amqp", "SEND"), ("amqp", "COMMIT")]
 AT_EACH_STEP = pytest.mark.parametrize(("protocol", "step"), STEPS)
 AT_THE_END = pytest.mark.parametrize(("protocol", "step"), [each for each in STEPS if each[1] == "COMMIT"])
-
-
-@pytest.fixture
-def broker() -> Iterator[EmbeddedBroker]:
-    amqp = 0 if find_spec("proton") else None
-    with EmbeddedBroker(f"left-{uuid4().hex}", stomp_port=0, amqp_port=amqp) as broker:
-        yield broker
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from contextlib import ExitStack
-from importlib.util import find_spec
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from tests.client.gated import QUICK, Site
@@ -25,7 +22,7 @@ from redelivery import (
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.observing.log_lines import FIRST
 from redelivery.events import DeadLettered
-from redelivery.testing import FastForward, fast_forward
+from redelivery.testing import FastForward
 
 FAILED = "after 1 delivery (limit 0): ValueError: bad order"
 OPTIONS: dict[str, Any] = {
@@ -39,19 +36,6 @@ def protocol(request: pytest.FixtureRequest) -> str:
     if request.param == "amqp":
         pytest.importorskip("proton")
     return str(request.param)
-
-
-@pytest.fixture
-def broker() -> Iterator[EmbeddedBroker]:
-    amqp = 0 if find_spec("proton") else None
-    with EmbeddedBroker(f"refusing-{uuid4().hex}", stomp_port=0, amqp_port=amqp) as broker:
-        yield broker
-
-
-@pytest.fixture
-def clock(broker: EmbeddedBroker) -> Iterator[FastForward]:
-    with fast_forward(broker) as clock:
-        yield clock
 
 
 class Heard:

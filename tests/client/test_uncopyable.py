@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, receive
@@ -22,7 +19,7 @@ from redelivery import (
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.operations.dead_letters import without_unfit
 from redelivery.model.destinations import Queue
-from redelivery.testing import FastForward, fast_forward
+from redelivery.testing import FastForward
 
 OPTIONS: dict[str, Any] = {
     "redelivery_policy": RedeliveryPolicy(maximum_redeliveries=0),
@@ -36,19 +33,6 @@ def protocol(request: pytest.FixtureRequest) -> str:
     if request.param == "amqp":
         pytest.importorskip("proton")
     return str(request.param)
-
-
-@pytest.fixture
-def broker() -> Iterator[EmbeddedBroker]:
-    amqp = 0 if find_spec("proton") else None
-    with EmbeddedBroker(f"uncopyable-{uuid4().hex}", stomp_port=0, amqp_port=amqp) as broker:
-        yield broker
-
-
-@pytest.fixture
-def clock(broker: EmbeddedBroker) -> Iterator[FastForward]:
-    with fast_forward(broker) as clock:
-        yield clock
 
 
 def _copies(protocol: str) -> str:
