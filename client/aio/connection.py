@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 import threading
 import warnings
 from collections import deque
@@ -299,15 +298,8 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
     def _check_loop(self, action: str) -> None:
         check_loop(self._runtime, action)
 
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""
-        try:
-            self._drop()
-        except (AttributeError, ImportError, TypeError):
-            if not ending():  # modules are taken apart, what we call is gone, and the sockets with the process
-                raise
-
     def _drop(self) -> None:
+        """See ComingBack."""
         if getattr(self, "_process", None) != os.getpid() or self._life.ended or not hasattr(self._transport, "peer"):
             return
         loop = self._runtime.loop

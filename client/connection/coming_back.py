@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -67,6 +68,18 @@ class ComingBack(ConnectionState):
     @abstractmethod
     def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
         """Drive it in the background, under a name."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """It was dropped without `close`: say so, and release the sockets."""
+
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """See `_drop`. The broker redelivers what was unacknowledged."""
+        try:
+            self._drop()
+        except (AttributeError, ImportError, TypeError):
+            if not ending():  # modules are taken apart, what we call is gone, and the sockets with the process
+                raise
 
     @abstractmethod
     def _notify(self, error: JMSError, *, deadly: bool) -> bool:

@@ -175,25 +175,23 @@ def not_dead_lettered(order: Poison, what: str, where: str | None, news: str, li
 
 def say_dropped_by_handler(message: Message, why: str, lines: Lines) -> None:
     """Log at INFO that its handler has dropped it."""
-    where = shown_destination(message.destination)
-    log.log(
-        lines.level(logging.INFO, f"messages of {where} dropped by their handler"),
-        "%s %s: dropped by its handler: %s",
-        where,
-        message.message_id,
-        why,
-        extra=message_facts(message, why),
-    )
+    _say_message(message, "dropped by their handler", "dropped by its handler", why, lines)
 
 
 def say_deferred(message: Message, why: str, lines: Lines) -> None:
     """Log at INFO that it has failed, which is not counted, and is tried again when others have been."""
+    _say_message(message, "set aside", "set aside, uncounted, and others are tried first", why, lines)
+
+
+def _say_message(message: Message, kind: str, what: str, why: str, lines: Lines) -> None:
+    """At INFO: ``kind`` of all such messages of a destination, ``what`` of this one."""
     where = shown_destination(message.destination)
     log.log(
-        lines.level(logging.INFO, f"messages of {where} set aside"),
-        "%s %s: set aside, uncounted, and others are tried first: %s",
+        lines.level(logging.INFO, f"messages of {where} {kind}"),
+        "%s %s: %s: %s",
         where,
         message.message_id,
+        what,
         why,
         extra=message_facts(message, why),
     )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import _thread
 import logging
 import os
-import sys
 import threading
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final, cast
@@ -296,15 +294,8 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         with self._lock:
             self._sessions.pop(session, None)
 
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        """Dropped without `close`: say so, and release the sockets. The broker redelivers what was unacknowledged."""
-        try:
-            self._drop()
-        except (AttributeError, ImportError, TypeError):
-            if not ending():  # modules are taken apart, what we call is gone, and the sockets with the process
-                raise
-
     def _drop(self) -> None:
+        """See ComingBack."""
         if getattr(self, "_process", None) != os.getpid():
             return  # it was never open, or is the parent's
         self._troubles.end()
