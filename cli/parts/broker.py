@@ -29,43 +29,21 @@ _PLAIN: Final = re.compile(r"\b(stomp|amqp)://", re.IGNORECASE)
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}
 _URL_HELP: Final = "The broker, such as stomp://user:password@host:61613."
 _Text = str | None
+
+
+def _option(flag: str, help: str, metavar: str | None = None, **settings: Any) -> Any:
+    return typer.Option(flag, help=help, metavar=metavar, rich_help_panel=_PANEL, **settings)
+
+
 _OPTIONS: Final[tuple[tuple[str, Any, Any], ...]] = (
-    ("user", _Text, typer.Option("--user", help="Who logs in.", rich_help_panel=_PANEL)),
-    (
-        "password_file",
-        Path | None,
-        typer.Option("--password-file", metavar="FILE", help="Its first line is the password.", rich_help_panel=_PANEL),
-    ),
-    (
-        "ca",
-        Path | None,
-        typer.Option("--ca", metavar="FILE", help="Certificates (PEM) that are trusted.", rich_help_panel=_PANEL),
-    ),
-    (
-        "cert",
-        Path | None,
-        typer.Option("--cert", metavar="FILE", help="The client's certificate (PEM).", rich_help_panel=_PANEL),
-    ),
-    (
-        "key",
-        Path | None,
-        typer.Option("--key", metavar="FILE", help="Its key, where --cert has none.", rich_help_panel=_PANEL),
-    ),
-    (
-        "dialect",
-        _Text,
-        typer.Option("--dialect", help="Which broker it is, where that cannot be seen.", rich_help_panel=_PANEL),
-    ),
-    ("vhost", _Text, typer.Option("--vhost", help="The virtual host.", rich_help_panel=_PANEL)),
-    (
-        "connect_timeout",
-        float | None,
-        typer.Option(
-            "--connect-timeout",
-            help="Seconds until there must be a connection.",
-            rich_help_panel=_PANEL,
-        ),
-    ),
+    ("user", _Text, _option("--user", "Who logs in.")),
+    ("password_file", Path | None, _option("--password-file", "Its first line is the password.", "FILE")),
+    ("ca", Path | None, _option("--ca", "Certificates (PEM) that are trusted.", "FILE")),
+    ("cert", Path | None, _option("--cert", "The client's certificate (PEM).", "FILE")),
+    ("key", Path | None, _option("--key", "Its key, where --cert has none.", "FILE")),
+    ("dialect", _Text, _option("--dialect", "Which broker it is, where that cannot be seen.")),
+    ("vhost", _Text, _option("--vhost", "The virtual host.")),
+    ("connect_timeout", float | None, _option("--connect-timeout", "Seconds until there must be a connection.")),
 )
 OPTIONS: Final = tuple(name for name, _, _ in _OPTIONS)
 
@@ -103,22 +81,18 @@ def with_broker(name: str) -> Callable[[Callable[..., None]], Callable[..., None
 
     ``name``: what it is called in an error; what it raises becomes its exit code, as `outcome` says.
     """
-    url = typer.Option("--url", envvar="REDELIVERY_URL", help=_URL_HELP, rich_help_panel=_PANEL)
+    url = _option("--url", _URL_HELP, envvar="REDELIVERY_URL")
     return lambda command: _with_options(command, name, str, url, Parameter.empty)
 
 
 def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The same of a command that does something without a broker, too: then ``broker`` is None."""
-    return lambda command: _with_options(
-        command, name, _Text, typer.Option("--url", help=help, rich_help_panel=_PANEL), None
-    )
+    return lambda command: _with_options(command, name, _Text, _option("--url", help), None)
 
 
 def with_another_broker(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The same of a command that has a broker of its own: what is given goes before what that says."""
-    return lambda command: _with_options(
-        command, name, str, typer.Option("--url", help=help, rich_help_panel=_PANEL), ""
-    )
+    return lambda command: _with_options(command, name, str, _option("--url", help), "")
 
 
 def options_of(given: dict[str, Any]) -> ConnectionKeywords:
