@@ -66,9 +66,8 @@ class Breaker:
         self.recalls = 0
         self._row: set[Hashable] = set()  # failed since the last success
         self._parked: set[Hashable] = set()
-        self._known: OrderedDict[Hashable, bool] = (
-            OrderedDict()
-        )  # failed while others succeeded; whether the next kills
+        # failed while others succeeded; whether the next failure may dead-letter it
+        self._known: OrderedDict[Hashable, bool] = OrderedDict()
         self._next_probe: float | None = None
         self._go = Turn(0.0, 0)  # of every worker, while it is closed
         self._probe: Turn | None = None  # the one that was given, until it is known what came of it

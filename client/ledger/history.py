@@ -8,12 +8,14 @@ noted, and counted when it is redelivered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from redelivery.client.ledger.state import HELD
 from redelivery.model.destinations import Topic
 from redelivery.transports.delivery import Delivery, Link
 
+K = TypeVar("K")
+V = TypeVar("V")
 MOST: Final = 10_000  # messages of one destination; then the oldest is forgotten
 LIGHT: Final = 4096  # bytes of a delivery that may be kept instead of its `Trace`, which takes longer to make
 Place: TypeAlias = object
@@ -33,8 +35,7 @@ class History:
         if (found := trace(delivery)) is not None:
             self._tried.pop(found[:2], None)
             self._tried[found[:2]] = until
-            for oldest in list(self._tried)[: -self._most]:
-                self._tried.pop(oldest, None)
+            self._bound(self._tried)
 
     def put_off_until(self, delivery: Delivery) -> float:
         """When it may be dead-lettered, in the session's time; 0: at once."""
@@ -50,9 +51,13 @@ class History:
             known = self.places.setdefault(place, {})
             before = known.pop(identity, None)
             known[identity] = (times if before is None else max(times, before[0]), error)
-            if len(known) > self._most:
-                for oldest in list(known)[: -self._most]:
-                    known.pop(oldest, None)
+            self._bound(known)
+
+    def _bound(self, known: dict[K, V]) -> None:
+        """The oldest are forgotten."""
+        if len(known) > self._most:
+            for oldest in list(known)[: -self._most]:
+                known.pop(oldest, None)
 
     def mark(self, deliveries: Iterable[Delivery]) -> None:
         """They arrive: what was delivered before is counted where the wire knows less."""
