@@ -95,7 +95,16 @@ def entered(end: PeerEnd, transaction: bytes) -> Frame:
 
 
 def declare_first(session: Session) -> None:
-    """A transaction is declared, and nothing is in it."""
-    session.post(text("undone"), transacted=True)
-    session.do(session.channel.rollback())
+    """A transaction is declared, and nothing is in it: that which follows a commit. `declared_first` answers it."""
+    session.post(text("committed"), transacted=True)
+    session.do(session.channel.commit([]))
     knows_the_transaction(session)
+
+
+def declared_first(end: PeerEnd, transaction: bytes) -> Frame:
+    """Answer `declare_first`, with this id; the coordinator's link."""
+    link = end.coordinated(b"first")
+    entered(end, b"first")
+    end.discharge(b"first")
+    end.declare(transaction)
+    return link

@@ -10,6 +10,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import (
     Client,
     declare_first,
+    declared_first,
     entered,
     knows_the_transaction,
     transacted,
@@ -39,7 +40,6 @@ def test_a_commit_enlists_discharges_and_declares_the_next_at_once() -> None:
             seen.append(f"{frame['first']} {frame['settled']} {frame.outcome}")
         discharge = end.take("transfer")
         assert discharge.order == ("discharge", b"t1", False)
-        end.nothing(0) if False else None
         following = end.take("transfer")  # before the discharge is answered
         assert following.order == ("declare",)
         end.settle(discharge)
@@ -235,7 +235,7 @@ def test_an_idle_transaction_is_replaced_before_a_send_enters_it(monkeypatch: py
     for seconds, used in ((15, b"t1"), (25, b"t2")):
 
         def then(end: PeerEnd, seconds: int = seconds, used: bytes = used) -> None:
-            end.coordinated(b"t0")
+            declared_first(end, b"t0")
             entered(end, b"t0")
             end.discharge(b"t0", fail=True)
             end.declare(b"t1")
@@ -260,7 +260,7 @@ def test_an_idle_transaction_is_replaced_before_a_send_enters_it(monkeypatch: py
 def test_a_transaction_that_holds_a_send_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     def then(end: PeerEnd) -> None:
         end.attached()
-        end.coordinated(b"t1")
+        declared_first(end, b"t1")
         entered(end, b"t1")
         end.discharge(b"t1")
 

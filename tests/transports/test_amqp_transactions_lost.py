@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.transports.amqp_frames import ACCEPTED, declared, transactional
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
-from tests.transports.amqp_sessions import Client, declare_first, entered, transacted, with_messages
+from tests.transports.amqp_sessions import Client, declare_first, declared_first, entered, transacted, with_messages
 from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import (
@@ -93,7 +93,7 @@ def test_a_transaction_that_went_with_its_coordinator_is_not_committed_by_anothe
 
     def then(end: PeerEnd) -> None:
         end.attached()
-        link = end.coordinated(b"t1")
+        link = declared_first(end, b"t1")
         entered(end, b"t1")
         if gone == "session":
             end.end_session(link.channel, "amqp:internal-error", "oops")
