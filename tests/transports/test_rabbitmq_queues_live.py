@@ -64,6 +64,13 @@ class Site:
         except pika.exceptions.ChannelClosedByBroker:
             return None
 
+    def take(self, name: str, count: int) -> list[bytes]:
+        """The bodies of so many messages, which must be all."""
+        channel = self._own.channel()
+        taken = [channel.basic_get(name, auto_ack=True)[2] for _ in range(count + 1)]
+        assert taken.pop() is None
+        return taken
+
     def close(self) -> None:
         for each in self._made:
             self._own.channel().queue_delete(each)
@@ -132,6 +139,21 @@ def test_what_the_broker_dead_letters_itself_says_so(site: Site, queue: str) -> 
             assert (letter.origin, letter.cause) == (Queue(queue), "rejected")
             assert (letter.at is not None) == (site.protocol == "amqp")
         message.acknowledge()
+
+
+@pytest.mark.parametrize("kind", ["quorum", "not durable"])
+def test_a_dead_letter_queue_that_is_there_is_taken_as_it_is(site: Site, queue: str, kind: str) -> None:
+    dead = site.make(f"{queue}.letters", **KINDS[kind])
+    options: dict[str, Any] = {"redelivery_policy": ONCE, "dead_letter_strategy": SharedDeadLetterStrategy(dead)}
+    site.make(queue, durable=True)
+    with redelivery.connect(site.url, **options) as connection, connection.session("client") as session:
+        session.producer(Queue(queue)).send("the moon")
+        consumer = session.consumer(Queue(queue))
+        for _ in range(2):
+            assert consumer.receive(timeout=SOON) is not None
+            session.recover(cause=LookupError("no such article"))
+        assert site.depth(dead) == 1
+    assert site.depth(queue) == 0
 
 
 def test_a_quorum_queue_counts_deliveries(site: Site, queue: str) -> None:

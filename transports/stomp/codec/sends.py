@@ -55,7 +55,7 @@ class SendEncoder:
         self._dialect = dialect
         self._token = token
         self._start = lru_cache(maxsize=256)(self._make_start)
-        self._newest: tuple[object, object, object, bytes] = (None, None, None, b"")  # found without a hash
+        self._newest: tuple[object, object, object, int, bytes] = (None, None, None, 0, b"")  # found without a hash
         self._names: dict[str, str] = {}  # of properties, checked and as they begin a header; empty: not sent
         self._id_start = f"ID:{uuid4().hex}-"
         self._numbers = count(1)
@@ -76,10 +76,11 @@ class SendEncoder:
         if destination is None:
             raise InvalidDestinationError("a message without a destination cannot be sent")
         persistent, priority = fields.get("persistent", True), fields.get("priority", 4)
-        to, kept, urgency, head = self._newest
-        if to is not destination or kept is not persistent or urgency != priority:
-            head = self._start(destination, persistent, priority)
-            self._newest = destination, persistent, priority, head
+        to, kept, urgency, known, head = self._newest
+        others = len(self._others)  # it may grow between the check of a message and its sending
+        if to is not destination or kept is not persistent or urgency != priority or known != others:
+            head = self._start(destination, persistent, priority, others)
+            self._newest = destination, persistent, priority, others, head
         body = fields["body"]
         if body.__class__ is str and self._bare_text:
             payload = encode_text(body)
@@ -104,7 +105,13 @@ class SendEncoder:
                 self._check_headers(head)
         return head, payload
 
-    def _make_start(self, destination: Destination, persistent: bool, priority: int) -> bytes:
+    def _make_start(
+        self,
+        destination: Destination,
+        persistent: bool,
+        priority: int,
+        others: int,  # noqa: ARG002  # a head is for those that were known when it was made
+    ) -> bytes:
         if destination.is_pattern:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
         dialect = self._dialect
