@@ -34,6 +34,7 @@ _CLIENT_ID: Final = "jms.clientID"
 _USER_NAME: Final = "jms.userName"
 _PASSWORD: Final = "jms.password"  # noqa: S105 - the name of an option, not a password
 _SINGLE: Final = (_NON_BLOCKING, _CLIENT_ID, _USER_NAME, _PASSWORD)
+_SCHEMES: Final = {"amqp+ssl": "amqps"}  # as ActiveMQ and Amazon MQ write it
 _SYNONYMS: Final = {"jms.user": _USER_NAME, "jms.passcode": _PASSWORD}
 
 
@@ -156,7 +157,7 @@ def _split(url: str) -> tuple[str | None, str, str, str, str]:
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         raise ConfigError("a connection URL begins with a scheme, like 'vm://name' or 'stomp://host:61613'")
-    scheme = scheme.lower()
+    scheme = _SCHEMES.get(scheme.lower(), scheme.lower())
     if not url.isprintable() or " " in url:
         raise ConfigError(f"{scheme} URL: it has a space or a control character; percent-encode it")
     if "#" in rest:

@@ -7,8 +7,9 @@ parentheses all options belong to the last URL of the list, and ``//`` may stand
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -72,6 +73,17 @@ def parse_failover_url(url: str) -> FailoverURL:
         return _parse(url)
     except ConfigError as error:
         raise ConfigError(f"failover URL: {error}") from None
+
+
+def asked_once(url: str) -> ReconnectPolicy | None:
+    """The policy for a command, whose user waits: at the start each broker of the list is asked once, where the URL
+    sets no limit. None: the URL is not a ``failover:`` one. Raises ConfigError as `parse_failover_url`.
+    """
+    if not is_failover(url):
+        return None
+    policy = parse_failover_url(url).reconnect
+    limited = policy.maximum_time is not None or policy.exhausted(sys.maxsize, startup=True)
+    return policy if limited else replace(policy, startup_maximum_attempts=1)
 
 
 def attempt_order(

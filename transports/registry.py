@@ -30,7 +30,7 @@ _ELSEWHERE = {
 }
 _SYNONYMS = {
     **dict.fromkeys(("stomps", "stomp+tls", "stomp+s"), "stomp+ssl"),
-    **dict.fromkeys(("amqp+ssl", "amqp+tls", "amqp+s"), "amqps"),
+    **dict.fromkeys(("amqp+tls", "amqp+s"), "amqps"),
     **dict.fromkeys(("mem", "memory", "inproc", "embedded"), "vm"),
 }
 _EXTRAS = {"proton": "amqp", "cproton": "amqp", "cproton_ffi": "amqp"}  # the module that is missing, and who brings it

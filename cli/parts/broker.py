@@ -22,6 +22,7 @@ from redelivery.cli.parts.target import outcome
 from redelivery.client.options import ConnectionKeywords
 from redelivery.model.errors import ConfigError
 from redelivery.policies.connection_url import parse_connection_url
+from redelivery.transports.failover import asked_once
 
 _BOUNDS: Final[ConnectionKeywords] = {"connect_timeout": 10, "request_timeout": 30, "close_timeout": 5}
 _PANEL: Final = "The broker"
@@ -72,7 +73,7 @@ class Broker:
                     f"{parsed.masked} would end with this command, and its messages with it: add a store "
                     f"(vm://{parsed.host}?store={parsed.host}.db), or run 'redelivery broker' and use its URL"
                 )
-        given: ConnectionKeywords = {**_BOUNDS, **self.options}
+        given: ConnectionKeywords = {**_BOUNDS, "reconnect": asked_once(self.url), **self.options}
         return redelivery.connect(self.url, **given)
 
 

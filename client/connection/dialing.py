@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import ssl
+import sys
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -12,7 +14,7 @@ from redelivery.client.connection.shared import Shared
 from redelivery.client.connection.unowned import Adopter, UnownedConnection
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
-from redelivery.model.errors import ConfigError, JMSError, SecurityError, UnsupportedError
+from redelivery.model.errors import ConfigError, ConnectError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
 from redelivery.model.parts.errors import forget_frames
 from redelivery.policies.reconnect import ReconnectPolicy
@@ -30,6 +32,7 @@ GoesOn: TypeAlias = Callable[[JMSError], bool]
 """Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""
 _LOOK = 0.1  # seconds, of the pause, after which it is asked again
 _LONG = 30.0  # seconds after which a connection has lived long, whatever was waited for before it
+_FORGET = 30.0  # seconds after which one that refused is asked again: it may have been starting, and no other may come
 _LATE = 0.1  # seconds that a broker may take to end what it has read of a connection that was lost
 _REFUSED = (SecurityError, UnsupportedError, ContradictedError)  # to ask this broker again would end no better
 
@@ -93,11 +96,12 @@ class Dialer:
         """A transport that is open, and its events. ``again``: after a loss, not at the start.
 
         Raises:
-            ConnectError, ProtocolError: nobody answered, as often as the policy or ``goes_on`` says; of the last one
-                asked.
-            SecurityError: the login was refused, by every broker of the list; one that refuses it is not asked again
-                while others are, which may have it.
-            UnsupportedError, ContradictedError: likewise.
+            ConnectError, ProtocolError: nobody answered, as often as the policy or ``goes_on`` says; of a list the
+                text names each.
+            SecurityError: the login was refused, by every broker of the list that answers; one that refuses it is not
+                asked again for a while, as others may have it. At the start, where the policy has no limit, those that
+                do not answer are asked once: the standby of a pair never answers.
+            UnsupportedError, ContradictedError, and ConnectError of a certificate at the start: likewise.
             ConfigError: an option does not fit, which ends it at once.
         """
         policy = self.options.reconnect
@@ -105,6 +109,8 @@ class Dialer:
             return (yield from self._whole(next(iter(self.options.servers))))
         rounds, began = 0, session_time()
         refusals: dict[str, JMSError] = {}  # by URL
+        asked = began  # since when they are these
+        limited = again or policy.maximum_time is not None or policy.exhausted(sys.maxsize, startup=True)
         if again:
             # ActiveMQ: before the first one, too. A broker checks a duplicate id when a message comes, and notes it
             # when it has stored it: what is sent again before that is stored twice
@@ -112,22 +118,39 @@ class Dialer:
             yield from self._pause(max(self._next_wait(policy), late))
         while True:
             rounds += 1
-            error: JMSError | None = None
-            urls = tuple(url for url in self.options.servers if url not in refusals)
-            for url in attempt_order(urls, policy, priority=self.options.priority, failed=self.last):
-                if self.ended:
-                    break
-                try:
-                    return (yield from self._whole(url))
-                except _REFUSED as refusal:
-                    self._refused(url, refusal, refusals)
-                except ConfigError:
-                    raise
-                except JMSError as failure:
-                    error = failure
-            if error is None:
+            failures: dict[str, JMSError] = {}  # by URL
+            if session_time() - asked >= _FORGET:
+                refusals, asked = {}, session_time()
+            opened = yield from self._round(policy, refusals, failures, again=again)
+            if opened is not None:
+                return opened
+            if not failures:
                 raise ConfigError("the connection was closed while it was being connected")
+            if refusals and not limited:
+                raise _refusal("no other one answers", {**refusals, **failures})
+            error = _failure(refusals, failures)
             yield from self._await_next(error, rounds, began, again=again, goes_on=goes_on or _always)
+
+    def _round(
+        self, policy: ReconnectPolicy, refusals: dict[str, JMSError], failures: dict[str, JMSError], *, again: bool
+    ) -> Flow[Opened | None]:
+        """Ask each that has not refused; who does is added, and who fails. None: nobody takes the connection."""
+        urls = tuple(url for url in self.options.servers if url not in refusals)
+        for url in attempt_order(urls, policy, priority=self.options.priority, failed=self.last):
+            if self.ended:
+                break
+            try:
+                return (yield from self._whole(url))
+            except _REFUSED as refusal:
+                self._refused(url, refusal, refusals)
+            except ConfigError:
+                raise
+            except JMSError as failure:
+                if not again and isinstance(failure.__cause__, ssl.SSLCertVerificationError):
+                    self._refused(url, failure, refusals)
+                else:
+                    failures[url] = failure
+        return None
 
     def _await_next(self, error: JMSError, rounds: int, began: float, *, again: bool, goes_on: GoesOn) -> Flow[None]:
         """Until the next attempt is due. Raises ``error``: there is none."""
@@ -214,9 +237,7 @@ class Dialer:
         forget_frames(error)
         log.warning("%s: it refuses, and is not asked again while others are: %s", url, error)
         if len(refusals) == len(self.options.servers):
-            every = "; ".join(f"{each}: {refusal}" for each, refusal in refusals.items())
-            kind = SecurityError if any(isinstance(each, SecurityError) for each in refusals.values()) else type(error)
-            raise kind(f"every broker of the list refuses: {every}") from error
+            raise _refusal("every broker of the list refuses", refusals) from error
 
     def _failed(self, error: JMSError, rounds: int, wait: float | None, *, warns: bool) -> None:
         forget_frames(error)
@@ -233,6 +254,26 @@ class Dialer:
         if self.options.observed is not None:
             again_at = None if wait is None else utc_now() + timedelta(seconds=wait)
             self.options.observed.notify(ReconnectFailed(url, error, rounds, again_at))
+
+
+def _refusal(said: str, errors: Mapping[str, JMSError]) -> JMSError:
+    """What is raised where nobody of a list takes the connection, and some refuse it; ``errors``: those first."""
+    kind = next((SecurityError for each in errors.values() if isinstance(each, SecurityError)), None)
+    return (kind or type(next(iter(errors.values()))))(f"{said}: {_each(errors)}")
+
+
+def _failure(refusals: Mapping[str, JMSError], failures: Mapping[str, JMSError]) -> JMSError:
+    """What a round has failed of."""
+    last = list(failures.values())[-1]
+    if len(refusals) + len(failures) == 1:
+        return last
+    error = ConnectError(f"no broker of the list can be connected to: {_each({**refusals, **failures})}")
+    error.__cause__ = last
+    return error
+
+
+def _each(errors: Mapping[str, JMSError]) -> str:
+    return "; ".join(f"{url}: {error}" for url, error in errors.items())
 
 
 class Redialled(Protocol):

@@ -29,6 +29,7 @@ from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.connection_url import masked_url
 from redelivery.policies.readers.formats import read_url
+from redelivery.transports.failover import asked_once
 
 _PREFETCH: Final = 100  # of a consumer here, unless its URL says otherwise
 _JAVA_PREFETCH: Final = 1000  # of one of ActiveMQ's Java client
@@ -67,7 +68,11 @@ def examine(
     policy = None if client is None else client.redelivery_policies.default
     prefetch = _prefetch(url, client)
     try:
-        given: ConnectionKeywords = {"connect_timeout": connect_timeout, **(options or {})}
+        given: ConnectionKeywords = {
+            "connect_timeout": connect_timeout,
+            "reconnect": asked_once(url),
+            **(options or {}),
+        }
         connection = connect(url, **given)
     except ConfigError:
         raise

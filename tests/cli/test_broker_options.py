@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -118,6 +120,21 @@ def test_who_logs_in_which_broker_it_is_and_how_long_it_may_take(
     given.clear()
     run("stomp://h", "browse", "x", code=2)
     assert {"username", "password", "vhost", "dialect", "tls"}.isdisjoint(given)
+
+
+@pytest.mark.parametrize("command", ["send x y", "browse x", "dlq ls x", "doctor --watch 0"])
+def test_a_command_asks_each_broker_of_a_list_once(command: str, broker: EmbeddedBroker) -> None:
+    """A program waits for them to come; who has typed a command waits for an answer."""
+    with (
+        closing(socket.create_server(("127.0.0.1", 0))) as first,
+        closing(socket.create_server(("127.0.0.1", 0))) as other,
+    ):
+        away = [f"stomp://127.0.0.1:{each.getsockname()[1]}" for each in (first, other)]
+    done = run(f"failover:({','.join(away)})", *command.split(), code=1)
+    assert all(each in done.output for each in away)
+    assert "attempt 2" not in done.output
+    run(f"failover:({away[0]},{broker.stomp_url})?randomize=false", "send", "x", "y")
+    run(f"failover:({away[0]},{away[1]})?startupMaxReconnectAttempts=2&initialReconnectDelay=1", "browse", "x", code=1)
 
 
 @pytest.mark.parametrize("command", ["send", "receive", "browse", "tail", "dlq ls", "dlq purge"])

@@ -207,7 +207,7 @@ def test_an_unknown_keyword_says_which_one_was_meant(given: str, meant: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("scheme", "meant"), [("stomps", r"stomp\+ssl"), ("amqp+ssl", "amqps"), ("stmop", "stomp"), ("memory", "vm")]
+    ("scheme", "meant"), [("stomps", r"stomp\+ssl"), ("amqp+tls", "amqps"), ("stmop", "stomp"), ("memory", "vm")]
 )
 def test_an_unknown_scheme_says_which_one_was_meant(scheme: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=f"{re.escape(scheme)}:// is not known; did you mean {meant}://"):

@@ -66,6 +66,12 @@ FAULTS = {
         "for url in self.options.servers)",
         test_refused_logins.test_it_is_not_asked_again_while_the_others_are_away,
     ),
+    "a login that is refused is waited for at the start": Fault(
+        "client.connection.dialing",
+        "if refusals and not limited:",
+        "if refusals and not limited and rounds > 3:",
+        test_refused_logins.test_at_the_start_it_is_said_at_once_where_no_other_one_answers,
+    ),
     "a refusal is forgotten where the others are away": Fault(
         "client.connection.dialing",
         "        if len(refusals) == len(self.options.servers):",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.client.gated import Site
 from tests.client.shell import SOON, eventually, receive
 from tests.conformance import blocking
+from tests.examples.tls_front import make_certificates, tls_front
 
 import redelivery
 from redelivery import ConnectError, ConnectionLostError, JMSError, SecurityError, UnsupportedError
+from redelivery.broker import EmbeddedBroker
 from redelivery.broker.engine.config import BrokerConfig
+from redelivery.client.connection import dialing
 from redelivery.events import ConnectionLost, Event, Reconnected, ReconnectFailed
 
 OPTIONS = "?randomize=false&initialReconnectDelay=1&maxReconnectDelay=5"
@@ -43,6 +48,9 @@ class Guarded(Site):
 
     def refuse(self) -> None:
         object.__setattr__(self.config, "users", self.users)
+
+    def admit(self) -> None:
+        object.__setattr__(self.config, "users", None)
 
 
 @pytest.fixture(params=["threads", "asyncio"])
@@ -74,9 +82,56 @@ def test_it_is_not_asked_again_while_the_others_are_away(protocol: str, opened: 
     refusing, other = Guarded(protocol, opened), Site(protocol, opened)
     other.gate.shut()
     events: list[Event] = []
-    with pytest.raises(ConnectError):
+    with pytest.raises(ConnectError, match=f"{refusing.url}.*(login|password|denied|refuse).*{other.url}"):
         connect(failover(refusing, other, more="&startupMaxReconnectAttempts=4"), observer=events.append)
     assert (refusing.users.asked, count(events, ReconnectFailed)) == (1, 4)
+
+
+def test_at_the_start_it_is_said_at_once_where_no_other_one_answers(
+    protocol: str, opened: ExitStack, connect: Connect
+) -> None:
+    """The other one is the standby of a pair, which answers nobody as long as this one lives."""
+    refusing, standby = Guarded(protocol, opened), Site(protocol, opened)
+    standby.gate.shut()
+    events: list[Event] = []
+    with pytest.raises(SecurityError, match=f"no other one answers: {refusing.url}: .*; {standby.url}: "):
+        connect(failover(refusing, standby), observer=events.append)
+    assert refusing.users.asked == 1
+    assert not events
+
+
+def test_after_a_while_it_is_asked_again_where_no_other_one_answers(
+    protocol: str, opened: ExitStack, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been starting; the standby of its pair will never answer."""
+    active, standby = Guarded(protocol, opened, refuses=False), Site(protocol, opened)
+    standby.gate.shut()
+    events: list[Event] = []
+    connection = connect(failover(active, standby), observer=events.append)
+    consumer = connection.session().consumer("orders")
+    monkeypatch.setattr(dialing, "_FORGET", 0.1)
+    active.refuse()
+    active.gate.shut(0.0)
+    eventually(lambda: active.users.asked >= 2)
+    failures = [str(each.error) for each in events if isinstance(each, ReconnectFailed)]
+    assert any(active.url in each and standby.url in each for each in failures), failures
+    active.admit()
+    eventually(lambda: count(events, Reconnected) == 1)
+    active.broker.send("orders", "after all that")
+    assert receive(consumer).body == "after all that"
+
+
+def test_the_certificate_of_one_is_named_at_the_start_where_no_other_one_answers(
+    connect: Connect, opened: ExitStack, tmp_path: Path
+) -> None:
+    make_certificates(tmp_path)
+    broker = opened.enter_context(EmbeddedBroker("behind-tls", stomp_port=0))
+    port = opened.enter_context(tls_front(broker.stomp_url, tmp_path))
+    with closing(socket.create_server(("127.0.0.1", 0))) as nobody:
+        away = nobody.getsockname()[1]
+    url = f"failover:(stomp+ssl://localhost:{away},stomp+ssl://localhost:{port})"
+    with pytest.raises(ConnectError, match=f"no other one answers: .*:{port}: .*not trusted.*:{away}: "):
+        connect(url)
 
 
 def test_where_all_refuse_the_error_names_each(protocol: str, opened: ExitStack, connect: Connect) -> None:

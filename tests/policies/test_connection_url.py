@@ -24,6 +24,7 @@ from redelivery.policies.redelivery import RedeliveryPolicy
         ("stomp://localhost:61613", "stomp", "localhost", 61613),
         ("stomp://localhost", "stomp", "localhost", None),
         ("STOMP+SSL://broker.example.org:61614/", "stomp+ssl", "broker.example.org", 61614),
+        ("AMQP+ssl://b-1.mq.us-east-2.amazonaws.com:5671", "amqps", "b-1.mq.us-east-2.amazonaws.com", 5671),
         ("stomp://[::1]:61613", "stomp", "::1", 61613),
         ("amqp://[fe80::1%25eth0]", "amqp", "fe80::1%eth0", None),
         ("amqps://b%C3%BCro:5671?", "amqps", "büro", 5671),

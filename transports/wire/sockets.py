@@ -252,7 +252,9 @@ def connect(
             sock.close()
             raise
     if isinstance(problem, TimeoutError):
-        raise ConnectError(f"{name} did not answer within connect_timeout={timeout:g} s") from problem
+        raise ConnectError(
+            f"{name} did not answer within connect_timeout={timeout:g} s: does a firewall drop what is sent there?"
+        ) from problem
     raise ConnectError(f"{name}: {problem}") from problem
 
 
