@@ -21,6 +21,7 @@ from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.dialects.detect import check_name
 from redelivery.transports.failover import is_failover, parse_failover_url
+from redelivery.transports.management.address import ManagementAddress, is_encrypted, management_address
 from redelivery.transports.seam import TransportOptions
 
 _VIRTUAL_HOSTS: Final = ("wireFormat.host", "amqp.vhost")  # as each transport's own option is called
@@ -45,6 +46,9 @@ class ConnectionKeywords(TypedDict, total=False):
     connect_timeout, request_timeout, close_timeout: seconds (15, 30, 15), the bounds of connecting, of every answer,
         of closing.
     heartbeat: seconds (10) between signs of life; 0 for none.
+    management: the broker's management over HTTP, as ``http://user:password@host:15672``; ``https`` uses ``tls``. A
+        login that it does not name is the connection's. For what no messaging protocol lets one do; nothing is asked
+        there before that.
     exception_listener: called with a JMSError that no call waits for.
     reconnect: a ReconnectPolicy: a connection that is lost comes back by it; without one, and without a ``failover:``
         URL, which brings its own, it is over. ``vm://`` has none: its messages end with their broker.
@@ -71,6 +75,7 @@ class ConnectionKeywords(TypedDict, total=False):
     request_timeout: float | timedelta
     close_timeout: float | timedelta
     heartbeat: float | timedelta
+    management: str | None
     exception_listener: ExceptionListener | None
     reconnect: ReconnectPolicy | None
     deduplicate_sends: bool
@@ -100,6 +105,7 @@ CONNECTION_SYNONYMS: Final = {
     "policies": "redelivery_policies",
     "dlq": "dead_letter_strategy",
     "on_error": "exception_listener",
+    "management_url": "management",
 }
 """What other clients call an option -> its name here."""
 
@@ -121,6 +127,7 @@ class ConnectionOptions:
     servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords masked; `transport` is the first
     priority: tuple[str, ...] = field(repr=False)  # those of them that `reconnect.priority_backup` prefers
     request_timeout: float
+    management: ManagementAddress | None = None
     close_timeout: float = field(default=15.0)
 
 
@@ -156,7 +163,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         )
     _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
-    if tls is not None:
+    if tls is not None and not is_encrypted(given.get("management")):  # which may be what it is for
         for each in brokers:
             _check_encrypted(each.scheme)
     check_name(dialect)
@@ -216,6 +223,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         exception_listener=exception_listener,
         observed=None if observer is None else Observed(observer),
         request_timeout=wait,
+        management=management_address(given.get("management"), servers[names[0]], tls=tls, timeout=wait),
         close_timeout=goodbye,
     )
 

@@ -31,8 +31,8 @@ BROKERS = re.compile(
 )
 WITHOUT_BROKERS = ("cli", "spark", "client", "transports", "broker", "otel")
 # operate/ reports on brokers and their files, policies/ reads those, model/ their dead letters, testing/ starts them.
-# Within the others: the dialects, and what the embedded broker does as the brokers whose files it obeys.
-OF_BROKERS = ("transports/dialects/", "broker/engine/rules/")
+# Within the others: the dialects, brokers' APIs over HTTP, what the embedded broker does as those whose files it obeys.
+OF_BROKERS = ("transports/dialects/", "transports/management/", "broker/engine/rules/")
 # URLs of another client, which this one cannot open: the text says what to write instead
 SAID_ALL_THE_SAME = ("transports/registry.py",)
 LIBRARY = "python-qpid-proton"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 import sys
@@ -23,11 +24,13 @@ from redelivery.client.options import ConnectionKeywords
 from redelivery.model.errors import ConfigError
 from redelivery.policies.connection_url import parse_connection_url
 from redelivery.transports.failover import asked_once
+from redelivery.transports.management.address import is_encrypted
 
 _BOUNDS: Final[ConnectionKeywords] = {"connect_timeout": 10, "request_timeout": 30, "close_timeout": 5}
 _PANEL: Final = "The broker"
 _PLAIN: Final = re.compile(r"\b(stomp|amqp)://", re.IGNORECASE)
 _ENCRYPTED: Final = {"stomp": "stomp+ssl", "amqp": "amqps"}
+_MANAGEMENT_HELP: Final = "Its management over HTTP, such as http://user:password@host:15672."
 _URL_HELP: Final = "The broker, such as stomp://user:password@host:61613."
 _Text = str | None
 
@@ -44,9 +47,11 @@ _OPTIONS: Final[tuple[tuple[str, Any, Any], ...]] = (
     ("key", Path | None, _option("--key", "Its key, where --cert has none.", "FILE")),
     ("dialect", _Text, _option("--dialect", "Which broker it is, where that cannot be seen.")),
     ("vhost", _Text, _option("--vhost", "The virtual host.")),
+    ("management", _Text, _option("--management", _MANAGEMENT_HELP, "URL")),
     ("connect_timeout", float | None, _option("--connect-timeout", "Seconds until there must be a connection.")),
 )
 OPTIONS: Final = tuple(name for name, _, _ in _OPTIONS)
+_MANAGEMENT: Final = "REDELIVERY_MANAGEMENT"  # for the commands whose broker can be named by the environment, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,15 @@ def with_broker(name: str) -> Callable[[Callable[..., None]], Callable[..., None
     ``name``: what it is called in an error; what it raises becomes its exit code, as `outcome` says.
     """
     url = _option("--url", _URL_HELP, envvar="REDELIVERY_URL")
-    return lambda command: _with_options(command, name, str, url, Parameter.empty)
+    options = tuple(
+        (
+            each,
+            kind,
+            _option("--management", _MANAGEMENT_HELP, "URL", envvar=_MANAGEMENT) if each == "management" else option,
+        )
+        for each, kind, option in _OPTIONS
+    )
+    return lambda command: _with_options(command, name, str, url, Parameter.empty, options)
 
 
 def with_broker_or_none(name: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -111,6 +124,8 @@ def options_of(given: dict[str, Any]) -> ConnectionKeywords:
         options["password"] = _password(given["password_file"])
     if given["dialect"] is not None:
         options["dialect"] = given["dialect"]
+    if given["management"] is not None:
+        options["management"] = given["management"]
     if given["vhost"] is not None:
         options["vhost"] = given["vhost"]
     if any(given[name] is not None for name in ("ca", "cert", "key")):
@@ -120,6 +135,8 @@ def options_of(given: dict[str, Any]) -> ConnectionKeywords:
 
 def _check_encrypted(url: str, given: dict[str, Any]) -> None:
     """Raise ConfigError where a certificate has no effect, with the names that it has here."""
+    if is_encrypted(given["management"]):  # for which they may be
+        return
     useless = [name for name in ("ca", "cert", "key") if given[name] is not None]
     plain = _PLAIN.search(url)
     if useless and plain is not None:
@@ -128,13 +145,22 @@ def _check_encrypted(url: str, given: dict[str, Any]) -> None:
         )
 
 
-def _with_options(command: Callable[..., None], name: str, kind: Any, url: Any, default: Any) -> Callable[..., None]:
+def _with_options(
+    command: Callable[..., None],
+    name: str,
+    kind: Any,
+    url: Any,
+    default: Any,
+    options: tuple[tuple[str, Any, Any], ...] = _OPTIONS,
+) -> Callable[..., None]:
     asked = signature(command, eval_str=True)
 
     def broker(given: dict[str, Any]) -> Broker | None:
         where, beside = given.pop("url"), {each: given.pop(each) for each in OPTIONS}
         if where is None and (useless := [each for each in OPTIONS if beside[each] is not None]):
             raise ConfigError(f"--{useless[0].replace('_', '-')} has no effect without --url")
+        if (where or "").lower().startswith("vm:") and beside["management"] == os.environ.get(_MANAGEMENT):
+            beside["management"] = None  # which is of another broker
         _check_encrypted(where or "", beside)
         return None if where is None else Broker(where, options_of(beside))
 
@@ -148,7 +174,7 @@ def _with_options(command: Callable[..., None], name: str, kind: Any, url: Any, 
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
     own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked.parameters.values() if each.name != "broker"]
-    added = [parameter("url", kind, url, default), *(parameter(*each, None) for each in _OPTIONS)]
+    added = [parameter("url", kind, url, default), *(parameter(*each, None) for each in options)]
     called.__signature__ = asked.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # for typer
     called.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
     return called

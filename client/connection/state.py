@@ -21,6 +21,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
 from redelivery.model.events import Connected, Event
 from redelivery.model.modes import AckMode
+from redelivery.transports.management.address import ManagementAddress
 from redelivery.transports.runtime import OF_THE_PARENT, Runtime
 from redelivery.transports.seam import Transport
 
@@ -74,6 +75,11 @@ class ConnectionState(Adopter):
     def url(self) -> str:
         """The URL that it was made with, the password masked."""
         return self._options.url.masked
+
+    @property
+    def management(self) -> ManagementAddress | None:
+        """Where the broker's management is, as ``management=`` says; None where nothing did."""
+        return self._options.management
 
     @property
     def closed(self) -> bool:

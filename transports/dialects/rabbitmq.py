@@ -41,7 +41,9 @@ STOMP: Final = StompDialect(
         headers=(("durable", "false"), ("exclusive", "true"), ("auto-delete", "false")),
     ),
     no_temporaries="a topic of it is a routing key, which every connection can bind to",
-    owned_headers=STOMP_HEADERS | JMS_HEADERS | {"amqp-message-id", "expiration", "x-death", "x-delivery-count"},
+    owned_headers=STOMP_HEADERS
+    | JMS_HEADERS
+    | {"amqp-message-id", "expiration", "x-acquired-count", "x-death", "x-delivery-count"},
     owned_prefixes=("x-first-death-", "x-last-death-"),
     origin_prefix="x-first-death-",
     opaque_bodies=True,

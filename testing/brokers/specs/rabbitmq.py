@@ -1,4 +1,4 @@
-"""RabbitMQ as the tests want it: plug-ins rabbitmq_stomp and rabbitmq_amqp1_0, everybody logs in as guest.
+"""RabbitMQ as the tests want it: STOMP, AMQP 1.0 and its management over HTTP; everybody logs in as guest.
 
 | queue | is |
 |---|---|
@@ -21,9 +21,12 @@ from redelivery.testing.brokers.sources import SystemPackage
 from redelivery.testing.brokers.spec import BrokerSpec, Image, Site
 
 _SECOND = "second"
+_PLUG_INS = ("rabbitmq_stomp", "rabbitmq_amqp1_0", "rabbitmq_management")
 _CONFIGURATION = """\
 listeners.tcp.1 = $host:$amqp
 stomp.listeners.tcp.1 = $host:$stomp
+management.tcp.port = $http
+management.tcp.ip = $host
 loopback_users = none
 load_definitions = $folder/definitions.json
 log.console.level = warning
@@ -52,7 +55,7 @@ def _user(name: str, configure: str, vhost: str = "/") -> tuple[dict[str, str], 
     return user, {"user": name, "vhost": vhost, "configure": configure, "write": ".*", "read": ".*"}
 
 
-def configure(site: Site, *, plugins: Sequence[str] = ("rabbitmq_stomp", "rabbitmq_amqp1_0"), more: str = "") -> None:
+def configure(site: Site, *, plugins: Sequence[str] = _PLUG_INS) -> None:
     """Write rabbitmq.conf and what it names; the users and policies are definitions that are loaded at each start."""
     users, permissions = zip(
         _user("guest", ".*"),
@@ -79,7 +82,7 @@ def configure(site: Site, *, plugins: Sequence[str] = ("rabbitmq_stomp", "rabbit
     }
     values = {**site.ports, "host": site.host, "folder": site.folder, "data": site.data}
     site.write("definitions.json", json.dumps(definitions))
-    site.write("rabbitmq.conf", Template(_CONFIGURATION + more).substitute(values))
+    site.write("rabbitmq.conf", Template(_CONFIGURATION).substitute(values))
     site.write("enabled_plugins", f"[{','.join(plugins)}].\n")
 
 
@@ -100,10 +103,10 @@ SPEC = BrokerSpec(
     title="RabbitMQ 3.10",
     source=SystemPackage(("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"), "rabbitmq-server"),
     image=Image(
-        "rabbitmq:3.10",
+        "rabbitmq:3.10-management",
         {"rabbitmq.conf": "/etc/rabbitmq/rabbitmq.conf", "enabled_plugins": "/etc/rabbitmq/enabled_plugins"},
     ),
-    ports={"stomp": 61613, "amqp": 5672},
+    ports={"stomp": 61613, "amqp": 5672, "http": 15672},
     configure=configure,
     command=command,
     more_ports=("epmd", "erlang"),

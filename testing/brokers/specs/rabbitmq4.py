@@ -25,10 +25,6 @@ _ERLANG: Final = (
     *("runtime-tools", "ssl", "syntax-tools", "tools", "xmerl"),
 )
 _LIBRARIES: Final = ("libc6", "libgcc-s1", "libstdc++6", "libtinfo6", "libzstd1", "libssl3t64", "zlib1g")
-_CONFIGURATION: Final = """\
-management.tcp.port = $http
-management.tcp.ip = $host
-"""
 
 
 def command(site: Site) -> Sequence[str]:
@@ -53,7 +49,7 @@ SPEC = BrokerSpec(
         {"rabbitmq.conf": "/etc/rabbitmq/rabbitmq.conf", "enabled_plugins": "/etc/rabbitmq/enabled_plugins"},
     ),
     ports={"stomp": 61613, "amqp": 5672, "http": 15672},
-    configure=partial(rabbitmq.configure, plugins=("rabbitmq_stomp", "rabbitmq_management"), more=_CONFIGURATION),
+    configure=partial(rabbitmq.configure, plugins=("rabbitmq_stomp", "rabbitmq_management")),
     command=command,
     more_ports=("epmd", "erlang"),
     login="guest:guest",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import MessageFormatError, ProtocolError
+from redelivery.model.parts.texts import modified_utf_8, text_charset
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
 from redelivery.transports.dialects.dialect import StompDialect
@@ -16,7 +17,6 @@ from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, u
 from redelivery.transports.stomp.codec.maps import START, read_map
 from redelivery.transports.stomp.codec.names import from_wire, is_origin, is_owned, reply_to_from_wire
 from redelivery.transports.stomp.codec.raw import StompBody, readable_headers
-from redelivery.transports.texts import modified_utf_8, text_charset
 
 # Our own properties: the kind of a body where the broker would lose it ("none", "text", "bytes"), that a message is not
 # persistent ("NON_PERSISTENT") where it would lose that, and which connection sent it where that has several sockets.

@@ -1,0 +1,79 @@
+"""What a broker's management can be asked, whichever broker it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from redelivery.model.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedQueue:
+    """A queue, as the broker's management shows it; None where it does not say.
+
+    ``kind``: in the broker's word, such as ``classic``, ``quorum`` or ``stream``. ``arguments``: those that it was
+    declared with. ``policy``: the name of the one that applies to it. ``settings``: what holds for it of all
+    policies, by their names. ``ready``: messages that wait; ``unacknowledged``: those that consumers have. Policies and
+    numbers may lag by some seconds.
+    """
+
+    name: str
+    kind: str | None = None
+    durable: bool | None = None
+    auto_delete: bool | None = None
+    exclusive: bool | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    policy: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ready: int | None = None
+    unacknowledged: int | None = None
+    consumers: int | None = None
+
+    @property
+    def messages(self) -> int | None:
+        """All that it holds."""
+        return None if self.ready is None else self.ready + (self.unacknowledged or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one look into a queue costs.
+
+    ``counts``: it counts as a delivery of each message that is seen, so that repeated looks can dead-letter or delete.
+    ``says``: what it costs, in a sentence without its full stop; empty: nothing.
+    """
+
+    counts: bool = False
+    says: str = ""
+
+    def __str__(self) -> str:
+        return self.says
+
+
+class Management(Protocol):
+    """The management of one broker. All calls raise SecurityError, ConnectError, RequestTimeoutError, ProtocolError."""
+
+    @property
+    def name(self) -> str:
+        """The broker and its version, such as ``RabbitMQ 4.0.5``."""
+
+    def queues(self) -> Iterable[ManagedQueue]:
+        """All queues that are neither temporary nor the broker's own; their depths may lag by some seconds."""
+
+    def queue(self, name: str) -> ManagedQueue | None:
+        """One queue; None: it is not there."""
+
+    def cost(self, queue: ManagedQueue) -> Cost:
+        """What a look into it costs. Raises UnsupportedError: it cannot be looked into; the text says why."""
+
+    def browse(self, queue: str, limit: int | None = None) -> Iterator[Message]:
+        """The messages that wait, from the head of the queue, so many at most; none is taken, the order is kept.
+
+        Each is as it would have been received. What consumers have is not seen.
+
+        Raises:
+            InvalidDestinationError: there is no such queue.
+            UnsupportedError: it cannot be looked into.
+        """

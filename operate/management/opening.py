@@ -1,0 +1,20 @@
+"""The management of a connection's broker."""
+
+from __future__ import annotations
+
+from redelivery.client.sync.connection import Connection
+from redelivery.operate.management.interface import Management
+from redelivery.operate.management.rabbitmq import RabbitManagement
+
+
+def management_of(connection: Connection) -> Management | None:
+    """What ``management=`` of the connection names; None: nothing, or of a broker whose management is not known here.
+
+    Nothing is asked yet.
+    """
+    address = connection.management
+    if address is None:
+        return None
+    if connection.dialect == "rabbitmq":
+        return RabbitManagement(address, connection.metadata)
+    return None

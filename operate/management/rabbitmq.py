@@ -1,0 +1,132 @@
+"""RabbitMQ's management: queues of 3.10, 4.0 and 4.3, and a look into them by ``get`` with `ack_requeue_true`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from redelivery.model.capabilities import ConnectionMetaData
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import InvalidDestinationError, UnsupportedError
+from redelivery.model.messages import Message
+from redelivery.operate.management.as_amqp import as_amqp, is_amqp
+from redelivery.operate.management.as_stomp import as_stomp
+from redelivery.operate.management.interface import Cost, ManagedQueue
+from redelivery.transports.management.address import ManagementAddress
+from redelivery.transports.management.rabbitmq import Json, RabbitApi
+
+MOST: Final = 10_000
+"""Messages of one look, at most: the broker holds them all while it shows them."""
+_FREE_SINCE: Final = (4, 3)  # a look at a quorum queue counts as acquired, and no more as delivered
+_LIMITED_SINCE: Final = (4, 0)  # a quorum queue that says nothing has a limit
+_DEFAULT_LIMIT: Final = 20
+_LIMIT: Final = "delivery-limit"
+_EXCHANGE: Final = "dead-letter-exchange"
+
+
+class RabbitManagement:
+    """See `redelivery.operate.management.interface.Management`.
+
+    Args:
+        address: of its HTTP API.
+        meta: of the connection, as whose protocol shows them messages are read.
+    """
+
+    def __init__(self, address: ManagementAddress, meta: ConnectionMetaData) -> None:
+        self.api = RabbitApi(address)
+        self._amqp = meta.protocol.upper().startswith("AMQP")
+
+    @cached_property
+    def _overview(self) -> Json:
+        return self.api.overview()
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """``(4, 0, 5)``."""
+        return tuple(map(int, re.findall(r"\d+", str(self._overview["rabbitmq_version"]))[:3]))
+
+    @property
+    def name(self) -> str:
+        """See `Management`."""
+        return f"RabbitMQ {self._overview['rabbitmq_version']}"
+
+    def queues(self) -> Iterator[ManagedQueue]:
+        """See `Management`."""
+        return (managed(each) for each in self.api.queues() if not each.get("exclusive"))
+
+    def queue(self, name: str) -> ManagedQueue | None:
+        """See `Management`."""
+        found = self.api.queue(name)
+        return None if found is None else managed(found)
+
+    def cost(self, queue: ManagedQueue) -> Cost:
+        """See `Management`."""
+        if queue.kind == "stream":
+            raise UnsupportedError(
+                f"queue://{queue.name} is a stream, which RabbitMQ's management lets nobody look into"
+            )
+        if queue.kind != "quorum":
+            return Cost(says="what is looked at is marked as redelivered")
+        limit = self.delivery_limit(queue)
+        if self.version >= _FREE_SINCE:
+            return Cost()
+        says = "each look at a quorum queue counts as a delivery of every message that it shows"
+        if limit is None:
+            return Cost(counts=True, says=says)
+        settings = {**queue.settings, **arguments_of(queue)}
+        fate = (
+            "is dead-lettered"
+            if settings.get(_EXCHANGE) is not None
+            else "is deleted, as it has no dead-letter exchange"
+        )
+        return Cost(counts=True, says=f"{says}, and what was delivered more than {limit} times {fate}")
+
+    def delivery_limit(self, queue: ManagedQueue) -> int | None:
+        """Of a quorum queue: the lower one of its argument and policies, or this version's own; None: none."""
+        asked = (arguments_of(queue).get(_LIMIT), queue.settings.get(_LIMIT))
+        given = [each for each in asked if isinstance(each, int) and not isinstance(each, bool)]
+        if given:
+            limit = min(given)
+            return None if limit < 0 and self.version >= _LIMITED_SINCE else limit
+        return _DEFAULT_LIMIT if self.version >= _LIMITED_SINCE else None
+
+    def browse(self, queue: str, limit: int | None = None) -> Iterator[Message]:
+        """See `Management`."""
+        found = self.queue(queue)
+        if found is None:
+            raise InvalidDestinationError(
+                f"queue://{queue}: there is no such queue in the virtual host {self.api.vhost}"
+            )
+        self.cost(found)
+        for each in self.api.get(queue, MOST if limit is None else min(limit, MOST)):
+            yield self._read(each, Queue(queue))
+
+    def _read(self, shown: Json, queue: Queue) -> Message:
+        if self._amqp or is_amqp(shown):
+            return as_amqp(shown, queue, self.version)
+        return as_stomp(shown, queue)
+
+
+def managed(found: Json) -> ManagedQueue:
+    """What the API says of a queue."""
+    policies = found.get("effective_policy_definition")
+    return ManagedQueue(
+        name=str(found["name"]),
+        kind=found.get("type"),
+        durable=found.get("durable"),
+        auto_delete=found.get("auto_delete"),
+        exclusive=found.get("exclusive"),
+        arguments=found.get("arguments") or {},
+        policy=found.get("policy") or None,
+        settings=policies if isinstance(policies, dict) else {},
+        ready=found.get("messages_ready"),
+        unacknowledged=found.get("messages_unacknowledged"),
+        consumers=found.get("consumers"),
+    )
+
+
+def arguments_of(queue: ManagedQueue) -> Mapping[str, Any]:
+    """A queue's arguments by the names that policies have: without ``x-``."""
+    return {name.removeprefix("x-"): value for name, value in queue.arguments.items()}

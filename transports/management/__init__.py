@@ -1,0 +1,5 @@
+"""A broker's management over HTTP: what no messaging protocol says, or lets one do.
+
+`address` is where it is and who asks, `http` a client of JSON over HTTP that is bounded in time and size. What a
+broker's own API is called and answers is a file for each.
+"""
