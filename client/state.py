@@ -24,6 +24,7 @@ from redelivery.client.ledger import ConsumerState, Ledger, Poison, Unpark
 from redelivery.client.ledger.history import LIGHT, Trace, trace
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import ACCEPTED
+from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import SessionTracer
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConsumerEnded
@@ -42,13 +43,7 @@ _NUMBERS = count(1)
 class SessionState:
     """What the operations of one session work on."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        shared: Shared,
-        mode: AckMode,
-        report: Report,
-    ) -> None:
+    def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: Report) -> None:
         self.options = options = shared.options
         self.mode = mode
         self.report = report
@@ -64,7 +59,7 @@ class SessionState:
         self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
         self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
         self.hand: list[Delivery] = []  # of the call under way: the application has not got them yet
-        self.history, self.suspects = shared.history, shared.suspects
+        self.history, self.suspects, self.lines = shared.history, shared.suspects, shared.lines
         # settled without an answer: a loss may have undone that
         self.unsure: deque[Delivery | Trace | None] | None = (
             None if options.reconnect is None else deque(maxlen=_UNSURE)
@@ -73,7 +68,7 @@ class SessionState:
         follow(self.waiter)
         self.ledger = Ledger(mode, wall_ms=epoch_ms, non_blocking=options.non_blocking_redelivery)
         self.dead_letters = shared.dead_letters
-        self.lines = shared.lines
+        self.near: NearLimits | None = None  # with the first consumer of a queue that gives messages up
         self.temporaries = shared.temporaries
         self.subscriptions = shared.subscriptions
         self.unanswered: deque[Pending] = deque()  # of asynchronous sends
@@ -221,6 +216,8 @@ class SessionState:
             return
         if self.history.places:
             self.history.mark(arrivals)
+        if self.near is not None:
+            self.near.arrived(arrivals)
         self.ledger.arrived(arrivals)
 
     def _take_news(self) -> None:
@@ -244,6 +241,8 @@ class SessionState:
                         self.observed.released(self.number, deliveries)
                 case delivery:
                     self.history.mark((delivery,))
+                    if self.near is not None:
+                        self.near.arrived((delivery,))
                     self.ledger.arrived([delivery])
 
     def _wire_changed(self, news: LinkEnded | Lost | Interrupted | Restored) -> None:

@@ -114,6 +114,18 @@ class RolledBack(MessageEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class NearReturnLimit(MessageEvent):
+    """The broker gives it up when it has gone back to its queue more than ``limit`` times, which is soon.
+
+    Once for a message. It was prefetched; the application may not have it yet. ``then``: what the broker does, as the
+    log says it.
+    """
+
+    limit: int
+    then: str
+
+
+@dataclass(frozen=True, slots=True)
 class Expired(MessageEvent):
     """Its time to live was over before it was delivered; it is dead-lettered or discarded next.
 
@@ -239,6 +251,7 @@ Event: TypeAlias = (
     | AcknowledgedTooLate
     | Released
     | RolledBack
+    | NearReturnLimit
     | Expired
     | DeadLettered
     | Discarded

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.values import Body, Value
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnLimit:
+    """What the broker does with a message that goes back to its queue too often.
+
+    ``most``: how often it may, so that there is one delivery more. ``then``: what the broker does after that, for a
+    sentence. ``unsure``: what of it is supposed; empty: nothing.
+    """
+
+    most: int
+    then: str
+    unsure: str = ""
 
 
 class Link:
@@ -24,6 +38,7 @@ class Link:
             "destination",
             "exclusive",
             "id",
+            "limit",
             "no_local",
             "prefetch",
             "pulls",
@@ -58,6 +73,7 @@ class Link:
         self.bodies = bodies  # "text" or "bytes", which all are taken for; "auto": as their senders say
         self.exclusive = exclusive  # while it is there, other consumers of the queue get nothing
         self.changed = False  # this connection had a consumer of that name for another topic, selector or no_local
+        self.limit: ReturnLimit | None = None  # of its queue, as far as attach knows; None: there is none
         self.id = ""
         self.consumer: Any = None  # a type of the session's, above this room: nothing here reads it
 
@@ -100,6 +116,10 @@ class Delivery(ABC):
         """Deliveries before this one as the broker counts them, those that nobody saw among them."""
         return self.wire_count() - 1
 
+    def returned(self) -> int:
+        """How often it went back to a queue that counts this, and has a `Link.limit`; cheap where it never did."""
+        return 0
+
     def proven(self) -> int:
         """Deliveries before this one that an application had, as far as that is known: what the limit counts."""
         return self.wire_count() - 1
@@ -115,6 +135,10 @@ class Delivery(ABC):
         """What the message is known by when it is delivered again; None for one without an id that stays."""
         found = self._stable("message_id")
         return (found, self._stable("timestamp")) if found else None
+
+    def fingerprint(self) -> object:
+        """What stands for `identity` where there is none: the same for messages that nothing distinguishes."""
+        return None
 
     def _stable(self, name: str) -> object:
         try:

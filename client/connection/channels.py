@@ -7,6 +7,7 @@ is to have a socket of its own gets it where the waiter has no place yet.
 from __future__ import annotations
 
 from redelivery.client.connection.unowned import UnownedSession
+from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import session_tracer
 from redelivery.client.state import SessionState
 from redelivery.model.errors import IllegalStateError, JMSError
@@ -57,6 +58,9 @@ def attach_link(s: SessionState, link: Link) -> Flow[None]:
     """See `Channel.attach`; a loss right after it may be of what comes then."""
     s.suspects.subscribing(link.destination, monotonic())
     yield from s.epoch.channel.attach(link)
+    if link.limit is not None:
+        s.near = s.near or NearLimits(s.number, s.lines, s.observed)
+        s.near.attached(link)
 
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:

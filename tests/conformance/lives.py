@@ -16,6 +16,7 @@ from redelivery.events import (
     Event,
     Expired,
     MessageEvent,
+    NearReturnLimit,
     Released,
     RolledBack,
 )
@@ -45,7 +46,7 @@ class Lives:
     def __call__(self, event: Event) -> None:
         with self._lock:
             self.seen.append(event)
-            if isinstance(event, MessageEvent):
+            if isinstance(event, MessageEvent) and not isinstance(event, NearReturnLimit):
                 self._check(event)
 
     def check(self) -> None:

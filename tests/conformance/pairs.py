@@ -230,7 +230,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("amqp-artemis", "amqp", "artemis", _ARTEMIS_AMQP, _COPIES, own_dead_letters="DLQ"),
         Kind("amqp-qpid", "amqp", "qpid", _QPID, _COPIES, own_dead_letters=None),
         Kind("amqp-rabbitmq", "amqp", "rabbitmq", _RABBITMQ_AMQP, _COPIES, own_dead_letters=None),
-        Kind("stomp-rabbitmq4", "stomp", "rabbitmq4", _RABBITMQ_STOMP, _COPIES, None, brief=True),
+        Kind("stomp-rabbitmq4", "stomp", "rabbitmq4", _RABBITMQ_STOMP, _COPIES, None, brief=True, largest=4 << 20),
         Kind("amqp-rabbitmq4", "amqp", "rabbitmq4", _RABBITMQ4_AMQP, _COPIES, None, brief=True, largest=16 << 20),
     )
 }

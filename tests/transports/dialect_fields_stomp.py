@@ -38,6 +38,15 @@ def _other_queues(wrong: Any) -> Fact:
     return Fact(wrong, f"{file}::test_a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter", "rabbitmq")
 
 
+def _limits(wrong: Any, test: str) -> Fact:
+    return Fact(wrong, f"transports/test_rabbitmq_limits_live.py::test_{test}", "stomp")
+
+
+def _frames(wrong: Any) -> Fact:
+    file = "transports/test_rabbitmq_frames_live.py"
+    return Fact(wrong, f"{file}::test_a_frame_that_the_broker_would_hang_up_on_is_refused_before_it_is_sent")
+
+
 def _parks(broker: str) -> Fact:
     return Fact(False, "transports/test_stomp_large_batches.py::test_parked_messages_do_not_stop_the_others", broker)
 
@@ -206,6 +215,13 @@ STOMP: Final[Facts] = {
         "selector_names": _own((), "test_a_selector_compares_texts_and_knows_jms_names", "hornetq"),
         "error_names_receipt": _settled(False, "test_an_error_that_answers_nobody_fails_no_call", "hornetq"),
     },
+    "rabbitmq 4": {
+        "limits": _limits(None, "twenty_one_lost_connections_are_said_before_the_message_goes"),
+        "counted_prefetch": _limits(0, "what_a_session_that_closes_costs"),
+        "max_frame": _frames(0),
+        "frame_setting": _frames("x"),
+    },
+    "rabbitmq 4.3": {"counted_prefetch": _limits(5, "where_little_is_charged_the_usual_window_is_prefetched")},
     "rabbitmq": {
         "capabilities": _conforms(
             _NOTHING, "test_transactions.py::test_everything_of_one_session_commits_as_one", "rabbitmq"

@@ -43,12 +43,28 @@ def facts(protocol: str) -> Facts:
     return found
 
 
+def tables(protocol: str) -> dict[str, tuple[Any, Any]]:
+    """All tables, those of later versions as ``rabbitmq 4``; each with the one that it is a change of, or None."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name, dialect in detect._DIALECTS.items():
+        before = getattr(dialect, protocol)
+        if before is not None:
+            found[name] = before, None
+        for since, table in reversed(getattr(dialect, f"{protocol}_since")):
+            found[f"{name} {'.'.join(map(str, since))}"] = table, before
+            before = table
+    return found
+
+
 def plant(protocol: str, broker: str, field: str) -> None:
     """From now on this process believes the wrong value."""
-    dialect = detect._DIALECTS[broker]
-    table = getattr(dialect, protocol)
-    wrong = replace(table, **{field: facts(protocol)[broker][field].wrong})
-    planted = replace(dialect, **{protocol: wrong})
+    name, _, version = broker.partition(" ")
+    dialect = detect._DIALECTS[name]
+    wrong = replace(tables(protocol)[broker][0], **{field: facts(protocol)[broker][field].wrong})
+    since = f"{protocol}_since"
+    later = [(each, wrong if ".".join(map(str, each)) == version else table) for each, table in getattr(dialect, since)]
+    planted = replace(dialect, **({since: tuple(later)} if version else {protocol: wrong}))
+    broker = name
     detect._DIALECTS = {**detect._DIALECTS, broker: planted}  # type: ignore[misc]  # that is what it is for
     if broker == "unknown":  # not looked up: it is what remains
         vars(unknown)["DIALECT"] = planted

@@ -32,6 +32,7 @@ _RELEASED = (
 )
 _LINKS = "transports/test_amqp_links.py::"
 _QUEUES = "transports/test_rabbitmq_queues_live.py::test_"
+_LIMITS = "transports/test_rabbitmq_limits_live.py::test_"
 _QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
 _DEPTH = "spark/test_amqp_depth_live.py::test_on_"
 
@@ -84,6 +85,9 @@ AMQP: Rows = {
     ("rabbitmq 4", "rejected_is_poison"): f"{_QUEUES}what_the_broker_dead_letters_itself_says_so",
     ("rabbitmq 4", "redelivered_by_first_acquirer"): "conformance/test_counts.py::test_counts_after_a_close",
     ("rabbitmq 4", "count_annotation"): f"{_QUEUES}a_quorum_queue_counts_deliveries",
+    ("rabbitmq 4", "limits"): f"{_LIMITS}twenty_one_lost_connections_are_said_before_the_message_goes",
+    ("rabbitmq 4", "counted_prefetch"): f"{_LIMITS}what_a_session_that_closes_costs",
+    ("rabbitmq 4.3", "counted_prefetch"): f"{_LIMITS}where_little_is_charged_the_usual_window_is_prefetched",
     ("rabbitmq 4", "keeps_sessions"): f"{_QUEUES}sessions_that_follow_each_other_do_not_hang",
     ("rabbitmq 4", "session_per_link"): f"{_LINKS}test_where_a_refusal_ends_the_whole_session_the_others_live_on",
     ("rabbitmq 4", "end_waits_for_senders"): (
@@ -144,15 +148,17 @@ BROKER: Rows = {
 
 def stated() -> set[tuple[str, str]]:
     """What differs from the default; `capabilities` is held by the conformance table of each pair."""
-    tables = {name: dialect.amqp for name, dialect in _DIALECTS.items() if dialect.amqp is not None}
+    found = set()
     for name, dialect in _DIALECTS.items():
-        tables |= {f"{name} {'.'.join(map(str, since))}": table for since, table in dialect.amqp_since}
-    return {
-        (name, field.name)
-        for name, table in tables.items()
-        for field in fields(AmqpDialect)
-        if field.default is not MISSING and getattr(table, field.name) != field.default
-    }
+        versions = [(name, dialect.amqp)] if dialect.amqp is not None else []
+        versions += [(f"{name} {'.'.join(map(str, since))}", table) for since, table in reversed(dialect.amqp_since)]
+        for number, (version, table) in enumerate(versions):
+            older = versions[number - 1][1] if number > 1 else None  # RabbitMQ 4 has nothing of what was before it
+            for field in fields(AmqpDialect):
+                usual = field.default if older is None else getattr(older, field.name)
+                if field.default is not MISSING and getattr(table, field.name) != usual:
+                    found.add((version, field.name))
+    return found
 
 
 def test_every_value_of_a_broker_names_its_test() -> None:

@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.transports.planting import Fact, Facts, facts
+from tests.transports.planting import Fact, Facts, facts, tables
 
-from redelivery.transports.dialects import detect
 from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.dialects.dialect import StompDialect
 
@@ -35,10 +34,13 @@ def _named(found: Facts) -> list[tuple[str, str, Fact]]:
 def test_every_value_that_a_broker_s_table_states_names_a_test(protocol: str) -> None:
     missing = [
         f"{name}.{field.name}"
-        for name, dialect in detect._DIALECTS.items()
-        if (table := getattr(dialect, protocol)) is not None
+        for name, (table, before) in tables(protocol).items()
         for field in fields(TABLES[protocol])
-        if (field.default is MISSING or getattr(table, field.name) != field.default)
+        if (
+            getattr(table, field.name) != getattr(before, field.name)
+            if before is not None
+            else (field.default is MISSING or getattr(table, field.name) != field.default)
+        )
         and field.name not in facts(protocol).get(name, {})
     ]
     assert missing == []
@@ -60,4 +62,4 @@ def test_the_tests_that_are_named_exist(protocol: str) -> None:
 @PROTOCOLS
 def test_what_is_planted_differs_from_the_fact(protocol: str) -> None:
     for broker, field, fact in _named(facts(protocol)):
-        assert getattr(getattr(detect._DIALECTS[broker], protocol), field) != fact.wrong, f"{broker}.{field}"
+        assert getattr(tables(protocol)[broker][0], field) != fact.wrong, f"{broker}.{field}"

@@ -29,6 +29,28 @@ class DepthQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnLimits:
+    """Queues that count how often a message goes back to them, and give it up beyond a limit.
+
+    Attributes:
+        kind: what their ``type`` is called.
+        limit: the argument of a queue that sets it; without ``x-``, the key of a policy.
+        exchange, key: the same, of where the message goes then; without the first it is deleted.
+        usual: the limit where nothing sets one.
+        said: parts of a refusal by which a queue may be one of them.
+        exchange_said: a regular expression whose first group is the exchange that a refusal says.
+    """
+
+    kind: str
+    limit: str
+    exchange: str
+    key: str
+    usual: int
+    said: tuple[str, ...]
+    exchange_said: str
+
+
+@dataclass(frozen=True, slots=True)
 class AmqpDialect:
     """AMQP 1.0 as one broker means it; the defaults are the safest meaning.
 
@@ -62,6 +84,9 @@ class AmqpDialect:
         management: queues are looked up, and made where there is none, at the broker's management node: addresses make
             none, and a queue is taken as it is. A topic's consumer has a queue that is made there, as temporary ones.
         count_annotation: of a message, how often it was delivered before and failed, where the queue counts.
+        limits: what such queues do beyond a limit; None: there are none, or they have no limit that nobody has set.
+        counted_prefetch: the credit of such a queue's consumer where the application asks for none: whatever goes back
+            counts, also what was prefetched only; 0: as of any.
         exclusive_option: stands behind the address of a consumer that keeps a queue to itself; empty: there is none.
         delay_annotation: of a message, when it may be delivered; None: not supported.
         delay_is_time: that annotation is a point of time in epoch milliseconds, not a delay.
@@ -102,6 +127,8 @@ class AmqpDialect:
     slash: str = "/"
     management: bool = False
     count_annotation: str | None = None
+    limits: ReturnLimits | None = None
+    counted_prefetch: int = 0
     exclusive_option: str = ""
     delay_annotation: str | None = None
     delay_is_time: bool = False

@@ -51,7 +51,8 @@ def detect_stomp(name: str, server: str) -> tuple[Dialect, StompDialect]:
     found = chosen(name, said, server)
     if found.stomp is None:
         raise UnsupportedError(f"{found.provider} has no STOMP; use amqp://")
-    return found, found.stomp
+    version = server.removeprefix(found.server_prefix)
+    return found, next((table for since, table in found.stomp_since if _numbers(version) >= since), found.stomp)
 
 
 def stomp_host(name: str, refusal: str | None = None) -> str | None:

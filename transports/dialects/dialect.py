@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.dialects.amqp import AmqpDialect, ReturnLimits
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -92,10 +92,13 @@ class StompDialect:
         max_header: bytes of one header's line (name, colon and value, as they are written) beyond which the broker ends
             the connection; 0: there is no such limit.
         max_headers: the same, of the number of headers of one frame.
+        max_frame: bytes of a frame from which the broker ends the connection; 0: there is no such limit.
+        frame_setting: what that is called in its configuration.
         amqp_bodies: what came over AMQP 1.0 arrives as AMQP's bytes; this says to the user what follows; None: it does
             not.
         map_transformation: the value of ``transformation`` by which a map is its JSON; None: there are no maps.
         count_header: of MESSAGE, how often it was delivered before; None: there is only ``redelivered``.
+        limits, counted_prefetch: of queues that count what goes back to them: see `AmqpDialect`.
         message_id_header: where the sender's own id stands, which comes before the broker's; None: nowhere.
         makes_message_ids: we make that id at SEND, since the broker has none.
         message_id_separator: of ``message-id``, what stands after it stays the same when the message is delivered
@@ -182,11 +185,15 @@ class StompDialect:
     kind_header: str | None = None
     max_body: int = 0
     longest_text: int = 0
+    max_frame: int = 0
+    frame_setting: str = ""
     amqp_bodies: str | None = None
     max_header: int = 0
     max_headers: int = 0
     map_transformation: str | None = None
     count_header: str | None = None
+    limits: ReturnLimits | None = None
+    counted_prefetch: int = 0
     message_id_header: str | None = None
     makes_message_ids: bool = False
     message_id_separator: str = ""
@@ -245,7 +252,7 @@ class Dialect:
             say nothing leave out.
         stomp: its STOMP; None: it has none.
         amqp: its AMQP 1.0; None: it has none.
-        amqp_since: the same of later versions, the newest first, each with the version that it begins with.
+        stomp_since, amqp_since: the same of later versions, the newest first, each with that which it begins with.
         queue_of_topic: a queue that the broker fills from a topic, as its users write it; None: there is no such name.
         counted_properties: of a message, what the broker changes with each delivery; not a part of what was sent.
         virtual_host: how AMQP's open names one of its virtual hosts, with ``{}`` for the name, which STOMP writes as it
@@ -260,6 +267,7 @@ class Dialect:
     anonymous: bool = False
     stomp: StompDialect | None = None
     amqp: AmqpDialect | None = None
+    stomp_since: tuple[tuple[tuple[int, ...], StompDialect], ...] = ()
     amqp_since: tuple[tuple[tuple[int, ...], AmqpDialect], ...] = ()
     queue_of_topic: str | None = None
     counted_properties: frozenset[str] = frozenset()

@@ -52,14 +52,17 @@ from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # ActiveMQ's
 _CLIENT_IDS: Final = UUID("5b0f6a1e-6a0f-4c41-9d0c-1f5f0f6d8f1b")
 _MAX_BODY: Final = "wireFormat.maxDataLength"
+_MAX_FRAME: Final = "wireFormat.maxFrameSize"
 _HOST: Final = "wireFormat.host"
+_PARAMS: Final = (_MAX_BODY, _MAX_FRAME, _HOST)
 
 
 class StompTransport(Transport):
     """See `Transport`.
 
-    It knows two options of the URL's query: ``wireFormat.maxDataLength``, the largest body that is read, in bytes
-    (100 MiB), and ``wireFormat.host``, the virtual host to name (the host itself; on a broker whose virtual hosts have
+    It knows three options of the URL's query: ``wireFormat.maxDataLength``, the largest body that is read, in bytes
+    (100 MiB), ``wireFormat.maxFrameSize``, the largest frame that the broker takes, in bytes (what its kind takes as
+    it comes), and ``wireFormat.host``, the virtual host to name (the host itself; on a broker whose virtual hosts have
     other names, its default one). Another one raises ConfigError.
     """
 
@@ -71,7 +74,10 @@ class StompTransport(Transport):
                 f"{options.scheme}:// is not STOMP; that is {' or '.join(f'{each}://' for each in _PORTS)}"
             )
         check_name(options.dialect)
-        self._given_host, self._max_body = _params(options)
+        _check_params(options)
+        self._given_host = options.params.get(_HOST)
+        self._max_body = _size(options, _MAX_BODY, MAX_BODY)
+        self._max_frame = _size(options, _MAX_FRAME, 0)
         self._given_host = options.vhost if self._given_host is None else self._given_host
         self._virtual_host = self._given_host or stomp_host(options.dialect) or options.host
         # names the connection to its own no_local; with a client id, every one that has it (JMS 3.1 §8.3.3)
@@ -166,7 +172,9 @@ class StompTransport(Transport):
             outbox=protocol.outbox,
             events=events,
             control=protocol.control(),
-            encoder=SendEncoder(protocol.version, dialect, self._token, finder.others if finder else ()),
+            encoder=SendEncoder(
+                protocol.version, dialect, self._token, finder.others if finder else (), self._max_frame
+            ),
             token=self._token,
             client_id=self.options.client_id,
             finder=finder,
@@ -250,11 +258,16 @@ class StompTransport(Transport):
         return self._first
 
 
-def _params(options: TransportOptions) -> tuple[str | None, int]:
+def _check_params(options: TransportOptions) -> None:
     for name in options.params:
-        if name not in (_MAX_BODY, _HOST):
-            raise ConfigError(unknown_option(name, (_MAX_BODY, _HOST), of=f"{options.scheme}://"))
-    digits = options.params.get(_MAX_BODY, str(MAX_BODY))
+        if name not in _PARAMS:
+            raise ConfigError(unknown_option(name, _PARAMS, of=f"{options.scheme}://"))
+
+
+def _size(options: TransportOptions, name: str, usual: int) -> int:
+    digits = options.params.get(name)
+    if digits is None:
+        return usual
     if not digits.isdecimal() or len(digits) > 10 or int(digits) == 0:
-        raise ConfigError(f"{_MAX_BODY}={digits[:40]!r} is not a number of bytes above 0")
-    return options.params.get(_HOST), int(digits)
+        raise ConfigError(f"{name}={digits[:40]!r} is not a number of bytes above 0")
+    return int(digits)

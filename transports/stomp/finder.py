@@ -36,11 +36,11 @@ class QueueFinder:
         timeout: seconds that its answer may take.
 
     Attributes:
-        others: queues that have other arguments, by name.
+        others: queues that have other arguments, by name, with the refusal that said so.
     """
 
     def __init__(self, log_in: Callable[[], Flow[Login]], dialect: StompDialect, timeout: float) -> None:
-        self.others: set[str] = set()
+        self.others: dict[str, str] = {}
         self._log_in = log_in
         self._dialect = dialect
         self._timeout = timeout
@@ -69,7 +69,7 @@ class QueueFinder:
         finally:
             stream.close()
         if refusal is not None and self._dialect.other_queue_refusal in refusal.lower():
-            self.others.add(destination.name)
+            self.others[destination.name] = refusal
         if refusal is None or destination.name in self.others:
             self._known.add(destination.name)
 

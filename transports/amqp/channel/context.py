@@ -6,8 +6,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import JMSError
 from redelivery.transports.amqp.codec.names import pattern
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
+from redelivery.transports.amqp.links.endpoints import Found
 from redelivery.transports.amqp.links.management import Management
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.senders import Sender
@@ -69,6 +71,8 @@ class ChannelContext:
         nodes = self.protocol.nodes
         if nodes is None or type(destination) is not Queue:
             link.open(pending)
+        elif isinstance(nodes, Management) and isinstance(link, Receiver):
+            link.open_after(lambda found: nodes.ensure(destination.name, heeding(nodes, link, found)), pending)
         else:
             link.open_after(partial(nodes.ensure, destination.name), pending)
 
@@ -93,6 +97,16 @@ class ChannelContext:
     def answer(self, pending: Pending) -> Flow[None]:
         """See `answer`."""
         return answer(pending)
+
+
+def heeding(nodes: Management, link: Receiver, found: Found) -> Found:
+    """``found``, after the consumer has heeded what its queue is."""
+
+    def heed(error: JMSError | None, address: str | None) -> None:
+        link.heed(nodes.queues.get(link.link.destination.name, {}))
+        found(error, address)
+
+    return heed
 
 
 def answer(pending: Pending) -> Flow[None]:

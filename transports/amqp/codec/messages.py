@@ -119,6 +119,13 @@ class AmqpFields:
         content_type = self._field(CONTENT_TYPE) if kind is None or kind == 5 else None
         return read_body(raw, at, kind, content_type if isinstance(content_type, str) else None)
 
+    def bare_at(self) -> int:
+        """Where the first section begins that no broker changes; 0 where the message cannot be read."""
+        try:
+            return min((each for each in (self._found or self._find())[2:] if each > 0), default=0)
+        except MessageFormatError:
+            return 0
+
     def kind(self) -> int | None:
         """What the annotation ``x-opt-jms-msg-type`` says. Raises MessageFormatError."""
         found = self._found or self._find()

@@ -57,6 +57,7 @@ class Management:
         self._table = table
         self._answers: Answers | None = None
         self._requests: Requests | None = None
+        self.queues: dict[str, Mapping[str, Any]] = {}  # what was found, by name
 
     def ask(self, method: str, path: str, body: Body, then: Callable[[Answer | JMSError], None]) -> None:
         """Send a request; ``then`` is called once, with the answer or with why none came."""
@@ -94,19 +95,24 @@ class Management:
         """Make a durable queue of that name where there is none; as it is where there is one. Then call ``found``."""
         self.ask("GET", queue_path(name), None, lambda answer: self._looked_up(name, answer, found))
 
-    def _looked_up(self, name: str, answer: Answer | JMSError, found: Found) -> None:
+    def _looked_up(self, name: str, answer: Answer | JMSError, found: Found, *, made: bool = False) -> None:
         if isinstance(answer, JMSError):
             found(answer, None)
-        elif answer.status == 404:
+        elif answer.status == 404 and not made:
             self.ask("PUT", queue_path(name), {"durable": True}, lambda made: self._made(name, made, found))
         else:  # what is refused here is refused to the link, in better words
+            if answer.status < 300 and isinstance(answer.body, Mapping):
+                self.queues[name] = answer.body
             found(None, None)
 
     def _made(self, name: str, answer: Answer | JMSError, found: Found) -> None:
         error = answer if isinstance(answer, JMSError) else None
         if isinstance(answer, Answer) and answer.status != 409:  # another one has made it meanwhile
             error = answer.error(f"making queue://{name}")
-        found(error, None)
+        if error is None:  # of which kind it is, the virtual host has said
+            self.ask("GET", queue_path(name), None, lambda queue: self._looked_up(name, queue, found, made=True))
+        else:
+            found(error, None)
 
     def bind(self, topic: str, writing: Writing, waiter: Waiter) -> Flow[str]:
         """Make a queue for one consumer of a topic, which ends with it; the answer is its address.

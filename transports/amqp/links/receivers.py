@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from sys import maxsize
 from typing import Any, Final
 
@@ -18,9 +18,11 @@ from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
 from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.finding import return_limit
 from redelivery.transports.seam import Delivery, Link, Pending, SessionEvents
 
 _STEP: Final = 100  # deliveries after which credit is given anew, at most
+_FRONT: Final = 16 << 10  # bytes in which the annotations are
 _SMALL: Final = 64 << 10  # bytes up to which one copy is cheaper than a buffer of its own
 
 
@@ -51,6 +53,15 @@ class AmqpDelivery(AmqpFields, Delivery):
     def charged(self) -> int:
         """See `Delivery.charged`."""
         return max(self._header()[4] or 0, self.wire_count() - 1)
+
+    def fingerprint(self) -> object:
+        """See `Delivery.fingerprint`: by what no broker changes."""
+        return hash(bytes(self.raw[self.bare_at() :]))
+
+    def returned(self) -> int:
+        """See `Delivery.returned`."""
+        named = self.receiver.dialect.count_annotation
+        return self._annotated(named) if named and self.raw.find(named.encode(), 0, _FRONT) >= 0 else 0
 
     def weight(self) -> int:
         """See `Delivery.weight`."""
@@ -89,24 +100,8 @@ class Receiver(Endpoint):
     """
 
     __slots__ = (
-        "ack_threshold",
-        "arrived",
-        "batched",
-        "dialect",
-        "drained",
-        "events",
-        "format",
-        "granted",
-        "keeps",
-        "link",
-        "name",
-        "seen",
-        "session",
-        "step",
-        "stopped",
-        "unsettled",
-        "wanted",
-        "window",
+        *("ack_threshold", "arrived", "batched", "dialect", "drained", "events", "format", "granted", "keeps", "link"),
+        *("name", "seen", "session", "step", "stopped", "unsettled", "wanted", "window"),
     )
 
     def __init__(
@@ -130,15 +125,10 @@ class Receiver(Endpoint):
         self.events = events
         self.dialect = dialect
         self.format = AmqpFormat(dialect, link.destination)
-        window = max(1, dialect.default_prefetch if link.prefetch is None else link.prefetch)
-        self.window = min(window, dialect.most_credit) if dialect.most_credit else window
-        if link.pulls:
-            self.window = 0
-        self.step = max(1, min(_STEP, self.window // 2))
         self.arrived = 0  # deliveries that came
         self.seen = 0  # of those, dispatched
         self.granted = 0  # deliveries that may come, and those that came
-        self.ack_threshold = maxsize if link.pulls else self.step  # of `seen`: then there is credit to give
+        self._begin_with(dialect.default_prefetch if link.prefetch is None else link.prefetch)
         self.batched = 0  # acknowledgements since some of them were written
         self.unsettled: dict[AmqpDelivery, None] = {}  # in the peer's order
         self.drained: Pending | None = None
@@ -150,6 +140,24 @@ class Receiver(Endpoint):
         self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
         self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
         session.links.add(self)
+
+    def _begin_with(self, prefetch: int) -> None:
+        window = max(1, prefetch)
+        self.window = min(window, self.dialect.most_credit) if self.dialect.most_credit else window
+        if self.link.pulls:
+            self.window = 0
+        self.step = max(1, min(_STEP, self.window // 2))
+        self.ack_threshold = maxsize if self.link.pulls else self.step  # of `seen`: then there is credit to give
+
+    def heed(self, queue: Mapping[str, Any]) -> None:
+        """What its queue is, as the broker has said before the link is opened."""
+        names, link = self.dialect.limits, self.link
+        if names is None or queue.get("type") != names.kind:
+            return
+        link.limit = return_limit(names, queue.get("arguments") or {})
+        if link.window is None and self.dialect.counted_prefetch:
+            self._begin_with(self.dialect.counted_prefetch)
+            link.prefetch = self.window
 
     def on_opened(self) -> None:
         """See `Endpoint.on_opened`: the first credit."""

@@ -14,7 +14,7 @@ from redelivery.transports.stomp.channel import commits, subscribing
 from redelivery.transports.stomp.channel.browsing import BrowseSubscription
 from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
-from redelivery.transports.stomp.channel.windows import STUCK, Window, fits, retired, settle, window_size
+from redelivery.transports.stomp.channel.windows import STUCK, Window, fits, retired, settle
 from redelivery.transports.stomp.connection.shown import Shown
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
 
@@ -48,10 +48,7 @@ class StompChannel(Channel):
     def attach(self, link: Link) -> Flow[None]:
         """SUBSCRIBE, answered."""
         dialect, router = self._dialect, self._context.router
-        size = window_size(link, dialect, deferred=self._acks_deferred)
-        link.prefetch = 1 if link.pulls else dialect.default_prefetch if link.prefetch is None else link.prefetch
-        headers = subscribing.subscribe_headers(link, self._context, size)
-        yield from subscribing.prepare(self._context, link)
+        size, headers = yield from subscribing.prepare(self._context, link, deferred=self._acks_deferred)
         link.id = subscribing.new_identifier()
         events = BrowseSubscription(self._context.events) if link.browse else self._context.events
         subscription = Subscription(link, events, dialect, self._context.version)

@@ -10,11 +10,12 @@ from typing import Final
 from redelivery.model.destinations import Queue, SubscriptionName
 from redelivery.model.errors import UnsupportedError
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.finding import found
+from redelivery.transports.finding import found, supposed_limit
 from redelivery.transports.seam import Flow, Link
 from redelivery.transports.stomp.channel.browsing import browse_headers
 from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.channel.windows import window_size
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.frames import encode_head
 from redelivery.transports.stomp.codec.messages import SENDER
@@ -107,15 +108,33 @@ def remove_frame(name: str, control: ControlFrames, dialect: StompDialect, recei
     return control.unsubscribe(new_identifier(), receipt.decode(), {dialect.subscription_header: name})
 
 
-def prepare(context: ChannelContext, link: Link) -> Flow[None]:
-    """Find its queue; remove the durable subscription that it makes anew where the broker would keep the old one."""
+def prepare(context: ChannelContext, link: Link, *, deferred: bool) -> Flow[tuple[int | None, dict[str, str]]]:
+    """Find its queue; remove the durable subscription that it makes anew where the broker would keep the old one.
+
+    Returns:
+        Its window (`window_size`) and headers; `Link.prefetch` and `Link.limit` are filled in.
+
+    Raises:
+        UnsupportedError: the broker cannot do it; nothing was done.
+    """
+    dialect, wished = context.dialect, link.prefetch
+    size = window_size(link, dialect, deferred=deferred)
+    headers = subscribe_headers(link, context, size)
     yield from found(context.finder, link.destination)
-    named, dialect = link.subscription, context.dialect
-    if named is None or not link.changed or dialect.subscription_changes:
-        return
-    pending, receipt = context.ask()
-    context.outbox.write(remove_frame(named.name, context.control, dialect, receipt))
-    yield from context.answer(pending, receipt)
+    if dialect.limits is not None and type(link.destination) is Queue:
+        refusal = "" if context.finder is None else context.finder.others.get(link.destination.name, "")
+        link.limit = supposed_limit(dialect.limits, refusal)
+        if wished is None and dialect.counted_prefetch and any(each in refusal for each in dialect.limits.said):
+            link.prefetch = wished = dialect.counted_prefetch
+            size = window_size(link, dialect, deferred=deferred)
+            headers = subscribe_headers(link, context, size)
+    link.prefetch = 1 if link.pulls else dialect.default_prefetch if wished is None else wished
+    named = link.subscription
+    if named is not None and link.changed and not dialect.subscription_changes:
+        pending, receipt = context.ask()
+        context.outbox.write(remove_frame(named.name, context.control, dialect, receipt))
+        yield from context.answer(pending, receipt)
+    return size, headers
 
 
 def subscribe_frame(
@@ -152,7 +171,7 @@ def release_unsettled(context: ChannelContext, subscriptions: Sequence[Subscript
     """End them where UNSUBSCRIBE releases nothing: NACK what is not settled, to be delivered to others.
 
     A NACK needs a living subscription, and releases to any consumer, itself included: so they are superseded before.
-    The newest is released first, which costs the broker least.
+    The oldest is released first: a quorum queue delivers them again in the order in which they came back.
 
     Raises:
         JMSError: it was refused; the messages are the broker's again when the connection ends.
@@ -168,8 +187,8 @@ def release_unsettled(context: ChannelContext, subscriptions: Sequence[Subscript
         yield from context.answer(pending, receipt)
     nacks = [
         b"N" + subscription.ack(delivery, PLAIN)
-        for subscription in reversed(subscriptions)
-        for delivery in reversed(tuple(subscription.unsettled or ()))
+        for subscription in subscriptions
+        for delivery in tuple(subscription.unsettled or ())
     ]
     yield from end(context, subscriptions, b"".join(nacks))
 

@@ -64,11 +64,12 @@ class StompFields:
         head = self.head
         at = head.find(b"\nredelivered:")  # the first is the broker's; a producer may have sent another
         again = at >= 0 and head.startswith(b"true\n", at + 13)
-        count_header = self.format.dialect.count_header
-        if count_header is not None:
-            before = _number(raw_value(head, b"\n%b:" % count_header.encode()))
-            return 1 + max(before, again)
-        return 2 if again else 1
+        return 1 + max(self.counted(), again)
+
+    def counted(self) -> int:
+        """How often it was delivered before, as a broker says that counts; otherwise 0."""
+        header = self.format.dialect.count_header
+        return 0 if header is None else _number(raw_value(self.head, b"\n%b:" % header.encode()))
 
     def raw_id(self) -> bytes:
         """`broker_id`, as it is written."""

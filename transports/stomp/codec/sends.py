@@ -6,11 +6,17 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
+from sys import maxsize
 from typing import Final
 from uuid import uuid4
 
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
+from redelivery.model.errors import (
+    InvalidDestinationError,
+    MessageFormatError,
+    ResourceAllocationError,
+    UnsupportedError,
+)
 from redelivery.model.messages import Message
 from redelivery.model.parts.raw import RawBody, decoded
 from redelivery.model.times import to_epoch_ms
@@ -39,18 +45,27 @@ _PLAIN: Final = frozenset(
 _NAMES: Final = 1024  # names of properties that are kept
 
 _MORE_HEADERS: Final = 2  # that a channel adds: receipt, transaction
+_MORE_BYTES: Final = 80  # of these, and of what ends head and frame, at most
 
 
 class SendEncoder:
     """Makes SEND frames for one version and dialect; heads are kept by destination.
 
-    ``token`` names the connection; ``others``: see `to_wire`.
+    ``token`` names the connection; ``others``: see `to_wire`; ``max_frame``: see `StompDialect`, which the user may
+    know better.
     """
 
     def __init__(
-        self, version: str, dialect: StompDialect, token: str = "", others: Collection[str] = frozenset()
+        self,
+        version: str,
+        dialect: StompDialect,
+        token: str = "",
+        others: Collection[str] = frozenset(),
+        max_frame: int = 0,
     ) -> None:
         self._others = others
+        self._max_frame = max_frame or dialect.max_frame
+        self._most = self._max_frame - _MORE_BYTES if self._max_frame else maxsize
         self._version = version
         self._dialect = dialect
         self._token = token
@@ -60,7 +75,7 @@ class SendEncoder:
         self._id_start = f"ID:{uuid4().hex}-"
         self._numbers = count(1)
         # whether a message of nothing but `_PLAIN` needs no further header, and a str as a body none either
-        self._bare = not (dialect.makes_message_ids or dialect.timestamp_unit)
+        self._bare = not (dialect.makes_message_ids or dialect.timestamp_unit or self._max_frame)
         self._bare_text = dialect.length_is_bytes and not dialect.max_body
 
     def encode(self, message: Message) -> tuple[bytes, bytes]:
@@ -70,6 +85,7 @@ class SendEncoder:
             MessageFormatError: STOMP or the broker cannot carry the body, a property or a header.
             InvalidDestinationError: the message has no destination, or one that cannot be sent to.
             UnsupportedError: the broker has no delayed delivery, or would lose a body as large as this.
+            ResourceAllocationError: the broker would end the connection at a frame as large as this.
         """
         fields = message.fields
         destination = fields.get("destination")
@@ -103,7 +119,18 @@ class SendEncoder:
             head += encode_text("".join(lines))
             if self._dialect.max_header:
                 self._check_headers(head)
-        return head, payload
+        return self._whole(message, head, payload)
+
+    def _whole(self, message: Message, head: bytes, payload: bytes) -> tuple[bytes, bytes]:
+        size = len(head) + len(payload)
+        if size < self._most:
+            return head, payload
+        setting = f" ({self._dialect.frame_setting})" if self._dialect.frame_setting else ""
+        raise ResourceAllocationError(
+            f"{message.destination}: nothing was sent: a frame of {size} bytes is larger than the {self._max_frame} "
+            f"that the broker takes over STOMP{setting}: it would end the connection; where it is set up for more, say "
+            "so in the URL: ?wireFormat.maxFrameSize=BYTES"
+        )
 
     def _make_start(
         self,

@@ -37,6 +37,14 @@ class StompDelivery(StompFields, Delivery):
         found = raw_value(head, key) if key else self.raw_id()
         return (found, raw_value(head, b"\ntimestamp:")) if found else None
 
+    def fingerprint(self) -> object:
+        """See `Delivery.fingerprint`."""
+        return hash(self.payload), len(self.payload)
+
+    def returned(self) -> int:
+        """See `Delivery.returned`."""
+        return self.counted()
+
     def weight(self) -> int:
         """See `Delivery.weight`."""
         return len(self.payload)
