@@ -137,6 +137,15 @@ def test_a_look_shows_what_would_be_received_in_its_order_and_takes_nothing(site
     assert [each.body for each in site.management.browse(queue)] == []
 
 
+def test_a_message_without_properties_is_shown(site: Site, queue: str) -> None:
+    site.make(queue)
+    message = {"properties": {}, "routing_key": queue, "payload": "the moon", "payload_encoding": "string"}
+    site.management.api.client.call("POST", "/api/exchanges/%2F/amq.default/publish", message)
+    (seen,) = site.management.browse(queue)
+    assert seen.raw_body == b"the moon"
+    assert seen.properties == {}
+
+
 def test_a_limit_shows_the_first_ones(site: Site, queue: str) -> None:
     site.make(queue)
     site.send(queue, *"abcde")

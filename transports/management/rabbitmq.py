@@ -141,7 +141,7 @@ class RabbitApi:
         found = self.client.call("POST", self._path("queues", queue, "get"), body, doing=f"looking at queue://{queue}")
         if not isinstance(found, list):
             raise self._strange()
-        return found
+        return [{**each, "properties": each["properties"] or {}} for each in found]  # none are shown as a list
 
     def _made(self, answer: Answer, doing: str) -> bool:
         refusal = answer.refusal(doing)
