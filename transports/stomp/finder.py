@@ -25,6 +25,7 @@ from redelivery.transports.wire.sockets import Stream, read, until_writable
 
 Login: TypeAlias = tuple[Stream, Engine, list[RawFrame]]  # the frames came right after CONNECTED
 _NAME: Final = "redelivery-look"  # of the transaction and the receipt
+_LOOKS: Final = 3  # at a queue: of a thousand refusals RabbitMQ 4.3 says two with other words ("Processing error")
 
 
 class QueueFinder:
@@ -56,22 +57,28 @@ class QueueFinder:
         Raises:
             ConnectionLostError, RequestTimeoutError: the broker does not answer.
         """
+        for _ in range(_LOOKS):
+            refusal = yield from self._look(destination)
+            if refusal is not None and self._dialect.other_queue_refusal in refusal.lower():
+                self.others[destination.name] = refusal
+            if refusal is None or destination.name in self.others:
+                self._known.add(destination.name)
+                return
+
+    def _look(self, destination: Destination) -> Flow[str | None]:
+        """The refusal; None: it is there, as we would make it."""
         try:
             stream, engine, frames = yield from self._log_in()
         except ConnectError as error:
             raise ConnectionLostError(f"looking for {destination}: {error}") from error
         try:
-            refusal = yield from self._ask(stream, engine, frames, destination)
+            return (yield from self._ask(stream, engine, frames, destination))
         except TimeoutError:
             raise RequestTimeoutError(
                 f"looking for {destination}: the broker did not answer within {self._timeout:g} s"
             ) from None
         finally:
             stream.close()
-        if refusal is not None and self._dialect.other_queue_refusal in refusal.lower():
-            self.others[destination.name] = refusal
-        if refusal is None or destination.name in self.others:
-            self._known.add(destination.name)
 
     def _ask(
         self, stream: Stream, engine: Engine, frames: list[RawFrame], destination: Destination
