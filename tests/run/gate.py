@@ -90,10 +90,10 @@ class Gate:
                 except OSError:  # it is being started again
                     _reset(client)
                     continue
-                self._pairs.append((client, broker))
-            broker.settimeout(None)
-            for each in (client, broker):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                broker.settimeout(None)
+                for each in (client, broker):
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._pairs.append((client, broker))  # from now on it may be shut at any moment
             self._threads = [each for each in self._threads if each.is_alive()]
             copies = bytearray(), bytearray()
             if self.passed is not None:

@@ -18,7 +18,7 @@ UNCLEAR = "the broker says: Processing error"
 DENIED = "the broker says: access_refused"
 
 
-class Told(QueueFinder):
+class Answered(QueueFinder):
     """Its broker says these, one for each connection."""
 
     def __init__(self, *said: str | None) -> None:
@@ -38,7 +38,7 @@ class Told(QueueFinder):
         return next(self.said)
 
 
-def look(finder: Told, destination: Destination) -> tuple[bool, bool, int]:
+def find(finder: Answered, destination: Destination) -> tuple[bool, bool, int]:
     """Whether it is one of others, whether it must be looked for again, and how often it was asked for."""
     assert finder.must_find(destination)
     assert list(finder.find(destination)) == []
@@ -59,4 +59,4 @@ def look(finder: Told, destination: Destination) -> tuple[bool, bool, int]:
 def test_a_refusal_in_other_words_is_asked_for_again(
     said: tuple[str | None, ...], found: tuple[bool, bool, int]
 ) -> None:
-    assert look(Told(*said), Queue("orders")) == found
+    assert find(Answered(*said), Queue("orders")) == found

@@ -58,14 +58,14 @@ class QueueFinder:
             ConnectionLostError, RequestTimeoutError: the broker does not answer.
         """
         for _ in range(_LOOKS):
-            refusal = yield from self._look(destination)
+            refusal = yield from self._ask_once(destination)
             if refusal is not None and self._dialect.other_queue_refusal in refusal.lower():
                 self.others[destination.name] = refusal
             if refusal is None or destination.name in self.others:
                 self._known.add(destination.name)
                 return
 
-    def _look(self, destination: Destination) -> Flow[str | None]:
+    def _ask_once(self, destination: Destination) -> Flow[str | None]:
         """The refusal; None: it is there, as we would make it."""
         try:
             stream, engine, frames = yield from self._log_in()
