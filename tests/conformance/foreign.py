@@ -37,13 +37,14 @@ class Foreign:
             client.publish(queue, body, headers, content_type)
 
     def _address(self, queue: str) -> str:
-        dialect = detect_amqp(self.broker, "", "")[1]
+        name = self.broker.removesuffix("4")
+        dialect = detect_amqp(name, "", "", "4" if name != self.broker else "")[1]
         return (dialect.existing_queue_prefix or dialect.queue_prefix) + queue
 
     def _headers(self, queue: str) -> bytes:
-        dialect = detect_stomp(self.broker, "")[1]
+        dialect = detect_stomp(self.broker.removesuffix("4"), "")[1]
         more = "".join(f"{name}:{value}\n" for name, value in dialect.send_to_queue)
-        return f"destination:{dialect.queue_prefix}{queue}\n{more}".encode()
+        return f"destination:{dialect.existing_queue_prefix or dialect.queue_prefix}{queue}\n{more}".encode()
 
 
 def _send_stomp(url: str, head: bytes, messages: tuple[bytes, ...]) -> None:

@@ -14,6 +14,10 @@ from redelivery.broker import EmbeddedBroker
 # Where our copies go, unless the application names another queue; on Classic the broker's own dead letters as well.
 DEAD_LETTERS = "ActiveMQ.DLQ"
 
+# RabbitMQ 4 is this one, unless the environment says otherwise (testing/brokers/specs/rabbitmq4.py).
+USUAL_VERSION = "4.0"
+_VERSION = os.environ.get("REDELIVERY_RABBITMQ4") or USUAL_VERSION
+ON = " on "  # before a version that is not the usual one, in the titles of pairs
 _NO_IDS: Mapping[str, str] = {"duplicate ids": "the broker does not drop what is sent twice"}
 _STOMP: Mapping[str, str] = {
     "stream": "STOMP has no frame for a StreamMessage",
@@ -167,7 +171,8 @@ class Kind:
     embedded one, new for each test. ``cannot``: features by name, with the reason. ``emulates``: features that the
     broker lacks and we make up for, with how. ``own_dead_letters``: where the broker itself puts what it gives up.
     ``stored``: the embedded broker keeps its messages in a file. ``brief``: the short form has a few files of it.
-    ``largest``: bytes of the largest message that the broker takes, where it says so.
+    ``largest``: bytes of the largest message that the broker takes, where it says so. ``links``: how many consumers one
+    connection may have, where the broker has a limit.
     """
 
     name: str
@@ -179,10 +184,17 @@ class Kind:
     stored: bool = False
     brief: bool = False
     largest: int | None = None
+    links: int | None = None
 
     @property
     def remote(self) -> bool:
         return self.protocol != "vm"
+
+    @property
+    def title(self) -> str:
+        """Its name, as tables of runs say it; with the version of its broker where that is not the usual one."""
+        usual = self.broker != "rabbitmq4" or _VERSION == USUAL_VERSION
+        return self.name if usual else f"{self.name}{ON}{_VERSION}"
 
     @property
     def real(self) -> bool:
@@ -231,16 +243,23 @@ KINDS: Mapping[str, Kind] = {
         Kind("amqp-qpid", "amqp", "qpid", _QPID, _COPIES, own_dead_letters=None),
         Kind("amqp-rabbitmq", "amqp", "rabbitmq", _RABBITMQ_AMQP, _COPIES, own_dead_letters=None),
         Kind("stomp-rabbitmq4", "stomp", "rabbitmq4", _RABBITMQ_STOMP, _COPIES, None, brief=True, largest=4 << 20),
-        Kind("amqp-rabbitmq4", "amqp", "rabbitmq4", _RABBITMQ4_AMQP, _COPIES, None, brief=True, largest=16 << 20),
+        Kind(
+            "amqp-rabbitmq4",
+            "amqp",
+            "rabbitmq4",
+            _RABBITMQ4_AMQP,
+            _COPIES,
+            None,
+            brief=True,
+            largest=16 << 20,
+            links=64,
+        ),
     )
 }
-# Those of the page that a run writes: with its messages in a file, the embedded broker can do the same. The night that
-# runs RabbitMQ 4 whole, and writes the page with it, is still to come.
-TABLED: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if not (kind.stored or kind.brief)}
+# Those of the page that a run writes: with its messages in a file, the embedded broker can do the same.
+TABLED: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if not kind.stored}
 # Those of the environment, or all.
 _CHOSEN = os.environ.get("REDELIVERY_PAIRS", ",".join(KINDS)).split(",")
 assert KINDS.keys() >= set(_CHOSEN), f"REDELIVERY_PAIRS names a pair that is none of {', '.join(KINDS)}"
-SUITE: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if name in _CHOSEN}
-# Without those that this suite alone has.
-PAIRS: Mapping[str, Kind] = {name: kind for name, kind in SUITE.items() if not kind.brief}
+PAIRS: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if name in _CHOSEN}
 FEATURES = {feature for kind in KINDS.values() for feature in (*kind.cannot, *kind.emulates)}

@@ -29,7 +29,8 @@ from redelivery.operate.letters.selection import Selection
 
 ONCE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.0, redelivery_delay=0.0)
 # Who can write to a broker: by STOMP, by AMQP 1.0, and by RabbitMQ's own protocol.
-WRITERS = {"qpid": ("amqp",), "hornetq": ("stomp",), "rabbitmq": ("stomp", "amqp", "rabbit")}
+_RABBIT = ("stomp", "amqp", "rabbit")
+WRITERS = {"qpid": ("amqp",), "hornetq": ("stomp",), "rabbitmq": _RABBIT, "rabbitmq4": _RABBIT}
 _CANNOT_CONVERT = "Artemis cannot convert it, and ends the connection of each consumer that it would come to"
 # What a broker does not take of a writer, or cannot give to another protocol.
 NOT_TAKEN: Mapping[str, Mapping[str, str]] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.foreign import Foreign, binary, mapping, properties, section, sequence, string
+from tests.conformance.record import AMQP_HAS_THEM, READABLE
 from tests.conformance.stage import SOON, Stage
 
 from redelivery import Message, MessageFormatError
@@ -53,7 +54,7 @@ def test_maps_and_lists_of_other_clients_are_read_and_sent_on(stage: Stage) -> N
     """In the body, and in a property, which AMQP forbids and brokers carry."""
     pair = stage.pair
     if pair.kind.protocol != "amqp":
-        pytest.skip("AMQP has them")
+        pytest.skip(AMQP_HAS_THEM)
     foreign = Foreign("amqp", pair.kind.broker or "embedded", pair.url)
     with stage.connect() as connection, connection.session() as session:
         consumer = session.consumer(stage.queue)
@@ -81,7 +82,7 @@ def test_maps_and_lists_of_other_clients_are_read_and_sent_on(stage: Stage) -> N
 def test_a_body_that_cannot_be_read_is_sent_on_as_it_came(stage: Stage) -> None:
     pair = stage.pair
     if pair.kind.protocol != "amqp":
-        pytest.skip("over STOMP each body can be read")
+        pytest.skip(READABLE)
     foreign = Foreign("amqp", pair.kind.broker or "embedded", pair.url)
     with stage.connect() as connection, connection.session() as session:
         consumer = session.consumer(stage.queue)

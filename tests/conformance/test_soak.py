@@ -135,7 +135,7 @@ def test_nothing_is_lost_and_nothing_grows(
     record_property("soak", summary)
     print(summary)
     keep(
-        pair=stage.pair.kind.name,
+        pair=stage.pair.kind.title,
         driver=driver,
         minutes=SECONDS / 60,
         faults=faults.counts,

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.conformance.kept import with_asyncio, with_pairs
 from tests.conformance.pairs import FEATURES, KINDS, TABLED
 from tests.conformance.record import ASYNCIO, AWAITED, FAILED, PASSED, SKIPPED, Line, read
 from tests.conformance.table import (
@@ -18,11 +19,8 @@ from tests.conformance.table import (
     features_table,
     notes,
     page,
-    restated,
     stated,
     titles,
-    with_asyncio,
-    with_stored_rows,
     wrong,
 )
 
@@ -44,7 +42,7 @@ def test_the_page_says_what_the_table_of_pairs_says() -> None:
             lacks_another = here == PASS and there.startswith(UNSUPPORTED) and kind.cannot
             assert here == there or there in {FAILS, NOT_RUN} or lacks_another, (title, kind.name)
     assert notes() in written
-    rows = {line.split(" | ")[0].removeprefix("| ") for line in written.splitlines() if "](../tests/" in line}
+    rows = {line.split(" | ")[0].removeprefix("| ") for line in written.splitlines() if line.startswith("| [")}
     assert rows <= set(titles().values())  # of a new file the next night's run tells
     assert rows
 
@@ -75,10 +73,11 @@ def test_what_failed_and_what_was_not_run_is_distinguished_from_what_passed() ->
 
 
 def test_what_a_pair_cannot_do_is_a_note_beside_what_passed() -> None:
-    reason = KINDS["amqp-rabbitmq"].cannot["transactions"]
+    *_, pair = TABLED
+    reason = KINDS[pair].cannot["transactions"]
     number = next(line for line in notes().splitlines() if reason in line).partition(".")[0]
-    skipped = Line("amqp-rabbitmq", "test_order.py::test_a[amqp-rabbitmq]", SKIPPED, reason)
-    passed = Line("amqp-rabbitmq", "test_order.py::test_b[amqp-rabbitmq]", PASSED, "")
+    skipped = Line(pair, f"test_order.py::test_a[{pair}]", SKIPPED, reason)
+    passed = Line(pair, f"test_order.py::test_b[{pair}]", PASSED, "")
     for lines, cell in (([skipped], f"unsupported [{number}]"), ([skipped, passed], f"pass [{number}]")):
         (row,) = (line for line in page(lines).splitlines() if "/test_order.py" in line)
         assert row.split(" | ")[-1] == f"{cell} |"
@@ -115,7 +114,7 @@ def test_the_script_writes_the_page_and_its_exit_code_says_whether_all_passed(tm
         assert ("test_a.py::test_a[vm]" in output.read_text(encoding="utf-8")) == (outcome == FAILED)
 
 
-def test_the_counts_of_the_pairs_with_a_store_can_be_written_alone(tmp_path: Path) -> None:
+def test_some_pairs_can_be_written_alone(tmp_path: Path) -> None:
     output, record = tmp_path / "page.md", tmp_path / "record.jsonl"
     stored = [name for name, kind in KINDS.items() if kind.stored]
     before = page(passing())
@@ -127,7 +126,7 @@ def test_the_counts_of_the_pairs_with_a_store_can_be_written_alone(tmp_path: Pat
             for n in range(count)
         ]
         record.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-        command = [sys.executable, str(SCRIPT), str(record), "--stored", "--output", str(output)]
+        command = [sys.executable, str(SCRIPT), str(record), "--pairs", "--output", str(output)]
         assert subprocess.run(command, capture_output=True, timeout=150).returncode == code  # noqa: S603  # ours
         rows = [line.split(" | ") for line in output.read_text(encoding="utf-8").splitlines() if "-stored`" in line]
         assert [(row[0], row[3]) for row in rows] == [
@@ -150,7 +149,7 @@ def test_what_passed_with_asyncio_is_counted_apart() -> None:
     changed = with_asyncio(whole, again)
     new = [line for line in changed.splitlines() if line not in whole.splitlines()]
     assert [line.partition(" | ")[0] for line in new] == ["| `amqp-stored`"], "all else is as it was"
-    assert ends(with_stored_rows(changed, [Line("amqp-stored", "a.py::a", PASSED, "")]))["amqp-stored"] == ("1", "1")
+    assert ends(with_pairs(changed, [Line("amqp-stored", "a.py::a", PASSED, "")]))["amqp-stored"] == ("1", "1")
 
 
 def test_the_row_of_one_feature_can_be_written_alone(tmp_path: Path) -> None:
@@ -178,13 +177,13 @@ def test_the_row_of_one_feature_can_be_written_alone(tmp_path: Path) -> None:
 
 def test_a_page_that_is_written_in_part_gets_the_rows_and_notes_of_the_table_of_pairs() -> None:
     whole = page(passing())
-    assert restated(whole) == whole
+    assert with_pairs(whole, []) == whole
     first, *others = notes().splitlines()
     without = whole.replace(" [1]", "")
     old = "\n".join(line for line in without.splitlines() if not line.startswith(("| map |", first)))
     for number in range(2, len(others) + 2):  # as if the first note were a new one
         old = old.replace(f"\n{number}. ", f"\n{number - 1}. ").replace(f" [{number}]", f" [{number - 1}]")
-    lines = restated(old + "\n").splitlines()
+    lines = with_pairs(old + "\n", []).splitlines()
     assert [line for line in lines if "| map |" not in line] == [
         line for line in without.splitlines() if "| map |" not in line
     ]

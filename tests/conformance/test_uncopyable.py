@@ -21,6 +21,7 @@ from tests.conformance.foreign import (
     symbol,
 )
 from tests.conformance.pairs import Pair
+from tests.conformance.record import ALONE, RABBITMQS
 from tests.conformance.stage import SOON, Stage
 
 from redelivery import (
@@ -74,7 +75,7 @@ REFUSED: Final = {
 @pytest.fixture
 def foreign(pair: Pair) -> Foreign:
     if pair.kind.protocol == "vm":
-        pytest.skip("within one process nobody else writes")
+        pytest.skip(ALONE)
     return Foreign(pair.kind.protocol, pair.kind.broker or "embedded", pair.url)
 
 
@@ -139,7 +140,7 @@ def decoded(message: Message) -> object:
 def test_names_and_values_that_no_frame_can_carry_are_left_out(request: pytest.FixtureRequest, stage: Stage) -> None:
     """As a client of AMQP 0-9-1 writes them, whose headers may be anything."""
     if stage.pair.kind.name != "stomp-rabbitmq":
-        pytest.skip("RabbitMQ has such clients, and shows over STOMP what they write")
+        pytest.skip(RABBITMQS)
     with stage.connect() as connection, connection.session() as session:
         session.consumer(stage.queue).close()
     other = Foreign("amqp", "rabbitmq", request.getfixturevalue("rabbitmq").amqp_url)

@@ -22,7 +22,7 @@ from typing import Self, TypeAlias
 from tests.conformance.pairs import Kind, Pair
 from tests.conformance.stage import NOTHING, Stage
 from tests.faults.account import Account, Killed, Verdict
-from tests.faults.promises import MODES, promise_of
+from tests.faults.promises import MODES, QUORUM, promise_of
 from tests.faults.stored import started
 
 import redelivery
@@ -127,6 +127,7 @@ class Run:
     mode: str
     source: str
     chance: random.Random
+    quorum: str = ""  # the broker's URL over AMQP 0-9-1, where the queues are quorum queues
     sent: list[str] = field(default_factory=list)
     kills: int = 0
     moved: Counter[str] = field(default_factory=Counter)
@@ -141,7 +142,8 @@ class Run:
     def name(self) -> str:
         """The pair, and the mode where it has a row of its own."""
         kind = self.pair.kind
-        return f"{kind.name}, {self.mode.upper()}" if kind.stored and self.mode in MODES else kind.name
+        own = self.mode.upper() if kind.stored and self.mode in MODES else "quorum queues" if self.quorum else ""
+        return ", ".join(filter(None, (kind.title, own)))
 
     def feed(self, count: int) -> None:
         """Send so many more messages, confirmed."""
@@ -151,7 +153,13 @@ class Run:
         self.sent += bodies
 
     def make_queues(self) -> None:
-        """By use, before anything counts."""
+        """By use, or as another program makes a quorum queue, before anything counts."""
+        if self.quorum:
+            import pika
+
+            with pika.BlockingConnection(pika.URLParameters(self.quorum)) as client:
+                for name in (self.source, self.target):
+                    client.channel().queue_declare(name, durable=True, arguments={"x-queue-type": "quorum"})
         with redelivery.connect(self.pair.url) as connection, connection.session() as session:
             for name in (self.source, self.target):
                 session.producer(name).send("to make it")
@@ -199,7 +207,8 @@ class Run:
                     return
 
 
-Case: TypeAlias = tuple[Kind, str, Killed]  # the second: a mode, "" for one by chance of those without a row of its own
+# The second: a mode, or QUORUM; "" for a mode by chance, of those without a row of its own, and for usual queues.
+Case: TypeAlias = tuple[Kind, str, Killed]
 Runs: TypeAlias = dict[tuple[str, str, Killed], Run | None]
 
 
@@ -211,6 +220,8 @@ def kill_clients(runs: Sequence[Run], kills: int) -> None:
 
 
 def _kill_clients(run: Run, kills: int) -> None:
+    if run.quorum:
+        run.make_queues()
     run.kill_clients(kills)
     run.finish()
 
@@ -303,7 +314,7 @@ def campaign(name: str, wanted: Sequence[Case]) -> Runs:
                 continue
             runs = [_run(broker, *each, chance) for each in these]
             kills = STORED_KILLS if these[0][0].stored else KILLS
-            kills = max(1, kills // 10) if own else kills
+            kills = max(1, kills // 10) if own and these[0][0].stored else kills
             if killed == "client":
                 kill_clients(runs, kills)
             else:
@@ -317,5 +328,6 @@ def _run(broker: RealBroker, kind: Kind, mode: str, killed: Killed, chance: rand
     pair = Pair(kind, getattr(broker, f"{kind.protocol}_url"))
     modes = ["transacted"] if pair.can("transactions") else ["client", "individual"]
     queue = f"faults.{kind.name}.{killed}.{chance.randrange(1 << 32):08x}"
-    mode = mode or chance.choice(modes)
-    return Run(pair, killed, mode, queue, random.Random(chance.random()))  # noqa: S311  # as above
+    quorum = broker.amqp_url if mode == QUORUM else ""
+    mode = mode if mode in MODES else chance.choice(modes)
+    return Run(pair, killed, mode, queue, random.Random(chance.random()), quorum)  # noqa: S311  # as above

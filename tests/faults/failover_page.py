@@ -71,7 +71,7 @@ def section_of(page: str) -> str:
 
 def _reason(pair: str, cells: Iterable[str]) -> str:
     twice = sum(_numbers(cell)[1] for cell in cells)
-    promise = PROMISES.get(pair.partition(",")[0])
+    promise = PROMISES.get(_kind(pair))
     if not twice or promise is None:
         return ""
     why = promise.window or promise.behind or "in doubt"
@@ -80,11 +80,15 @@ def _reason(pair: str, cells: Iterable[str]) -> str:
 
 def _none(fault: str, column: str) -> str:
     """The cell of what there is no record of."""
-    pair, _, way = column.partition(", ")
-    kind = KINDS[pair]
+    kind, way = KINDS[_kind(column)], column.partition(", ")[2]
     if impossible(kind, fault):
         return _NEVER
     return _NOT_RUN if way in ways(kind, fault) else _UNTESTED
+
+
+def _kind(column: str) -> str:
+    """The pair's name, without the way, and without the version of its broker."""
+    return re.split("[, ]", column)[0]
 
 
 def _read(section: str) -> dict[tuple[str, str], str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +14,7 @@ _ACK_AFTER_SEND = "killed between an output's confirmation and its input's ackno
 _ACK_ON_ITS_WAY = "killed before the acknowledgement, which nobody confirms, had arrived"
 _ACK_AFTER_COMMIT = "killed between the COMMIT of the sends and their inputs' ACKs"
 
-PROMISES: Mapping[str, Promise] = {
+PROMISES: dict[str, Promise] = {
     "stomp-activemq": replace(_ATOMIC, marked_when=("client",)),
     "amqp-activemq": _ATOMIC,
     "stomp-stored": replace(_ATOMIC, marked_when=("client",)),
@@ -49,6 +48,8 @@ PROMISES: Mapping[str, Promise] = {
         young=3.0,
     ),
 }
+for _pair in ("stomp-rabbitmq", "amqp-rabbitmq"):
+    PROMISES[f"{_pair}4"] = replace(PROMISES[_pair], text=f"as {_pair}", young=10.0)
 
 _CONFIRMED = Promise(
     "each output is confirmed before its input is acknowledged, which the broker confirms: none lost, one output twice "
@@ -64,6 +65,8 @@ _UNCONFIRMED = Promise(
     behind_when=("client", "broker"),
     marked_when=("client",),
 )
+# With quorum queues, which RabbitMQ 4 has beside its usual ones.
+QUORUM: Final = "quorum"
 # Beside transactions, on a pair with a store; with AUTO a listener sends.
 MODES: Final = ("auto", "client", "individual")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -21,8 +21,7 @@ class Report:
 
 REPORT = pytest.StashKey[Report]()
 
-_ROW = re.compile(r"[|-] ([^|]+ \| )?(stomp|amqp)-\w+[ ,]")
-_STORED = re.compile(r"[|-] ([^|]+ \| )?(stomp|amqp)-stored[ ,]")
+_ROW = re.compile(r"[|-] (?:[^|]+ \| )?(?P<pair>(?:stomp|amqp)-\w+(?: on [\d.]+)?)[ ,]")
 _HEADS = (
     "pair",
     "killed",
@@ -42,7 +41,8 @@ _HEAD = """\
 Programs move messages from one queue to another while they, or their broker, are killed at random moments (kill -9)
 and connect anew; then every message is looked for. Every second program uses asyncio. This page is written by `make
 nightly` (`.venv/bin/python scripts/fault-report`), which kills 20 programs of each pair (`--kills`), and of one with a
-store 200 (`--stored-kills`). A pair ending in `-stored` is the embedded broker with a store, in a process of its own.
+store 200 (`--stored-kills`). A pair ending in `-stored` is the embedded broker with a store, in a process of its own;
+one ending in `-rabbitmq4` is RabbitMQ 4.0, or 4.3 where it says so, with its classic queues or with quorum queues.
 
 Lost: sent, and its output is nowhere. Twice: a further output of the same message. Hidden: the broker
 delivered it to nobody until it was started again. All other columns count deliveries: those whose commit (without
@@ -90,24 +90,28 @@ def page(report: Report) -> str:
     )
 
 
-def with_stored(written: str, new: str) -> str:
-    """The page ``written`` with what ``new`` says of pairs with a store, and all else as it was."""
+def with_pairs(written: str, new: str) -> str:
+    """The page ``written`` with what ``new`` says of its pairs, and all else as it was."""
     sections, others = re.split(r"(?m)^(?=## )", written), re.split(r"(?m)^(?=## )", new)
     fresh = {section.partition("\n")[0]: section for section in others}
-    merged = "".join(_merged(each, fresh.get(each.partition("\n")[0], "")) for each in sections)
+    of = {_pair(line) for line in new.splitlines()} - {""}
+    merged = "".join(_merged(each, fresh.get(each.partition("\n")[0], ""), of) for each in sections)
     return _HEAD + merged[merged.index("| pair |") :]
 
 
-def _merged(section: str, fresh: str) -> str:
-    """In the place of the first of its lines about a pair with a store, or where the first other pair is."""
-    lines, found = [], [line for line in fresh.splitlines() if _STORED.match(line)]
-    for line in section.splitlines():
-        if found and _ROW.match(line):
-            lines += found
-            found = []
-        if not _STORED.match(line):
-            lines.append(line)
-    return _text(lines)
+def _merged(section: str, fresh: str, of: Collection[str]) -> str:
+    """In the place of the first of the lines about them, or behind the last one about another pair."""
+    lines = section.splitlines()
+    its = [number for number, line in enumerate(lines) if _pair(line)]
+    place = next((number for number in its if _pair(lines[number]) in of), its[-1] + 1 if its else len(lines))
+    kept = [[line for line in part if _pair(line) not in of] for part in (lines[:place], lines[place:])]
+    return _text([*kept[0], *(line for line in fresh.splitlines() if _pair(line)), *kept[1]])
+
+
+def _pair(line: str) -> str:
+    """The pair that a line is about; empty: none."""
+    found = _ROW.match(line)
+    return "" if found is None else found["pair"]
 
 
 def terminal(report: Report) -> list[str]:

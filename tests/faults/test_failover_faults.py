@@ -147,7 +147,7 @@ def run(bench: Bench, do: Harm, name: str, way: str, opened: ExitStack, **option
     outcome = work.finish(start_again)
     path = os.environ.get(RECORD)
     if path:
-        pair = ", ".join([bench.pair.kind.name, way] if way else [bench.pair.kind.name])
+        pair = ", ".join([bench.pair.kind.title, way] if way else [bench.pair.kind.title])
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"fault": name, "pair": pair, **asdict(outcome)}) + "\n")
     assert outcome.lost == 0, outcome

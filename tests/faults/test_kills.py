@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.pairs import PAIRS, Kind
 from tests.faults.account import Killed
 from tests.faults.campaign import KILLS, STORED_KILLS, Run
-from tests.faults.promises import MODES, PROMISES, promise_of
+from tests.faults.promises import MODES, PROMISES, QUORUM, promise_of
 
 PAIRED = [pytest.param(kind, "", id=kind.name) for kind in PAIRS.values() if kind.name in PROMISES]
 MODED = [
@@ -20,11 +20,12 @@ MODED = [
     if kind.stored and kind.name in PROMISES
     for mode in MODES
 ]
+QUORUMS = [pytest.param(kind, QUORUM, id=f"{kind.name}-{QUORUM}") for kind in PAIRS.values() if kind.brief]
 
 
 @pytest.mark.timeout(120 + 60 * max(KILLS, STORED_KILLS))
 @pytest.mark.parametrize("killed", ["client", "broker"])
-@pytest.mark.parametrize(("kind", "mode"), [*PAIRED, *MODED])
+@pytest.mark.parametrize(("kind", "mode"), [*PAIRED, *MODED, *QUORUMS])
 def test_nothing_is_lost_and_every_duplicate_is_explained(
     kind: Kind, mode: str, killed: Killed, killed_run: Callable[[Kind, str, Killed], Run]
 ) -> None:

@@ -1,4 +1,4 @@
-"""docs/faults.md: what was found on the pairs with a store can be written alone."""
+"""docs/faults.md: what was found on some of the pairs can be written alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.conformance.pairs import KINDS
 from tests.faults.cases import KILLED, impossible, ways
 from tests.faults.failover_page import part
 from tests.faults.harm import HARMS
-from tests.faults.report import with_stored
+from tests.faults.report import with_pairs
 
 OLD = """\
 # What is left after kill -9
@@ -61,8 +61,8 @@ NEW = """\
 
 
 def test_their_rows_are_replaced_and_all_others_stay() -> None:
-    found = with_stored(OLD, NEW)
-    assert with_stored(found, NEW) == found
+    found = with_pairs(OLD, NEW)
+    assert with_pairs(found, NEW) == found
     assert [line for line in found.splitlines() if "stored" in line and not line.startswith("store ")] == [
         "| stomp-stored | client, 200 times |",
         "| stomp-stored, AUTO | client, 20 times |",

@@ -172,7 +172,7 @@ def record(request: pytest.FixtureRequest, kind: Kind, form: str) -> Record:
 
     def write(cut: str, found: str) -> None:
         if form == "threads":
-            request.config.stash[REPORT].cuts.append((kind.name, cut, found))
+            request.config.stash[REPORT].cuts.append((kind.title, cut, found))
 
     return write
 

@@ -24,7 +24,9 @@ def night(tmp_path: Path, **variables: str) -> tuple[subprocess.CompletedProcess
     programs.mkdir()
     for name in ("python", "make"):
         program = programs / name
-        program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{calls}"\ncase "$*" in *benchmarks.cpu*) exit 3;; esac\n')
+        on = "${REDELIVERY_RABBITMQ4:+ on $REDELIVERY_RABBITMQ4}"
+        note = f'echo "{name} $*{on}" >> "{calls}"'
+        program.write_text(f'#!/bin/sh\n{note}\ncase "$*" in *benchmarks.cpu*) exit 3;; esac\n')
         program.chmod(0o755)
     path = os.pathsep.join((str(programs), os.environ["PATH"]))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("REDELIVERY_")}
@@ -62,3 +64,14 @@ def test_each_night_compares_the_processor_time_of_a_message(
     assert done.returncode == 1
     assert "== FAILED: CPU per message (exit code 3)" in done.stdout
     assert calls[-1].endswith("scripts/matrix"), "a failure does not end the night"
+
+
+def test_each_night_runs_what_uses_rabbitmq_4_on_its_newest_version_too(tmp_path: Path) -> None:
+    _, calls = night(tmp_path)
+    newest = [each.removesuffix(" on 4.3") for each in calls if each.endswith(" on 4.3")]
+    tests, *reports = newest
+    assert tests.startswith("python -m pytest --tb=short -k rabbitmq4 ")
+    pairs = "--pairs stomp-rabbitmq4,amqp-rabbitmq4"
+    assert reports == [f"python scripts/{name}-report {pairs}" for name in ("soak", "fault")]
+    for each in reports:  # they change rows of the page that the night has written before
+        assert calls.index(each.removesuffix(f" {pairs}")) < calls.index(f"{each} on 4.3")

@@ -14,6 +14,7 @@ from proton.utils import BlockingConnection
 
 ANSWER_SECONDS = 20.0
 LATE_SECONDS = 0.1  # for what a broker puts back only now
+_ABSENT: Final = "amqp:not-found"
 _INTERNAL: Final = ("_AMQ", "__AMQ", "JMS_", "x-", "JMSX")
 
 
@@ -83,6 +84,7 @@ class _Reader(MessagingHandler):  # type: ignore[misc]  # proton has no types
         self._url = url
         self._last = uuid.uuid4().hex
         self._sent: set[str] = set()
+        self._sessions: dict[str, Any] = {}  # by address: where there is no such queue, its session may end with it
         self._connection: Any = None
         self._watch: Any = None
 
@@ -95,11 +97,23 @@ class _Reader(MessagingHandler):  # type: ignore[misc]  # proton has no types
         properties = event.connection.remote_properties or {}
         self.flag = properties.get("product") == "RabbitMQ"
         for address in self.found:
-            event.container.create_sender(self._connection, address, options=_Queue(lasting=self.flag))
+            session = self._sessions[address] = self._connection.session()
+            session.open()
+            event.container.create_sender(session, address, options=_Queue(lasting=self.flag))
+
+    def on_link_error(self, event: Any) -> None:
+        self._refused(event.link.remote_condition, event)
 
     def on_session_error(self, event: Any) -> None:
-        self.refusal = f": {event.session.remote_condition}"
-        self.on_timer_task(event)
+        self._refused(event.session.remote_condition, event)
+
+    def _refused(self, condition: Any, event: Any) -> None:
+        """What is not there is empty; all else is an error."""
+        if condition.name == _ABSENT:
+            self._is_read(event)
+        else:
+            self.refusal = f": {condition}"
+            self.on_timer_task(event)
 
     def on_sendable(self, event: Any) -> None:
         address = event.sender.target.address
@@ -107,15 +121,18 @@ class _Reader(MessagingHandler):  # type: ignore[misc]  # proton has no types
             self._sent.add(address)
             event.sender.send(Message(self._last, priority=0, durable=True))
             options = _Queue(lasting=self.flag)
-            event.container.create_receiver(self._connection, address, name=address, options=options)
+            event.container.create_receiver(self._sessions[address], address, name=address, options=options)
 
     def on_message(self, event: Any) -> None:
         if event.message.body == self._last:
-            self.unread -= 1
-            if self.unread == 0:
-                event.container.schedule(LATE_SECONDS, self)
+            self._is_read(event)
         else:
             self.found[event.receiver.name].append(event.message)
+
+    def _is_read(self, event: Any) -> None:
+        self.unread -= 1
+        if self.unread == 0:
+            event.container.schedule(LATE_SECONDS, self)
 
     def on_timer_task(self, _: Any) -> None:
         self._watch.cancel()

@@ -11,7 +11,10 @@ The groups of targets differ in this:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+
+from tests.conformance.pairs import ON
 
 # Targets. Those that send copies of their own as dead letters are all but the first three of STOMP and vm.
 FLAGGED: Final = ("stomp-activemq", "stomp-activemq-copy", "stomp-embedded", "stomp-rabbitmq", "amqp-rabbitmq")
@@ -21,6 +24,19 @@ STOMP: Final = ("stomp-activemq", "stomp-activemq-copy", "stomp-embedded", "stom
 COPIES: Final = (*AS_NEW, "stomp-rabbitmq", "amqp-activemq", "amqp-artemis", "amqp-qpid", "amqp-rabbitmq")
 REAL: Final = ("stomp-activemq", *COPIES)
 EMBEDDED: Final = ("stomp-embedded", "amqp-embedded")
+
+# What these do is stated under the name of another one, which does the same.
+ALIKE: Final[Mapping[str, str]] = {"stomp-rabbitmq4": "stomp-rabbitmq", "amqp-rabbitmq4": "amqp-rabbitmq"}
+
+# What is as recorded there on RabbitMQ 4.3, whose classic queues count: the tables are of 4.0, which has a flag.
+COUNTED: Final[Mapping[str, frozenset[str]]] = {
+    f"amqp-rabbitmq4{ON}4.3": frozenset(
+        (
+            *("client-session-close-limit", "client-recover-limit-after-session-close"),
+            *("kill-client", "predispatch-auto-mode"),
+        )
+    )
+}
 
 # why, what happens instead, targets, scenarios
 Row = tuple[str, str, tuple[str, ...], str]

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.traces.by_broker import ALIKE
 from tests.traces.compare import CAUSE
 from tests.traces.notation import event
 from tests.traces.scenario import Scenario, Trace
@@ -32,6 +33,7 @@ FILE = Path(__file__).with_name("courses.txt")
 
 def courses(scenario: Scenario, target: str) -> tuple[Trace, ...]:
     """The courses stated for a scenario at a target; those that name the target before those for all."""
+    target = ALIKE.get(target, target)
     mine = [(targets, lines) for targets, lines in _all().get(scenario.id, ()) if not targets or target in targets]
     named = [lines for targets, lines in mine if targets]
     policy = _policy(scenario)

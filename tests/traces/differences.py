@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.traces.by_broker import CHANCES, ROWS
+from tests.conformance.pairs import KINDS
+from tests.traces.by_broker import ALIKE, CHANCES, COUNTED, ROWS
 from tests.traces.scenario import Scenario
 
 
@@ -219,7 +220,10 @@ BY_BROKER: Final[Mapping[str, tuple[Difference, ...]]] = {
 def differences(scenario: Scenario, target: str) -> tuple[Difference, ...]:
     """All that the table says of a scenario at a target; of several reasons of an outcome the first is the main one."""
     entries = (*DIFFERENCES.get(scenario.id, ()), *BY_BROKER.get(scenario.id, ()))
-    return tuple(entry for entry in entries if not entry.targets or target in entry.targets)
+    if scenario.id in COUNTED.get(KINDS[target].title if target in KINDS else "", ()):
+        return ()
+    name = ALIKE.get(target, target)
+    return tuple(entry for entry in entries if not entry.targets or name in entry.targets)
 
 
 def difference(scenario: Scenario, target: str) -> Difference | None:

@@ -87,7 +87,11 @@ _FLAG: Final = Sight(counts=False, late_ms=_STORE_MS)
 _BY_CHANCE: Final = "whether it says of what a lost connection held that it was delivered before, is up to chance"
 _TAKES: Final = "the broker has no browsing: it would take what it shows"
 _NOT_DURABLE: Final = "there are no durable subscriptions"
-_PREFIXES: Final = {"stomp-hornetq": "jms.queue.", "stomp-rabbitmq": "/queue/", "amqp-rabbitmq": "/queue/"}  # of queues
+_PREFIXES: Final = {  # of queues
+    "stomp-hornetq": "jms.queue.",
+    **dict.fromkeys(("stomp-rabbitmq", "amqp-rabbitmq", "stomp-rabbitmq4"), "/queue/"),
+    "amqp-rabbitmq4": "/queues/",
+}
 TARGETS: Mapping[str, Target] = {
     target.name: target
     for target in (
@@ -127,5 +131,7 @@ TARGETS: Mapping[str, Target] = {
             _FLAG,
             cannot={"transactions": "RabbitMQ's plug-in for AMQP 1.0 refuses a coordinator"},
         ),
+        Target("stomp-rabbitmq4", "RabbitMQ 4, STOMP", _FLAG, cannot={"browsing": _TAKES, "durable": _NOT_DURABLE}),
+        Target("amqp-rabbitmq4", "RabbitMQ 4, AMQP", _FLAG, cannot={"transactions": "RabbitMQ refuses a coordinator"}),
     )
 }

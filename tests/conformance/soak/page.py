@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from tests.conformance.measured import table, used
 from tests.conformance.soak.tally import CAUSES
 
+_Key: TypeAlias = tuple[str, str]  # pair, driver
+_ROW: Final = re.compile(r"\| (stomp|amqp)-[^|]+ \| (asyncio|threads) \|")
 _NUMBERS: Final = ("reconnections", "confirmed", "in_doubt", "hidden", "lost", "twice")
 _FAULTS: Final = {
     "reset": "reset, and refused for up to 0.3 s",
@@ -29,7 +31,7 @@ _HEAD: Final = """# Minutes of lost connections
 numbered messages, and a listener container of two workers receives them, while both connections have a fault about
 every two seconds, one of four by chance:
 
-| fault | times |
+| fault | |
 | --- | --- |
 {faults}
 The connections come back by `ReconnectPolicy`; where the broker knows duplicate ids, `deduplicate_sends` is on.
@@ -73,44 +75,47 @@ doubt that never arrived are among them.
 """
 
 
-def page(lines: Iterable[str], together: int, steepest: float) -> str:
-    """From one line of JSON for each pair and driver; of two lines about the same the last counts."""
+def page(lines: Iterable[str], together: int, steepest: float, kept: str = "") -> str:
+    """From one line of JSON for each pair and driver; of two lines about the same the last counts.
+
+    ``kept``: a page whose rows stay where there is no such line.
+    """
     found = {(row["pair"], row["driver"]): row for row in map(json.loads, lines)}
-    rows = [found[key] for key in sorted(found)]
-    faults = Counter[str]()
-    for row in rows:
-        faults.update(row["faults"])
-    confirmed, lost = (sum(row[name] for row in rows) for name in ("confirmed", "lost"))
+    old = [_read(each) for each in kept.split("\n## ")] if kept else [{}, {}, {}]
+    new = [{key: cells(row) for key, row in found.items()} for cells in (_run, _twice, _used)]
+    first, second, third = ({**its, **fresh} for its, fresh in zip(old, new, strict=True))
+    faults, confirmed, lost = (
+        sum(int(cells[1 + place].replace(",", "")) for cells in first.values())
+        for place in (0, 1 + _NUMBERS.index("confirmed"), 1 + _NUMBERS.index("lost"))
+    )
     return _HEAD.format(
-        faults=table((f"{kind}: {text}", f"{faults[kind]:,}") for kind, text in _FAULTS.items()),
+        faults=table(_FAULTS.items()),
         how=f"Up to {together} ran at a time, each pair with a broker of its own.",
         numbers=" | ".join(name.replace("_", " ") for name in _NUMBERS),
         lines=" | ".join("---" for _ in _NUMBERS),
-        rows=table(
-            (*_key(row), f"{row['minutes']:g}", f"{sum(row['faults'].values()):,}", *(f"{row[n]:,}" for n in _NUMBERS))
-            for row in rows
-        ),
-        sums=f"{faults.total():,} faults, {confirmed:,} messages confirmed: {lost} lost.{_unfinished(found)}",
+        rows=_rows(first),
+        sums=f"{faults:,} faults, {confirmed:,} messages confirmed: {lost} lost.{_unfinished(first)}",
         causes=table(_CAUSES.items()),
         why=_WHY,
         cause_names=" | ".join(CAUSES),
         cause_lines=" | ".join("---" for _ in CAUSES),
-        twice=table(
-            (
-                *_key(row),
-                f"{row['behind']:.0f}",
-                row["twice"],
-                *(row["causes"][name] for name in CAUSES),
-                row["unexplained"],
-            )
-            for row in rows
-        ),
+        twice=_rows(second),
         steepest=steepest,
-        growth=table((*_key(row), *_used(row)) for row in rows),
+        growth=_rows(third),
     )
 
 
-def _unfinished(found: Iterable[tuple[str, str]]) -> str:
+def _rows(cells: Mapping[_Key, Sequence[str]]) -> str:
+    return table((*key, *cells[key]) for key in sorted(cells))
+
+
+def _read(section: str) -> dict[_Key, Sequence[str]]:
+    """The rows of its table of pairs."""
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if _ROW.match(line)]
+    return {(row[0], row[1]): row[2:] for row in rows}
+
+
+def _unfinished(found: Iterable[_Key]) -> str:
     """A pair that has no record of one driver."""
     pairs, drivers = ({key[place] for key in found} for place in (0, 1))
     missing = sorted({(pair, driver) for pair in pairs for driver in drivers} - set(found))
@@ -118,8 +123,13 @@ def _unfinished(found: Iterable[tuple[str, str]]) -> str:
     return f" Ended before its time, by a failure of the test: {names}." if missing else ""
 
 
-def _key(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["pair"], row["driver"]
+def _run(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row['minutes']:g}", f"{sum(row['faults'].values()):,}", *(f"{row[name]:,}" for name in _NUMBERS)]
+
+
+def _twice(row: Mapping[str, Any]) -> list[str]:
+    causes = [str(row["causes"][name]) for name in CAUSES]
+    return [f"{row['behind']:.0f}", str(row["twice"]), *causes, str(row["unexplained"])]
 
 
 def _used(row: Mapping[str, Any]) -> list[str]:
