@@ -245,6 +245,11 @@ STOMP: Final[Facts] = {
             b"", "transports/test_stomp_dialect_facts.py::test_the_id_that_a_client_over_amqp_has_given", "rabbitmq"
         ),
         "opaque_bodies": _settled(False, "test_the_content_type_says_what_a_body_is", "rabbitmq"),
+        "sections_type": Fact(
+            None,
+            "transports/test_rabbitmq_both_protocols_live.py::test_what_was_sent_over_amqp_is_received_over_stomp",
+            "rabbitmq",
+        ),
         "count_header": _settled(None, "test_a_quorum_queue_counts", "rabbitmq"),
         "message_id_header": _conforms(
             None, "test_kinds.py::test_message_id_stays_the_same_over_redeliveries", "rabbitmq"

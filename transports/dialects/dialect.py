@@ -85,6 +85,7 @@ class StompDialect:
         length_is_bytes: MESSAGE has content-length exactly where the body is bytes.
         opaque_bodies: the broker does not look into bodies: what is text is said by the content type of its sender, and
             without one it is text.
+        sections_type: the header `type` of a MESSAGE whose body is the sections of an AMQP one, as they are encoded.
         kind_header: of MESSAGE, the body's kind as a JMS client over AMQP has named it; None: nothing says it.
         max_body: bytes from which a body is confirmed and then lost; 0: there is no such limit.
         longest_text: bytes, two for a character, from which a str is sent as bytes, with its kind, since the broker
@@ -182,6 +183,7 @@ class StompDialect:
     binary_headers: bytes = b""
     length_is_bytes: bool = False
     opaque_bodies: bool = False
+    sections_type: str | None = None
     kind_header: str | None = None
     max_body: int = 0
     longest_text: int = 0

@@ -59,6 +59,7 @@ STOMP: Final = StompDialect(
     owned_prefixes=("x-first-death-", "x-last-death-"),
     origin_prefix="x-first-death-",
     opaque_bodies=True,
+    sections_type="amqp-1.0",  # a body with it that is something else ends the session of who consumes it over AMQP
     message_id_header="amqp-message-id",  # the header `message-id` changes with each delivery
     makes_message_ids=True,
     binary_headers=b"x-amqp-1.0-",  # what came over AMQP 1.0

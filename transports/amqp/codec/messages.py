@@ -11,7 +11,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
-from redelivery.transports.amqp.codec.bodies import BYTES, TEXT, read_body, read_usual
+from redelivery.transports.amqp.codec.bodies import BYTES, MESSAGE, TEXT, read_body, read_usual
 from redelivery.transports.amqp.codec.ids import read_correlation_id, read_message_id, read_usual_id
 from redelivery.transports.amqp.codec.names import from_address
 from redelivery.transports.amqp.codec.raw import AmqpBody, readable_map
@@ -45,9 +45,10 @@ from redelivery.transports.dialects.composites import consumed
 from redelivery.transports.wire.clock import epoch_ms
 
 _CLOSES_GROUP: Final = 0xFFFF_FFFF  # JMS's -1, as Qpid JMS writes it
+# Our own property of what was sent over STOMP, where the broker makes bytes of it, as it is encoded; and its values.
+_STOMP_KIND: Final = b"\xa1\x13JMS_redelivery_kind\xa1\x04"
+_STOMP_KINDS: Final = {b"text": TEXT, b"none": MESSAGE}
 # Words of the annotations that older clients write, and their bytes of today.
-# Our own property of a str that was sent as bytes over STOMP (see `StompDialect.longest_text`), as it is encoded.
-_SENT_AS_BYTES: Final = b"\xa1\x13JMS_redelivery_kind\xa1\x04text"
 _OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,topic": 3}
 
 
@@ -130,8 +131,9 @@ class AmqpFields:
         """What the annotation ``x-opt-jms-msg-type`` says. Raises MessageFormatError."""
         found = self._found or self._find()
         kind = read_annotations(found[1]).get("x-opt-jms-msg-type")
-        if kind == BYTES and self.raw.find(_SENT_AS_BYTES, 0, max(0, found[4])) >= 0:
-            return TEXT
+        if kind in (None, BYTES) and (at := self.raw.find(_STOMP_KIND, 0, max(0, found[4]))) >= 0:
+            said = bytes(self.raw[at + len(_STOMP_KIND) : at + len(_STOMP_KIND) + 4])
+            return _STOMP_KINDS.get(said, kind)
         return kind if isinstance(kind, int) else None
 
     def raw_body(self) -> AmqpBody:

@@ -12,6 +12,7 @@ from redelivery.model.errors import MessageFormatError, ProtocolError
 from redelivery.model.parts.texts import modified_utf_8, text_charset
 from redelivery.model.times import from_epoch_ms
 from redelivery.model.values import Body, Value
+from redelivery.transports.amqp.codec.bodies import read_body
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.codec.maps import START, read_map
@@ -95,7 +96,13 @@ class StompFields:
 
     def raw_body(self) -> StompBody:
         """See `redelivery.model.parts.raw.Carrying`."""
-        return StompBody(self, self.payload, self._kind(), translated=self._is_transformed())
+        translated, sections = self._is_transformed(), self.is_sections()
+        return StompBody(self, self.payload, self._kind(), translated=translated, sections=sections)
+
+    def is_sections(self) -> bool:
+        """Whether the body is an AMQP one's sections; what was sent with that type, and is none, begins otherwise."""
+        said = self.format.dialect.sections_type
+        return said is not None and self.payload[:1] == b"\0" and b"\ntype:%b\n" % said.encode() in self.head
 
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
         """See `redelivery.model.parts.raw.Carrying`."""
@@ -109,13 +116,18 @@ class StompFields:
         return _foreign_kind(raw_value(head, b"\n%b:" % header.encode())) if kind is None and header else kind
 
     def _unusual_body(self) -> Body:
-        if self.format.bodies == "auto":
+        wished = self.format.bodies
+        if wished == "auto":
             return self.sent_body()
-        return self.payload if self.format.bodies == "bytes" else self._text("utf-8")
+        if self.is_sections() and isinstance(found := self.sent_body(), str):
+            return found if wished == "text" else found.encode()
+        return self.payload if wished == "bytes" else self._text("utf-8")
 
     def sent_body(self) -> Body:
         """The body as its sender, or the broker, says what it is; whatever the consumer wishes."""
         head, payload, dialect = self.head, self.payload, self.format.dialect
+        if self.is_sections():
+            return read_body(payload, 0, None, None)
         kind = self._kind()
         if kind == b"none" and not payload:
             return None
@@ -286,7 +298,7 @@ _HEADERS: Final[Mapping[str, Callable[[StompFields], object]]] = {
     "message_id": StompFields.stable_id,
     "reply_to": _reply_to,
     "correlation_id": lambda message: message.text(b"\ncorrelation-id:"),
-    "type": lambda message: message.text(b"\ntype:"),
+    "type": lambda message: None if message.is_sections() else message.text(b"\ntype:"),
     "timestamp": _timestamp,
     "expiration": lambda message: from_epoch_ms(message.expires_at()),
     "delivery_time": lambda _: None,

@@ -28,13 +28,16 @@ class StompBody(RawBody):
     """The body of a message over STOMP.
 
     ``kind``: what one of our headers, or the sender's client, says that it is; None: nothing does. ``translated``: the
-    broker does not say that it could not.
+    broker does not say that it could not. ``sections``: it is an AMQP one's sections, as this broker's type says.
     """
 
-    __slots__ = ("_message", "_translated", "kind", "payload")
+    __slots__ = ("_message", "_translated", "kind", "payload", "sections")
 
-    def __init__(self, message: Decoding, payload: bytes, kind: bytes | None, *, translated: bool) -> None:
+    def __init__(
+        self, message: Decoding, payload: bytes, kind: bytes | None, *, translated: bool, sections: bool = False
+    ) -> None:
         self._translated = translated
+        self.sections = sections
         self._message = message
         self.payload = payload
         self.kind = kind

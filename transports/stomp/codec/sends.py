@@ -194,6 +194,10 @@ class SendEncoder:
 
     def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
         """What came over STOMP: as it came, but for a str of other bytes than UTF-8 where no content type says so."""
+        if body.sections and self._dialect.sections_type is not None:
+            self._check_size(len(body.payload))
+            kept = b"type:%b\ncontent-length:%d\n" % (self._dialect.sections_type.encode(), len(body.payload))
+            return head + kept, body.payload
         value, kind, payload = body.sent(), body.kind, body.payload
         said = self._dialect.opaque_bodies and kind is None and bool(body.charset)
         if isinstance(value, dict):
