@@ -27,6 +27,7 @@ class Capabilities:
     ``body_kinds``: the kinds of body that arrive as they were sent.
     ``subscriptions``: the kinds of named subscriptions to topics that it has, of ``durable``, ``shared`` and
         ``shared durable``; ``no_subscription`` says why not the others, or what stands for them.
+    ``declares``: queues are declared and deleted over this protocol; ``no_declaring`` says what to do where not.
     """
 
     transactions: bool = True
@@ -49,6 +50,8 @@ class Capabilities:
     body_kinds: frozenset[str] = frozenset(("text", "bytes", "none"))
     subscriptions: frozenset[str] = frozenset()
     no_subscription: str = ""
+    declares: bool = False
+    no_declaring: str = "declare it by the broker's own tools"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from redelivery.model.destinations import Destination, SubscriptionName
-from redelivery.model.errors import MessageFormatError
+from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.values import Body, Value
+from redelivery.transports.flows import Waiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +183,16 @@ class Delivery(ABC):
     @abstractmethod
     def header(self, name: str) -> object:
         """One of `redelivery.model.messages.HEADERS`."""
+
+
+class SessionEvents(Protocol):
+    """Of what a channel notifies its session."""
+
+    inbox: deque[Delivery]
+    waiter: Waiter
+
+    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
+        """They came, in the broker's order. Of a session's consumer: the same as extending `inbox`, waking `waiter`."""
+
+    def on_link_closed(self, link: Link, error: JMSError) -> None:
+        """The broker ended one consumer."""

@@ -30,6 +30,9 @@ class Finder(Protocol):
             ConnectionLostError, RequestTimeoutError: the broker does not answer.
         """
 
+    def forget(self, destination: Destination) -> None:
+        """What was found of it is not so any more."""
+
 
 def found(finder: Finder | None, destination: Destination | None) -> Flow[None]:
     """Done when it is found, where it must be. Raises as `Finder.find`."""

@@ -15,7 +15,6 @@ Rules of this file:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
@@ -26,7 +25,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.delivery import Delivery, Link
+from redelivery.transports.delivery import Delivery, Link, SessionEvents
 from redelivery.transports.finding import Finder
 from redelivery.transports.flows import (
     NO_ANSWER,
@@ -45,6 +44,7 @@ from redelivery.transports.flows import (
     Wish,
     Writable,
 )
+from redelivery.transports.management.declaring import Queues
 from redelivery.transports.runtime import Runtime
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "Pause",
     "Peer",
     "Pending",
+    "Queues",
     "Readable",
     "Runtime",
     "SessionEvents",
@@ -73,19 +74,6 @@ __all__ = [
     "Wish",
     "Writable",
 ]
-
-
-class SessionEvents(Protocol):
-    """Of what a channel notifies its session."""
-
-    inbox: deque[Delivery]
-    waiter: Waiter
-
-    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """They came, in the broker's order. Of a session's consumer: the same as extending `inbox`, waking `waiter`."""
-
-    def on_link_closed(self, link: Link, error: JMSError) -> None:
-        """The broker ended one consumer."""
 
 
 class ConnectionEvents(Protocol):
@@ -233,6 +221,11 @@ class Channel(ABC):
     def withdraw(self, pending: Pending) -> None:  # noqa: B027  # of those where something may wait for the peer
         """It is waited for no longer: what waits for the peer is taken back, and fails with ResourceAllocationError."""
 
+    def forget(self, queue: Destination) -> None:
+        """The queue was made or removed: what was found of it, or opened to send there, is of another one."""
+        if self.finder is not None:
+            self.finder.forget(queue)
+
     commits_whole: ClassVar[bool] = False  # an interrupt leaves nothing half done in `commit`, where nothing is sent
 
     @abstractmethod
@@ -310,6 +303,13 @@ class Transport(ABC):
         """
         yield from ()
         raise UnsupportedError(f"there is no {kind.__name__} over this protocol and broker")
+
+    def queues(self, waiter: Waiter) -> Queues:  # noqa: ARG002  # as above
+        """The broker's queues, for one call of the waiter's. Raises UnsupportedError: see `Capabilities.declares`."""
+        peer = self.peer
+        raise UnsupportedError(
+            f"{peer.provider_name} over {peer.protocol} declares and deletes no queue: {peer.capabilities.no_declaring}"
+        )
 
     def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:  # noqa: ARG002  # as above
         """Remove a durable subscription with what it holds; this connection has no consumer of it.

@@ -31,7 +31,7 @@ from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
 from redelivery.model.version import version
 from redelivery.transports.dialects.detect import ContradictedError, chosen
-from redelivery.transports.dialects.embedded import MEANING
+from redelivery.transports.dialects.embedded import MEANING, NO_DECLARING
 from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import (
     Channel,
@@ -65,6 +65,7 @@ CAPABILITIES: Final = Capabilities(
     message_ids=True,
     body_kinds=frozenset(("text", "bytes", "map", "stream", "none")),
     subscriptions=frozenset(("durable", "shared", "shared durable")),
+    no_declaring=NO_DECLARING,
 )
 T = TypeVar("T")
 _numbers = count(1)

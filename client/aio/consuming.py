@@ -11,7 +11,8 @@ from redelivery.client.aio.made import Closing, Made
 from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
 from redelivery.client.epoch import CloseAsked
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.operations.attach import ConsumerSpec, attach, unsubscribe
+from redelivery.client.operations.attach import ConsumerSpec, attach
+from redelivery.client.operations.destinations import unsubscribe
 from redelivery.client.shells.session import BaseSession
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.messages import Receipt

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Self, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 from redelivery.client.aio.browser import QueueBrowser
 from redelivery.client.aio.consuming import MakesConsumers
@@ -22,9 +22,9 @@ from redelivery.client.arguments import (
     check_cause,
 )
 from redelivery.client.operations.acknowledge import acknowledge_one
-from redelivery.client.operations.attach import temporary
 from redelivery.client.operations.browse import browse_state
 from redelivery.client.operations.commit import commit, rollback
+from redelivery.client.operations.destinations import declaration, declare, delete, one_queue, temporary
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import IllegalStateError, JMSError
@@ -62,6 +62,32 @@ class Session(MakesConsumers):
     async def temporary_topic(self) -> TemporaryTopic:
         """The same as a topic. Raises UnsupportedError likewise."""
         return cast(TemporaryTopic, await self._temporary("temporary_topic", TemporaryTopic))
+
+    async def declare(
+        self,
+        destination: Destination | str,
+        *,
+        type: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        dead_letters: Destination | str | None = None,
+        maximum_redeliveries: int | None = None,
+    ) -> None:
+        """Make a queue at the broker, where it is not there yet; harmless where it is there so. Not of a transaction.
+
+        The same as `redelivery.Session.declare`, with its arguments and errors.
+        """
+        wanted = declaration(destination, type, arguments, dead_letters, maximum_redeliveries)
+        core = self._core
+        await self._loop.inside("declare", lambda: core.do(declare(core, wanted)))
+
+    async def delete(self, destination: Destination | str) -> int | None:
+        """Delete a queue at the broker with what it holds, also while it has consumers, which end.
+
+        The same as `redelivery.Session.delete`, with its result and errors.
+        """
+        queue = one_queue("delete", destination)
+        core = self._core
+        return await self._loop.inside("delete", lambda: core.do(delete(core, queue)))
 
     @suggesting(PRODUCER_SYNONYMS, PRODUCER_DEFAULTS)
     def producer(

@@ -163,43 +163,6 @@ def _unmade(s: SessionState, consumer: ConsumerState, made: list[ConsumerState])
     consumer.step("end")
 
 
-def temporary(s: SessionState, kind: type[Destination]) -> Flow[Destination]:
-    """See `Transport.temporary`; after a loss it is made on the next connection."""
-    deadline = s.now() + s.options.request_timeout
-    while True:
-        if s.epoch.lost is not None:
-            yield from await_return_for(s, "temporary destination", deadline)
-        transport = s.epoch.transport
-        try:
-            made = yield from transport.temporary(kind, s.waiter)
-            if s.temporaries.made(made, transport):
-                return made
-        except ConnectionLostError:
-            if not s.comes_back:
-                raise
-        yield from await_loss(s)
-
-
-def unsubscribe(s: SessionState, name: str) -> Flow[None]:
-    """Remove a durable subscription, shared or not.
-
-    Raises:
-        ConfigError: the name is not a str, or empty.
-        IllegalStateError: it has a consumer, or messages that are not acknowledged.
-        InvalidDestinationError: there is none of that name.
-        UnsupportedError: the broker has none.
-    """
-    if not isinstance(name, str) or not name:
-        raise ConfigError(f"unsubscribe: {repr(name)[:40]} is not a name of a subscription: pass a str")
-    if s.epoch.lost is not None:
-        yield from await_return_for(s, "unsubscribe", s.now() + s.options.request_timeout)
-    if s.epoch.transport.peer.capabilities.subscriptions.isdisjoint(("durable", "shared durable")):
-        _check_kind(s.epoch.transport.peer, "durable")
-    known = s.subscriptions.check_unused(name)
-    yield from s.epoch.transport.unsubscribe(name, known, s.waiter)
-    s.subscriptions.forget(name)
-
-
 def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """A prefetch of 0 over a protocol that only pushes: subscribed when the application first asks.
 
@@ -234,10 +197,10 @@ def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
             "one consumer only"
         )
     if spec.named is not None:
-        _check_kind(peer, spec.named.kind)
+        check_kind(peer, spec.named.kind)
 
 
-def _check_kind(peer: Peer, kind: str) -> None:
+def check_kind(peer: Peer, kind: str) -> None:
     """Raise UnsupportedError where the broker has no such subscriptions."""
     can = peer.capabilities
     if kind not in can.subscriptions:

@@ -11,7 +11,7 @@ from redelivery.client.ledger import BY_POLICY, Ledger, Ruling, parking
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
-from redelivery.client.operations.failures import fail
+from redelivery.client.operations.orders import fail
 from redelivery.client.operations.send import patiently, send_confirmed
 from redelivery.client.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError

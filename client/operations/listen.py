@@ -14,7 +14,7 @@ from redelivery.client.ledger import ConsumerState, Detach
 from redelivery.client.ledger.outcomes import failed_with
 from redelivery.client.ledger.stages import ENDED, OPEN
 from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
-from redelivery.client.operations.failures import fail
+from redelivery.client.operations.orders import fail
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode

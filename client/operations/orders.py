@@ -1,16 +1,19 @@
-"""Carrying out what the ledger has ordered: one flow for each order, by the holder of the session."""
+"""What failed, and carrying out what the ledger has ordered: one flow for each order, by the holder of the session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Final
 
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
 from redelivery.client.ledger.history import trace
+from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
 from redelivery.client.operations.dead_letters import Verdict, otherwise
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
-from redelivery.transports.seam import NO_ANSWER, Flow
+from redelivery.transports.seam import NO_ANSWER, Delivery, Flow
 
 GRACE: Final = 0.5  # seconds that a dead letter may take beyond its caller's time, before it is left to itself
 
@@ -99,3 +102,26 @@ def _dead_letter(s: SessionState, order: Poison, verdict: Verdict) -> Flow[None]
     if s.observed is not None:
         where = None if verdict.copy is None else verdict.copy.destination
         s.observed.poisoned(s.number, order, where, dropped=verdict.drop)
+
+
+def fail(s: SessionState, decide: Callable[[float], None]) -> None:
+    """What failed is redelivered: the ledger decides, the log and the observer are notified.
+
+    ``decide(now)`` is what the ledger does with what the application holds.
+    """
+    ledger, now = s.ledger, s.now()
+    failed = ledger.covered() if s.observed is not None or says_redelivered() else ()
+    known = len(ledger.orders)
+    decide(now)
+    s.poisoned += sum(isinstance(order, Poison) for order in ledger.orders[known:])
+    if not failed:
+        return
+    due_times: dict[Delivery, float] = {delivery: entry[0] for entry in ledger.delayed for delivery in entry[3]}
+    for consumer in ledger.consumers:
+        due_times.update(dict.fromkeys(consumer.ready, consumer.not_before))
+    again = [(delivery, max(0.0, due_times[delivery] - now)) for delivery in failed if delivery in due_times]
+    say_redelivered(again, s.lines)
+    if s.observed is not None:
+        at = s.wall()
+        for delivery, wait in again:
+            s.observed.rolled_back(s.number, delivery, at + timedelta(seconds=wait))

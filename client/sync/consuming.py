@@ -7,7 +7,8 @@ from typing import Unpack, cast
 from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
 from redelivery.client.epoch import CloseAsked
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.operations.attach import ConsumerSpec, attach, unsubscribe
+from redelivery.client.operations.attach import ConsumerSpec, attach
+from redelivery.client.operations.destinations import unsubscribe
 from redelivery.client.shells.session import BaseSession
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing, SessionCore

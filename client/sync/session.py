@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Self, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 from redelivery.client.arguments import (
     PRODUCER_DEFAULTS,
@@ -17,9 +17,9 @@ from redelivery.client.arguments import (
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.acknowledge import acknowledge_one
-from redelivery.client.operations.attach import temporary
 from redelivery.client.operations.browse import browse_state
 from redelivery.client.operations.commit import commit, commits_whole, rollback
+from redelivery.client.operations.destinations import declaration, declare, delete, one_queue, temporary
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.client.sync.browser import QueueBrowser
 from redelivery.client.sync.consuming import MakesConsumers
@@ -66,6 +66,56 @@ class Session(MakesConsumers):
     def temporary_topic(self) -> TemporaryTopic:
         """The same as a topic. Raises UnsupportedError likewise."""
         return cast(TemporaryTopic, self._temporary("temporary_topic", TemporaryTopic))
+
+    def declare(
+        self,
+        destination: Destination | str,
+        *,
+        type: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        dead_letters: Destination | str | None = None,
+        maximum_redeliveries: int | None = None,
+    ) -> None:
+        """Make a queue at the broker, where it is not there yet; harmless where it is there so. Not of a transaction.
+
+        Args:
+            destination: a Queue or a str.
+            type: the broker's word for a kind of queue: ``"quorum"``, ``"classic"``, ``"stream"`` (RabbitMQ),
+                ``"anycast"``, ``"multicast"`` (Artemis), ``"standard"``, ``"priority"``, … (Broker-J). None:
+                its default.
+            arguments: the broker's own names and values: ``{"x-max-length": 1000}`` (RabbitMQ),
+                ``{"max-consumers": 1}`` (Artemis), ``{"maximumMessageTtl": 60000}`` (Broker-J).
+            dead_letters: the queue to which the broker brings what it gives up; made where it is not there.
+            maximum_redeliveries: how often the broker delivers a message again that came back to it, before it gives
+                it up, as of a RedeliveryPolicy: 5 is 6 deliveries. -1: no limit. None: the broker's own.
+
+        Raises:
+            UnsupportedError: the broker does not over this protocol; the text says what to do instead.
+            InvalidDestinationError: it is no queue; or the broker refuses it, such as one that is there otherwise. The
+                text has its words, and what was there is not changed.
+            ConfigError: the arguments say nothing to this broker, or contradict each other.
+            SecurityError: this user may not.
+            RequestTimeoutError, ConnectionLostError: the broker did not answer; it may be made or not.
+        """
+        wanted = declaration(destination, type, arguments, dead_letters, maximum_redeliveries)
+        core = self._core
+        self._loop.inside("declare", lambda: core.do(declare(core, wanted)))
+
+    def delete(self, destination: Destination | str) -> int | None:
+        """Delete a queue at the broker with what it holds, also while it has consumers, which end.
+
+        Returns:
+            How many messages went with it (on RabbitMQ without those that consumers have); None where the broker does
+            not say so.
+
+        Raises:
+            InvalidDestinationError: there is none of that name, or it is no queue.
+            IllegalStateError: the broker needs it, as the queue of another one's dead letters.
+            UnsupportedError, SecurityError, RequestTimeoutError, ConnectionLostError: as `declare`.
+        """
+        queue = one_queue("delete", destination)
+        core = self._core
+        return self._loop.inside("delete", lambda: core.do(delete(core, queue)))
 
     @suggesting(PRODUCER_SYNONYMS, PRODUCER_DEFAULTS)
     def producer(self, destination: Destination | str | None = None, **options: Unpack[ProducerKeywords]) -> Producer:

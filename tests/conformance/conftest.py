@@ -13,6 +13,7 @@ from tests.conformance import record
 from tests.conformance.desk import Desk
 from tests.conformance.java.client import JavaError
 from tests.conformance.outage import Outage
+from tests.conformance.own_queues import Own
 from tests.conformance.pairs import PAIRS, Kind, Pair
 from tests.conformance.stage import Stage
 from tests.run import again
@@ -108,6 +109,15 @@ def stage(request: pytest.FixtureRequest, pair: Pair, stage_class: type[Stage]) 
 def desk(stage: Stage) -> Desk:
     """A topic and a client id of the test's own."""
     return Desk(stage)
+
+
+@pytest.fixture
+def own(stage: Stage) -> Iterator[Own]:
+    """Queues that the test declares: they are deleted after it."""
+    made = Own(stage)
+    yield made
+    if stage.pair.can("declaring queues"):
+        made.clear()
 
 
 @pytest.fixture

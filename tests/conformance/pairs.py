@@ -33,14 +33,18 @@ _NO_SUBSCRIPTIONS: Mapping[str, str] = dict.fromkeys(
     ("durable subscriptions", "shared subscriptions", "shared durable subscriptions"),
     "RabbitMQ knows queues that are bound to an exchange, and no subscriptions of JMS's",
 )
+_FIRST_USE: Mapping[str, str] = {"declaring queues": "ActiveMQ makes a queue at its first use"}
+_OVER_HTTP: Mapping[str, str] = {"declaring queues": "RabbitMQ does it over HTTP: connect(…, management=…)"}
 _CLASSIC_STOMP: Mapping[str, str] = {
     **_STOMP,
     **_NO_IDS,
+    **_FIRST_USE,
     "the count of an unseen message": "with the consumer all that was prefetched counts as delivered",
     "group id": "ActiveMQ does not write JMSXGroupID on a STOMP message, nor does the embedded broker",
 }
 _EMBEDDED: Mapping[str, str] = {
     **_NO_IDS,
+    **_FIRST_USE,
     "refusals": "the embedded broker refuses nothing by itself; tests/faults makes it",
 }
 _VM: Mapping[str, str] = {**_EMBEDDED, "a lost connection": "within one process there is none to lose"}
@@ -49,6 +53,7 @@ _CLASSIC_COMPOSITES: Mapping[str, str] = {
 }
 _CLASSIC_AMQP: Mapping[str, str] = {
     **_CLASSIC_COMPOSITES,
+    **_FIRST_USE,
     **_NO_IDS,
     **_NO_SHARING,
     "the count of an unseen message": "a delivery counts only with the end of its session, and then all prefetched do: "
@@ -86,6 +91,7 @@ def _temporaries(reason: str) -> Mapping[str, str]:
 
 _ARTEMIS_STOMP: Mapping[str, str] = {
     **_OTHER_STOMP,
+    "declaring queues": "Artemis is asked to over AMQP",
     "closing a group": "over STOMP a JMSXGroupSeq of -1 is ignored",
     "shared subscriptions": "the queue of one may stay, and be filled, when its last consumer has left",
     "shared durable subscriptions of no client id": "its queue may be removed when it is empty and nobody is there",
@@ -108,6 +114,7 @@ _ARTEMIS_AMQP: Mapping[str, str] = {
 }
 _HORNETQ_STOMP: Mapping[str, str] = {
     **_OTHER_STOMP,
+    "declaring queues": "HornetQ makes no queue that is not configured",
     "closing a group": "over STOMP a JMSXGroupSeq of -1 is ignored",
     "durable subscriptions": "over STOMP nothing removes one from HornetQ",
     "shared subscriptions": "HornetQ has none over STOMP",
@@ -138,10 +145,12 @@ _RABBITMQ: Mapping[str, str] = {
 _RABBITMQ_STOMP: Mapping[str, str] = {
     **_OTHER_STOMP,
     **_RABBITMQ,
+    **_OVER_HTTP,
     "temporary topics": "a topic of RabbitMQ is a routing key, which every connection can bind to",
 }
 _RABBITMQ_AMQP: Mapping[str, str] = {
     **_RABBITMQ,
+    **_OVER_HTTP,
     **_temporaries("RabbitMQ's plug-in for AMQP 1.0 makes no dynamic nodes"),
     "transactions": "RabbitMQ's plug-in for AMQP 1.0 refuses a coordinator",
     "exact counts": "RabbitMQ's classic queues tell whether a message was delivered before, not how often",

@@ -19,7 +19,7 @@ from tests.run.loops import use
 # All but those that open no connection by their stage, speak of connecting itself, or need `send_async` (volume).
 SUITE: Final = (
     *("ack_modes", "batches", "big_bodies", "browser", "close", "counts", "dead_letters", "destinations", "events"),
-    "dead_letter_record",
+    *("dead_letter_record", "declaring"),
     *(
         "composite",
         "epochs",
@@ -90,5 +90,5 @@ for _name in SUITE:
     assert _tests, f"test_{_name}.py has no tests"
     _mark = pytest.mark.long_form() if _name in LONG else pytest.mark.everywhere_in_long_form
     for _test, _function in _tests.items():
-        if not _function.__annotations__.keys().isdisjoint(("stage", "desk")):
+        if not _function.__annotations__.keys().isdisjoint(("stage", "desk", "own")):
             globals()[f"test_{_name}__{_test.removeprefix('test_')}"] = again(_function, _module, _mark)

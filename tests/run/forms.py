@@ -21,7 +21,10 @@ EMBEDDED: Final = "embedded"
 # Of the suite on the embedded broker with a store, what the short form has: the store's own tests look closer.
 STORED_FILES: Final = ("test_counts.py", "test_transactions.py")
 # Of the suite on a pair that differs from another one by its dialect only, what the short form has.
-BRIEF_FILES: Final = ("test_counts.py", "test_destinations.py", "test_exhaustion.py", "test_temporary.py")
+BRIEF_FILES: Final = (
+    *("test_counts.py", "test_declaring.py", "test_destinations.py", "test_exhaustion.py"),
+    "test_temporary.py",
+)
 
 MARKERS: Final = (
     "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "

@@ -34,6 +34,7 @@ _LINKS = "transports/test_amqp_links.py::"
 _QUEUES = "transports/test_rabbitmq_queues_live.py::test_"
 _LIMITS = "transports/test_rabbitmq_limits_live.py::test_"
 _QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
+_DECLARED = "conformance/test_declaring.py::test_kind_and_arguments_are_the_brokers_own_words"
 _DEPTH = "spark/test_amqp_depth_live.py::test_on_"
 
 AMQP: Rows = {
@@ -52,11 +53,13 @@ AMQP: Rows = {
     ),
     ("artemis", "delay_annotation"): _DELAYED,
     ("artemis", "depth"): f"{_DEPTH}artemis_it_falls_with_what_tasks_receive",
+    ("artemis", "queues"): _DECLARED,
     ("artemis", "duplicate_refusal"): (
         "spark/test_sink_artemis.py::test_a_task_that_was_committed_before_succeeds_and_sends_nothing"
     ),
     ("qpid", "topic_prefix"): _TOPICS,
     ("qpid", "any_words"): _ANY_WORDS,
+    ("qpid", "queues"): _DECLARED,
     ("qpid", "durable_no_local"): (
         "conformance/test_subscriptions.py::test_no_local_keeps_ones_own_messages_away_from_a_durable_subscription"
     ),

@@ -18,7 +18,10 @@ from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_
 from redelivery.transports.amqp.engine import Engine
 from redelivery.transports.amqp.links.management import Management
 from redelivery.transports.amqp.links.probing import Prober
-from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.amqp.managing.entities import EntityQueues
+from redelivery.transports.amqp.managing.operations import OperationQueues
+from redelivery.transports.amqp.managing.resources import ResourceQueues
+from redelivery.transports.dialects.amqp import AmqpDialect, OperationsNode
 from redelivery.transports.dialects.detect import amqp_virtual_host, check_name, check_virtual_host, detect_amqp
 from redelivery.transports.dialects.dialect import Dialect
 from redelivery.transports.seam import (
@@ -27,6 +30,7 @@ from redelivery.transports.seam import (
     Flow,
     Link,
     Peer,
+    Queues,
     Runtime,
     SessionEvents,
     Transport,
@@ -127,6 +131,19 @@ class AmqpTransport(Transport):
         """See `Transport.temporary`."""
         assert self._dialect is not None, "set with the connection"
         return make_temporary(self._opened().protocol, self._dialect, kind, waiter)
+
+    def queues(self, waiter: Waiter) -> Queues:
+        """See `Transport.queues`."""
+        protocol, dialect = self._opened().protocol, self._dialect
+        assert dialect is not None, "set with the connection"
+        capability = dialect.temporary_queue_capability
+        if isinstance(protocol.nodes, Management):
+            return ResourceQueues(protocol, waiter)
+        if isinstance(dialect.queues, OperationsNode):
+            return OperationQueues(protocol, dialect.queues, capability, waiter)
+        if dialect.queues is not None:
+            return EntityQueues(protocol, dialect.queues, capability, waiter)
+        return super().queues(waiter)
 
     def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:
         """See `Transport.unsubscribe`."""

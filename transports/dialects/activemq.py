@@ -27,6 +27,10 @@ _NO_SHARED: Final = (
     "consumers share what is sent to a virtual topic: send to topic://VirtualTopic.<topic>, and consume "
     "queue://Consumer.<name>.VirtualTopic.<topic>"
 )
+_NO_DECLARING: Final = (
+    "it makes a queue at its first use: send to it, or consume it; what holds for it is the policyEntry of its "
+    "configuration (activemq.xml)"
+)
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(
@@ -49,6 +53,7 @@ STOMP: Final = StompDialect(
         body_kinds=frozenset(("text", "bytes", "map", "none")),
         subscriptions=frozenset(("durable",)),
         no_subscription=_NO_SHARED,
+        no_declaring=_NO_DECLARING,
     ),
     temporaries=StompTemporaries(
         queue="/remote-temp-queue/",
@@ -101,6 +106,7 @@ AMQP: Final = AmqpDialect(
         body_kinds=ALL_KINDS,
         subscriptions=frozenset(("durable",)),
         no_subscription=_NO_SHARED,  # it echoes the capability `shared`, and gives each consumer all
+        no_declaring=_NO_DECLARING,
     ),
     topic_prefix="topic://",  # it ignores capabilities: an address is a queue's
     topic_waits_for_credit=True,

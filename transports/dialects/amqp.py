@@ -51,6 +51,49 @@ class ReturnLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationsNode:
+    """A management node whose operations are called by name, with their arguments in JSON; so it makes queues.
+
+    Attributes:
+        address: where it is asked.
+        properties: of each question; ``operation`` is the one that names the operation.
+        succeeded: of an answer, the property that is true where it did it.
+        exists, absent: how the refusal begins that a queue is there already, or is not there.
+        forbidden: a part of the refusal of who may not.
+    """
+
+    address: str
+    properties: tuple[tuple[str, str], ...]
+    operation: str
+    succeeded: str
+    exists: str
+    absent: str
+    forbidden: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityNode:
+    """A management node of entities with types and attributes (AMQP Management, working draft 9); so it makes queues.
+
+    Attributes:
+        address: where it is asked.
+        queue: the type of a queue's entity.
+        kind: the attribute that says which kind of queue it is.
+        limit: the attribute of how often a message is delivered before it is a dead letter; 0: no limit.
+        letters: the attribute of where dead letters go, a map; destination: the key in it.
+        needed: a part of the refusal to delete what something else needs.
+    """
+
+    address: str
+    queue: str
+    kind: str
+    limit: str
+    letters: str
+    destination: str
+    needed: str
+
+
+@dataclass(frozen=True, slots=True)
 class AmqpDialect:
     """AMQP 1.0 as one broker means it; the defaults are the safest meaning.
 
@@ -83,6 +126,7 @@ class AmqpDialect:
         slash: how a slash in a name is written.
         management: queues are looked up, and made where there is none, at the broker's management node: addresses make
             none, and a queue is taken as it is. A topic's consumer has a queue that is made there, as temporary ones.
+        queues: the management node of another kind by which queues are made; None: there is none.
         count_annotation: of a message, how often it was delivered before and failed, where the queue counts.
         limits: what such queues do beyond a limit; None: there are none, or they have no limit that nobody has set.
         counted_prefetch: the credit of such a queue's consumer where the application asks for none: whatever goes back
@@ -126,6 +170,7 @@ class AmqpDialect:
     percent_encoded: bool = False
     slash: str = "/"
     management: bool = False
+    queues: OperationsNode | EntityNode | None = None
     count_annotation: str | None = None
     limits: ReturnLimits | None = None
     counted_prefetch: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
+from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion, OperationsNode
 from redelivery.transports.dialects.dialect import ALL_KINDS, JMS_HEADERS, STOMP_HEADERS, Dialect, StompDialect
 
 # What it writes of where a dead letter comes from: in HornetQ's way too, and over AMQP in annotations (its
@@ -19,6 +19,8 @@ DEAD_LETTER_NOTES: Final[Mapping[str, str | None]] = {
     "_AMQ_ACTUAL_EXPIRY": "x-opt-ACTUAL-EXPIRY",
     "_AMQ_ORIG_ROUTING_TYPE": None,
 }
+
+_MANAGEMENT: Final = "activemq.management"
 
 STOMP: Final = StompDialect(
     capabilities=Capabilities(
@@ -34,6 +36,7 @@ STOMP: Final = StompDialect(
         subscriptions=frozenset(("durable", "shared durable")),
         no_subscription="the queue of one may stay, and be filled, when its last consumer has left: "
         "use shared_durable_consumer(…) and unsubscribe(…), or amqp://",
+        no_declaring="connect by amqp://, over which it is asked to",
     ),
     queue_prefix="",
     topic_prefix="",
@@ -98,6 +101,7 @@ AMQP: Final = AmqpDialect(
         duplicate_id_property="_AMQ_DUPL_ID",
         body_kinds=ALL_KINDS,
         subscriptions=frozenset(("durable", "shared", "shared durable")),
+        declares=True,
     ),
     any_words="#",
     rejected_is_poison=True,
@@ -105,11 +109,20 @@ AMQP: Final = AmqpDialect(
     end_waits_for_senders=True,  # up to 2 s, for every second session of a connection
     delay_annotation="x-opt-delivery-delay",
     depth=DepthQuestion(  # needs the permissions `send` and `manage` there
-        address="activemq.management",
+        address=_MANAGEMENT,
         properties=(("_AMQ_ResourceName", "queue.{queue}"), ("_AMQ_Attribute", "messageCount")),
         body="[]",
         path_separator="::",
         success=("_AMQ_OperationSucceeded", True),
+    ),
+    queues=OperationsNode(  # needs the permissions `send` and `manage` there
+        address=_MANAGEMENT,
+        properties=(("_AMQ_ResourceName", "broker"),),
+        operation="_AMQ_OperationName",
+        succeeded="_AMQ_OperationSucceeded",
+        exists="AMQ229019:",
+        absent="AMQ229017:",
+        forbidden="does not have permission",
     ),
     duplicate_refusal="Duplicate message detected",
 )

@@ -9,11 +9,19 @@ from redelivery.model.capabilities import Capabilities
 from redelivery.transports.dialects import activemq
 from redelivery.transports.dialects.dialect import Dialect
 
+NO_DECLARING: Final = (
+    "it makes a queue at its first use: send to it, or consume it; what holds for it stands in the file of config="
+)
 _ALL: Final = frozenset(("durable", "shared", "shared durable"))
 _STOMP: Final = replace(
     activemq.STOMP,
     capabilities=replace(
-        activemq.STOMP.capabilities, most_wildcards=0, hangs_up="", subscriptions=_ALL, no_subscription=""
+        activemq.STOMP.capabilities,
+        most_wildcards=0,
+        hangs_up="",
+        subscriptions=_ALL,
+        no_subscription="",
+        no_declaring=NO_DECLARING,
     ),
     sessions_per_wire=0,
     lone_ack_commits=False,  # it could: but a test that plans a fault at COMMIT means every commit
@@ -33,6 +41,7 @@ _AMQP: Final = replace(
         exact_counts=True,
         subscriptions=_ALL,
         no_subscription="",
+        no_declaring=NO_DECLARING,
     ),
     most_credit=0,
     session_end_counts=False,

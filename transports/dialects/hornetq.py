@@ -19,6 +19,7 @@ STOMP: Final = StompDialect(
         no_local=True,
         duplicate_id_property="_HQ_DUPL_ID",
         no_subscription="over STOMP nothing can remove a durable subscription, and it would be filled for ever",
+        no_declaring="it makes no queue that is not configured: add it to hornetq-jms.xml",
     ),
     queue_prefix="jms.queue.",
     topic_prefix="jms.topic.",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
+from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion, EntityNode
 from redelivery.transports.dialects.dialect import ALL_KINDS, Dialect
+
+_MANAGEMENT: Final = "$management"
+_QUEUE: Final = "org.apache.qpid.Queue"
 
 AMQP: Final = AmqpDialect(
     capabilities=Capabilities(
@@ -22,6 +25,7 @@ AMQP: Final = AmqpDialect(
         message_ids=True,
         body_kinds=ALL_KINDS,
         subscriptions=frozenset(("durable", "shared", "shared durable")),
+        declares=True,
     ),
     topic_prefix="amq.topic/",
     durable_no_local=False,  # it makes a new one each time, and what was kept is gone
@@ -30,9 +34,9 @@ AMQP: Final = AmqpDialect(
     topic_capability=None,
     temporary_topic_capability=None,  # it would make a queue
     depth=DepthQuestion(
-        address="$management",
+        address=_MANAGEMENT,
         properties=(
-            ("type", "org.apache.qpid.Queue"),
+            ("type", _QUEUE),
             ("operation", "getStatistics"),
             ("index", "object-path"),
             ("key", "{queue}"),
@@ -40,6 +44,15 @@ AMQP: Final = AmqpDialect(
         body={},
         success=("statusCode", 200),
         field="queueDepthMessages",
+    ),
+    queues=EntityNode(
+        address=_MANAGEMENT,
+        queue=_QUEUE,
+        kind="qpid-type",
+        limit="maximumDeliveryAttempts",
+        letters="alternateBinding",
+        destination="destination",
+        needed="is in use",
     ),
 )
 

@@ -17,6 +17,9 @@ from redelivery.transports.dialects.dialect import (
 )
 
 _NO_SUBSCRIPTION: Final = "bind a queue of your own to the exchange amq.topic, and consume that"
+_NO_DECLARING: Final = (
+    'it does so over HTTP: connect(…, management="http://user:password@host:15672"), where its management plug-in is'
+)
 _OTHER_QUEUE: Final = "inequivalent arg"
 OLD_PROTOCOL: Final = "is the plug-in rabbitmq_amqp1_0 enabled?"  # where a port speaks AMQP 0-9-1 only
 
@@ -40,6 +43,7 @@ STOMP: Final = StompDialect(
         counts_prefetched=True,
         message_ids=True,
         no_subscription=_NO_SUBSCRIPTION,
+        no_declaring=_NO_DECLARING,
     ),
     existing_queue_prefix="/amq/queue/",  # where there is none, what is sent is confirmed and lost
     other_queue_refusal=_OTHER_QUEUE,
@@ -87,6 +91,7 @@ AMQP: Final = AmqpDialect(
         message_ids=True,
         body_kinds=ALL_KINDS,
         no_subscription=_NO_SUBSCRIPTION,  # its AMQP 1.0 echoes all that is asked for, and keeps and shares nothing
+        no_declaring=_NO_DECLARING,
     ),
     queue_prefix="/queue/",
     topic_prefix="/topic/",
@@ -108,7 +113,7 @@ AMQP: Final = AmqpDialect(
 )
 
 AMQP_4: Final = AmqpDialect(
-    capabilities=AMQP.capabilities,
+    capabilities=replace(AMQP.capabilities, declares=True, no_declaring=""),
     queue_prefix="/queues/",
     topic_prefix="/exchanges/amq.topic/",
     any_words="#",

@@ -51,6 +51,11 @@ class QueueFinder:
         """Whether it is a queue of which nothing is known yet."""
         return type(destination) is Queue and destination.name not in self._known
 
+    def forget(self, destination: Destination) -> None:
+        """See `Finder.forget`."""
+        self._known.discard(destination.name)
+        self.others.pop(destination.name, None)
+
     def find(self, destination: Destination) -> Flow[None]:
         """Make the queue, unless there is one. What is refused for another reason is refused to who uses it, too.
 

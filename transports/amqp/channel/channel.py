@@ -65,7 +65,13 @@ class AmqpChannel(Channel):
         address = yield from self._context.made_for(link)
         with self._context.writing():
             kind = BrowsingReceiver if link.browse else Receiver
-            receiver = kind(self._context.session(consumers=True), link, self._context.events, self._dialect, address)
+            receiver = kind(
+                self._context.session(link.destination, consumers=True),
+                link,
+                self._context.events,
+                self._dialect,
+                address,
+            )
             self._context.open(receiver, link.destination, asked)
         link.id = receiver.name
         link.prefetch = receiver.window
@@ -312,6 +318,10 @@ class AmqpChannel(Channel):
     def congested(self) -> bool:  # type: ignore[override]  # which is the sending links'
         """See `Channel`."""
         return self._sending.congested
+
+    def forget(self, queue: Destination) -> None:
+        """See `Channel.forget`."""
+        self._sending.forget(queue)
 
     def room(self) -> Flow[None]:
         """Until the broker has given credit for half of what may wait, and the system has taken what is written."""

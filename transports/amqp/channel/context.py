@@ -32,24 +32,35 @@ class ChannelContext:
         """See `AmqpProtocol.writing`."""
         return self.protocol.writing()
 
-    def session(self, *, consumers: bool = False) -> AmqpSession:
-        """Where a new link goes; inside `writing`. The peer's agreement need not be waited for."""
+    def session(self, destination: Destination | None = None, *, consumers: bool = False) -> AmqpSession:
+        """Where a new link to it goes; inside `writing`. The peer's agreement need not be waited for."""
         dialect, shared = self.dialect, self._shared
         alone = dialect.session_per_link or (consumers and dialect.session_end_counts)
         if not alone and shared is not None and shared.ended is None:
             return shared
         self.sessions = [each for each in self.sessions if each.ended is None]
-        session = self._kept() or self._opened()
+        session = self._kept(destination) or self._opened()
         self.sessions.append(session)
         if not alone:
             self._shared = session
         return session
 
-    def _kept(self) -> AmqpSession | None:
-        idle = self.protocol.table.idle
-        while idle:
-            session = idle.pop()
-            if isinstance(session, AmqpSession) and session.ended is None:
+    def let_go(self, session: AmqpSession) -> None:
+        """Its link is ended: another session may have it, or it ends where none is kept. Inside `writing`."""
+        if session in self.sessions:
+            self.sessions.remove(session)
+        if self.dialect.keeps_sessions:
+            session.keep()
+        elif self.dialect.session_per_link:
+            session.close(None)
+
+    def _kept(self, destination: Destination | None) -> AmqpSession | None:
+        table = self.protocol.table
+        table.idle = [each for each in table.idle if each.ended is None]
+        for session in reversed(table.idle):
+            full = table.sessions >= table.most_sessions  # then any of them
+            if isinstance(session, AmqpSession) and (full or session.suits(destination)):
+                table.idle.remove(session)
                 return session
         return None
 

@@ -107,7 +107,7 @@ def _close(context: ChannelContext, receiver: Receiver, asked: Pending) -> None:
     receiver.release(list(receiver.unsettled))
     if dialect.keeps_sessions:
         receiver.close(asked)
-        receiver.session.keep()
+        context.let_go(receiver.session)
         return
     if not dialect.session_per_link and not dialect.session_end_counts:
         receiver.close(asked)

@@ -16,6 +16,7 @@ from redelivery.transports.amqp.channel.transactions import Transactions
 from redelivery.transports.amqp.codec.names import to_address
 from redelivery.transports.amqp.codec.sends import encode
 from redelivery.transports.amqp.links.senders import Parts, Sender, relay, sender_to
+from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
 from redelivery.transports.wire.clock import monotonic
@@ -122,7 +123,7 @@ class Sending:
         if sender is None and self._relays and len(self.links) >= _OWN_LINKS:
             destination, sender = None, self.links.get(None)  # type: ignore[assignment]  # None is the relay's key
         if sender is None or sender.ended is not None:
-            session = self._context.session()
+            session = self._context.session(destination)
             if destination is None:
                 sender = relay(session)
                 sender.open(None)
@@ -131,6 +132,16 @@ class Sending:
                 self._context.open(sender, destination, None)
             self.links[destination] = sender
         return sender
+
+    def forget(self, queue: Destination) -> None:
+        """See `Channel.forget`."""
+        self._found.discard(queue)
+        AmqpSession.distrust(self._protocol.table, queue)
+        sender = self.links.pop(queue, None)
+        if sender is not None:
+            with suppress(ConnectionLostError), self._context.writing():
+                sender.close(None)
+                self._context.let_go(sender.session)
 
     def encode(self, message: Message) -> Parts:
         """The message, which gets its id."""

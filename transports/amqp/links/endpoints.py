@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from cproton_ffi import ffi, lib
 
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event, unowned
@@ -48,6 +49,7 @@ class LinkTable:
         "most_sessions",
         "notifications",
         "patience",
+        "removed",
         "sessions",
         "space",
         "unanswered",
@@ -67,6 +69,7 @@ class LinkTable:
         self.unanswered: list[None] = []
         self.sessions = 0
         self.idle: list[Endpoint] = []  # sessions that are kept for links to come
+        self.removed: dict[Destination | None, int] = {}  # queues: sessions of a lower number may know another one
         self.most_sessions: int = engine.transport.channel_max + 1
         space = bytearray(_SPACE)
         self.view = memoryview(space)

@@ -19,6 +19,7 @@ from cproton_ffi import ffi, lib
 
 from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityError
 from redelivery.transports.amqp.codec.encoding import write, write_list, write_map, write_text
+from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.endpoints import Endpoint, Found, LinkTable
 from redelivery.transports.amqp.links.senders import Parts, Sender
 from redelivery.transports.amqp.links.sessions import AmqpSession
@@ -73,6 +74,14 @@ class Management:
             RequestTimeoutError, ConnectionLostError: no answer came.
             JMSError: the broker ended the session instead, or refuses.
         """
+        answer = yield from self.answer(method, path, body, writing, waiter)
+        refusal = answer.error(f"{method} {path}")
+        if refusal is not None:
+            raise refusal
+        return answer
+
+    def answer(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[Answer]:
+        """`request`, but a refusal is an answer, too."""
         pending = Pending(waiter)
 
         def then(answer: Answer | JMSError) -> None:
@@ -85,11 +94,7 @@ class Management:
             yield pending
         if pending.error is not None:
             raise pending.error
-        answer = cast(Answer, pending.value)
-        refusal = answer.error(f"{method} {path}")
-        if refusal is not None:
-            raise refusal
-        return answer
+        return cast(Answer, pending.value)
 
     def ensure(self, name: str, found: Found) -> None:
         """Make a durable queue of that name where there is none; as it is where there is one. Then call ``found``."""
@@ -162,15 +167,14 @@ class Requests(Sender):
         lib.pn_delivery_settle(handle)
 
 
-class Answers(Endpoint):
-    """The link that answers come by."""
+class Replies(Endpoint):
+    """A link that answers of a management node come by."""
 
-    __slots__ = ("asked", "session")
+    __slots__ = ("session",)
 
     def __init__(self, session: AmqpSession, name: str) -> None:
         super().__init__(session.table, session.handle.receiver(name), "the broker's management")
         self.session = session
-        self.asked: dict[str, Callable[[Answer | JMSError], None]] = {}  # by the request's id
         session.links.add(self)
 
     def on_opened(self) -> None:
@@ -185,27 +189,50 @@ class Answers(Endpoint):
         data = bytearray(lib.pn_delivery_pending(handle))
         lib.pn_link_recv(self.raw, ffi.from_buffer(data), len(data))
         lib.pn_link_advance(self.raw)
+        if not lib.pn_delivery_settled(handle):
+            lib.pn_delivery_update(handle, ACCEPTED)
         lib.pn_delivery_settle(handle)
         lib.pn_link_flow(self.raw, 1)
         message = proton.Message()
         message.decode(bytes(data))
+        self.on_answer(message)
+
+    def on_answer(self, message: Any) -> None:
+        """What it is."""
+
+    def on_end(self, error: JMSError, ours: bool) -> None:  # noqa: ARG002  # the error: of those who wait
+        """See `Endpoint.on_end`: no answer comes any more."""
+        if not ours:
+            self.session.links.discard(self)
+
+    def forget(self) -> None:
+        """See `Endpoint.forget`."""
+        self.session.links.discard(self)
+        super().forget()
+
+
+class Answers(Replies):
+    """Of the methods of HTTP."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, session: AmqpSession, name: str) -> None:
+        super().__init__(session, name)
+        self.asked: dict[str, Callable[[Answer | JMSError], None]] = {}  # by the request's id
+
+    def on_answer(self, message: Any) -> None:
+        """See `Replies.on_answer`."""
         then = self.asked.pop(str(message.correlation_id), None)
         if then is not None:
             status = str(message.subject)
             then(Answer(int(status) if status.isdecimal() else 500, message.body))
 
     def on_end(self, error: JMSError, ours: bool) -> None:
-        """See `Endpoint.on_end`: no answer comes any more."""
+        """See `Endpoint.on_end`."""
+        super().on_end(error, ours)
         asked, self.asked = self.asked, {}
-        if not ours:
-            self.session.links.discard(self)
         for then in asked.values():
             then(error)
-
-    def forget(self) -> None:
-        """See `Endpoint.forget`."""
-        self.session.links.discard(self)
-        super().forget()
 
 
 def queue_path(name: str) -> str:

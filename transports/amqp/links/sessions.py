@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import count
+from typing import Final
+
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError, JMSError, ResourceAllocationError
 from redelivery.transports.amqp.links.endpoints import Endpoint, LinkTable
 from redelivery.transports.seam import Pending
+
+_numbers: Final = count(1)
 
 
 class AmqpSession(Endpoint):
     """If the peer ends it, all its links are ended."""
 
-    __slots__ = ("_ends_late", "links")
+    __slots__ = ("_ends_late", "links", "number")
 
     def __init__(self, table: LinkTable) -> None:
         """Raises ResourceAllocationError where the peer allows no more of them: proton would give the connection up."""
@@ -20,9 +26,19 @@ class AmqpSession(Endpoint):
                 "use a further connection"
             )
         table.sessions += 1
+        self.number = next(_numbers)
         super().__init__(table, table.engine.connection.session(), "the session")
         self.links: set[Endpoint] = set()
         self._ends_late = False
+
+    def suits(self, destination: Destination | None) -> bool:
+        """Whether a link to it may live here: not where the broker may know a former queue of that name by it."""
+        return self.number > self.table.removed.get(destination, 0)
+
+    @staticmethod
+    def distrust(table: LinkTable, queue: Destination) -> None:
+        """A queue was made or removed: no session that is there knows the next one of its name."""
+        table.removed[queue] = next(_numbers)
 
     def keep(self) -> None:
         """Its links are ended, or ending: the next ones may have it (`AmqpDialect.keeps_sessions`)."""

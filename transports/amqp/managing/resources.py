@@ -1,0 +1,65 @@
+"""RabbitMQ 4's queues, by its AMQP management of paths and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityError
+from redelivery.transports.amqp.connection.protocol import AmqpProtocol
+from redelivery.transports.amqp.links.management import Answer, Management, queue_path
+from redelivery.transports.flows import Flow, Waiter
+from redelivery.transports.management.declaring import Declaration
+from redelivery.transports.management.x_arguments import ArgumentQueues, arguments_of
+
+
+class ResourceQueues(ArgumentQueues):
+    """See `Queues`."""
+
+    def __init__(self, protocol: AmqpProtocol, waiter: Waiter) -> None:
+        super().__init__(limited=True)
+        self._protocol = protocol
+        self._waiter = waiter
+
+    def exists(self, queue: Queue) -> Flow[bool]:
+        """See `Queues.exists`."""
+        return (yield from self._depth(queue)) is not None
+
+    def make(self, wanted: Declaration) -> Flow[bool]:
+        """See `Queues.make`."""
+        body = {"durable": True, "arguments": arguments_of(wanted)}
+        answer = yield from self._ask("PUT", wanted.queue, body)
+        _check(answer, f"declaring {wanted.queue}")
+        return answer.status == 201
+
+    def remove(self, queue: Queue) -> Flow[int | None]:
+        """See `Queues.remove`."""
+        if (yield from self._depth(queue)) is None:  # the broker would not say so
+            raise InvalidDestinationError(f"deleting {queue}: there is no such queue")
+        answer = yield from self._ask("DELETE", queue, None)
+        _check(answer, f"deleting {queue}")
+        return _count(answer)
+
+    def _depth(self, queue: Queue) -> Flow[int | None]:
+        answer = yield from self._ask("GET", queue, None)
+        if answer.status == 404:
+            return None
+        _check(answer, f"looking for {queue}")
+        return _count(answer)
+
+    def _ask(self, method: str, queue: Queue, body: Mapping[str, Any] | None) -> Flow[Answer]:
+        nodes = cast(Management, self._protocol.nodes)
+        return (yield from nodes.answer(method, queue_path(queue.name), body, self._protocol.writing, self._waiter))
+
+
+def _check(answer: Answer, doing: str) -> None:
+    if answer.status < 300:
+        return
+    kind: type[JMSError] = SecurityError if answer.status in (401, 403) else InvalidDestinationError
+    raise kind(f"{doing}: the broker says: {answer.body} ({answer.status})")
+
+
+def _count(answer: Answer) -> int:
+    found = answer.body.get("message_count") if isinstance(answer.body, Mapping) else None
+    return int(found or 0)
