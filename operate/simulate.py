@@ -168,7 +168,7 @@ def _warnings(
             else "each time that the client's connection ends before the message does, the broker delivers it anew"
         )
         yield f"up to {shown} attempts: {when}, and the client's policy begins again"
-    if rules.dead_letter is None and rounds is not None and (policy is None or multiplies):
+    if rules.dead_letter is None and not rules.kept and rounds is not None and (policy is None or multiplies):
         yield f"the message is lost: {rules.fate}"
     if policy is not None and local is None:
         yield "the client redelivers without a limit: no message ever becomes a dead letter"

@@ -26,7 +26,7 @@ from redelivery.policies.brokers.classic import (
 from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.qpid import QpidHost, QpidLevel, QpidRules
-from redelivery.policies.brokers.rabbitmq import QUORUM, RabbitLevel, RabbitPolicy, RabbitQueue, RabbitRules
+from redelivery.policies.brokers.rabbitmq import QUORUM, RabbitHost, RabbitLevel, RabbitPolicy, RabbitQueue, RabbitRules
 from redelivery.policies.dead_letters import (
     DEFAULT_DEAD_LETTER_QUEUE,
     BrokerDeadLetterStrategy,
@@ -169,7 +169,9 @@ def to_rabbitmq(policies: BrokerPolicies, losses: Losses) -> RabbitRules:
         )
     rules[1:1] = [replace(each, priority=number) for number, each in enumerate(reversed(created), 1)]
     losses.add("a delivery-limit counts in quorum queues only")
-    return RabbitRules(tuple(rules), tuple(queues))
+    # A policy with a limit has no effect on a classic queue, so that it would have no dead letters either.
+    losses.add("the virtual host's default_queue_type becomes quorum, as RabbitMQ 3.11 and later understand")
+    return RabbitRules(tuple(rules), tuple(queues), hosts=(RabbitHost("/", QUORUM),))
 
 
 def _level(target: str | None, limit: int | None, ttl: float | None) -> RabbitLevel:

@@ -136,9 +136,12 @@ def of_rabbitmq(rules: RabbitRules, losses: Losses) -> None:
         if level.delayed_retry_min is not None or level.delayed_retry_type is not None:
             losses.add(f"{where}: the delays (delayed-retry) are lost")
     for queue in rules.queues:
-        target = rules.rules_for(Queue(queue.name)).dead_letter or ""
-        if target.startswith("exchange "):
+        found = rules.rules_for(Queue(queue.name))
+        if found.dead_letter is not None and not found.dead_letter_queues:
+            target = found.dead_letter
             losses.add(f"queue {queue.name!r}: dead letters are removed, as the file does not say where {target} leads")
+        elif len(found.dead_letter_queues) > 1:
+            losses.add(f"queue {queue.name!r}: its dead letters go to one queue, not to {found.dead_letter}")
 
 
 def of_client_url(rules: ClientRules, to: str, losses: Losses) -> None:

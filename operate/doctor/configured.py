@@ -106,7 +106,7 @@ def _check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
             "one message that can never be processed is tried for ever, and what comes after it may wait",
             "set a maximum and a dead-letter address",
         )
-    elif rules.dead_letter is None:
+    elif rules.dead_letter is None and not rules.kept:
         number = (
             "as soon as a client gives it up" if rules.counts == "give-ups" else f"after {rules.maximum} {rules.counts}"
         )

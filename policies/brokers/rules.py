@@ -57,7 +57,8 @@ class DestinationRules:
     ``dead_letter``: the address where it goes then; None where it is removed, and ``removed_because`` says why.
     ``expired``: the address where it goes if it expires; None where it is removed.
     ``matched``: the parts of the file that apply, in the order in which they are asked. ``settings``: the settings
-    that count. ``notes``: what else there is to know.
+    that count. ``notes``: what else there is to know. ``kept``: it is not removed, but stays where it is.
+    ``several``: the queues behind ``dead_letter``, where that is not the name of one.
     """
 
     broker: str
@@ -71,6 +72,15 @@ class DestinationRules:
     matched: tuple[Matched, ...] = ()
     settings: tuple[Setting, ...] = ()
     notes: tuple[str, ...] = ()
+    kept: bool = False
+    several: tuple[str, ...] | None = None
+
+    @property
+    def dead_letter_queues(self) -> tuple[str, ...]:
+        """The queues, or addresses, that get it then; none where it is removed, or where it depends on the message."""
+        if self.several is not None:
+            return self.several
+        return () if self.dead_letter is None else (self.dead_letter,)
 
     @property
     def summary(self) -> str:
@@ -88,12 +98,12 @@ class DestinationRules:
     @property
     def fate(self) -> str:
         """Where a message ends that has failed for good."""
-        return self.dead_letter or f"removed ({self.removed_because})"
+        return self.dead_letter or f"{'kept' if self.kept else 'removed'} ({self.removed_because})"
 
     def __str__(self) -> str:
         asked = ", ".join(map(str, self.matched)) or "nothing matches, so the defaults count"
         lines = [f"{self.destination} ({self.broker}): {self.summary}", f"asked in this order: {asked}"]
-        lines += [*map(str, self.settings), f"what expires: {self.expired or 'removed'}"]
+        lines += [*map(str, self.settings), f"what expires: {self.expired or ('kept' if self.kept else 'removed')}"]
         return "\n  ".join([*lines, *(f"note: {each}" for each in self.notes)])
 
 

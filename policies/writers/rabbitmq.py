@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from redelivery.policies.brokers.rabbitmq import RabbitLevel, RabbitPolicy, RabbitRules
+from redelivery.policies.brokers.rabbitmq import RabbitHost, RabbitLevel, RabbitPolicy, RabbitRules
 from redelivery.policies.checks import to_ms
 from redelivery.policies.readers.rabbitmq import RABBIT_NAMES
 
@@ -19,6 +19,21 @@ def write_rabbitmq(rules: RabbitRules) -> str:
     operators = [policy_as_json(each) for each in rules.policies if each.operator]
     if operators:
         document["operator_policies"] = operators
+    if rules.hosts:
+        document["vhosts"] = [_host(each) for each in rules.hosts]
+    if rules.exchanges is not None:
+        document["exchanges"] = [
+            {
+                "name": each.name,
+                "vhost": each.virtual_host,
+                "type": each.kind,
+                "durable": True,
+                "auto_delete": False,
+                "internal": False,
+                "arguments": {} if each.alternate is None else {"alternate-exchange": each.alternate},
+            }
+            for each in rules.exchanges
+        ]
     document["queues"] = [
         {
             "name": queue.name,
@@ -34,13 +49,24 @@ def write_rabbitmq(rules: RabbitRules) -> str:
             "source": each.exchange,
             "vhost": each.virtual_host,
             "destination": each.queue,
-            "destination_type": "queue",
+            "destination_type": "exchange" if each.to_exchange else "queue",
             "routing_key": each.routing_key,
-            "arguments": {},
+            "arguments": {name: _json(value) for name, value in each.arguments},
         }
         for each in rules.bindings
     ]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _host(host: RabbitHost) -> dict[str, Any]:
+    """With its default type in both places in which versions look for it."""
+    if host.default_kind is None:
+        return {"name": host.name}
+    return {
+        "name": host.name,
+        "metadata": {"default_queue_type": host.default_kind},
+        "default_queue_type": host.default_kind,
+    }
 
 
 def policy_as_json(policy: RabbitPolicy) -> dict[str, Any]:
@@ -50,7 +76,7 @@ def policy_as_json(policy: RabbitPolicy) -> dict[str, Any]:
         "name": policy.name,
         "pattern": policy.pattern,
         "apply-to": policy.apply_to,
-        "definition": _level(policy.level, ""),
+        "definition": {**_level(policy.level, ""), **{name: _json(value) for name, value in policy.others}},
         "priority": policy.priority,
     }
 
@@ -62,3 +88,12 @@ def _level(level: RabbitLevel, prefix: str) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None
     }
+
+
+def _json(value: Any) -> Any:
+    """A list or an object again, as the reader has made it a tuple."""
+    if not isinstance(value, tuple):
+        return value
+    if value and all(isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str) for each in value):
+        return {name: _json(each) for name, each in value}
+    return [_json(each) for each in value]

@@ -98,15 +98,12 @@ class CountingBroker:
         message = failure.message
         if failure.expired and not self._keeps_expired(message.destination.name):
             return ()
-        target = self._rules_for(message.destination).dead_letter
-        if target is None or target.startswith("exchange "):
-            return ()
         expiration = message.expiration if message.own_expiration is None else message.own_expiration
         if isinstance(self._rules, RabbitRules):
             expiration = 0 if failure.expired else expiration
         elif failure.expired and 0 < expiration <= failure.now and self._comes_back(message.destination.name):
             return ()
-        return (
+        return [
             replace(
                 message,
                 destination=Queue(target),
@@ -114,8 +111,9 @@ class CountingBroker:
                 delivery_time=0,
                 expiration=expiration,
                 own_expiration=None,
-            ),
-        )
+            )
+            for target in self._rules_for(message.destination).dead_letter_queues
+        ]
 
     def _rules_for(self, destination: Destination) -> DestinationRules:
         found = self._known.get(destination)

@@ -96,6 +96,23 @@ def test_rabbitmq_counts_in_quorum_queues_and_dead_letters_what_is_rejected() ->
     assert [each.body for each in bench.letters("dead")] == ["1", "2"]
 
 
+def test_rabbitmq_s_exchange_leads_to_several_queues_or_to_none() -> None:
+    arguments = {"x-dead-letter-exchange": "dlx"}
+    bindings = [("orders.#", "dead"), ("#", "audit"), ("other", "never")]
+    document = {
+        "queues": [{"name": name, "vhost": "/", "arguments": arguments} for name in ("orders.new", "lost")],
+        "exchanges": [{"name": "dlx", "vhost": "/", "type": "topic"}],
+        "bindings": [
+            {"source": "dlx", "vhost": "/", "destination": queue, "destination_type": "queue", "routing_key": key}
+            for key, queue in bindings
+        ],
+    }
+    bench = Bench(read(json.dumps(document), format="rabbitmq"))
+    bench.send("orders.new", body="1")
+    assert bench.fail("orders.new", manner=Manner.NACKED) == 1
+    assert [[each.body for each in bench.letters(queue)] for queue in ("dead", "audit", "never")] == [["1"], ["1"], []]
+
+
 @promise("seen-broker-j-maximum")
 @promise("seen-broker-j-levels")
 def test_broker_j_the_queue_comes_before_the_virtual_host_and_that_before_the_broker() -> None:

@@ -122,6 +122,7 @@ POLICY = {
     "definition": {"dead-letter-exchange": "", "dead-letter-routing-key": "DLQ", "delivery-limit": 5},
     "priority": 0,
 }
+UNLIMITED = {**POLICY, "definition": {"dead-letter-exchange": "", "dead-letter-routing-key": "DLQ"}}
 QUORUM = {"name": "q.quorum", "vhost": "/", "durable": True, "arguments": {"x-queue-type": "quorum"}}
 
 
@@ -132,9 +133,9 @@ def test_rabbitmq_dead_letters_after_more_failures_than_the_limit() -> None:
 
 
 def test_rabbitmq_counts_nothing_of_a_classic_queue() -> None:
-    found = rabbit({"policies": [POLICY]}).explain("q.x")
+    found = rabbit({"policies": [UNLIMITED]}).explain("q.x")
     assert (found.maximum, found.dead_letter, found.counts) == (1, "DLQ", "give-ups")
-    assert rabbit({"policies": [POLICY]}).explain("other").fate == "removed (no dead-letter-exchange is set)"
+    assert rabbit({"policies": [UNLIMITED]}).explain("other").fate == "removed (no dead-letter-exchange is set)"
 
 
 def test_rabbitmq_takes_the_policy_of_the_highest_priority_and_arguments_before_it() -> None:
@@ -155,7 +156,8 @@ def test_rabbitmq_s_policies_arguments_and_bindings_are_about_their_own_virtual_
         {"source": "dlx", "vhost": host, "destination": name, "destination_type": "queue", "routing_key": "DLQ"}
         for host, name in (("/", "WRONG"), ("other", "OTHER"))
     ]
-    found = rabbit({"policies": [other, POLICY], "queues": queues, "bindings": bindings})
+    policies = [other, POLICY, {**UNLIMITED, "name": "classic", "priority": -1}]
+    found = rabbit({"policies": policies, "queues": queues, "bindings": bindings})
     limits = {
         "q.quorum": (6, "DLQ"),  # of several hosts that have it "/" counts
         "//q.quorum": (6, "DLQ"),
@@ -170,7 +172,7 @@ def test_rabbitmq_s_policies_arguments_and_bindings_are_about_their_own_virtual_
 
 
 def test_rabbitmq_s_only_virtual_host_is_that_of_a_queue_that_the_file_does_not_name() -> None:
-    assert rabbit({"policies": [{**POLICY, "vhost": "prod"}]}).explain("q.x").dead_letter == "DLQ"
+    assert rabbit({"policies": [{**UNLIMITED, "vhost": "prod"}]}).explain("q.x").dead_letter == "DLQ"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_rabbitmq_s_delayed_retries_grow_to_their_maximum() -> None:
 
 
 def test_a_list_of_rabbitmq_s_policies_reads_too_with_definitions_as_text() -> None:
-    found = rabbit([{**POLICY, "definition": json.dumps(POLICY["definition"])}])
+    found = rabbit([{**UNLIMITED, "definition": json.dumps(UNLIMITED["definition"])}])
     assert isinstance(found.rules, RabbitRules)
     assert found.explain("q.x").dead_letter == "DLQ"
 

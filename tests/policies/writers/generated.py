@@ -19,7 +19,15 @@ from redelivery.policies.brokers.classic import (
 )
 from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.qpid import QpidHost, QpidLevel, QpidRules
-from redelivery.policies.brokers.rabbitmq import RabbitBinding, RabbitLevel, RabbitPolicy, RabbitQueue, RabbitRules
+from redelivery.policies.brokers.rabbitmq import (
+    RabbitBinding,
+    RabbitExchange,
+    RabbitHost,
+    RabbitLevel,
+    RabbitPolicy,
+    RabbitQueue,
+    RabbitRules,
+)
 from redelivery.policies.dead_letters import (
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
@@ -224,7 +232,13 @@ _RABBIT = st.builds(
     delayed_retry_type=maybe(st.just("all")),
     delayed_retry_min=maybe(SECONDS),
     delayed_retry_max=maybe(SECONDS),
+    expires=maybe(SECONDS),
+    max_length=maybe(COUNTS),
+    max_length_bytes=maybe(COUNTS),
+    overflow=maybe(st.sampled_from(["drop-head", "reject-publish", "reject-publish-dlx"])),
+    alternate_exchange=maybe(NAMES),
 )
+_VHOSTS = st.just("/") | NAMES
 _RABBIT_POLICIES = st.builds(
     RabbitPolicy,
     NAMES,
@@ -233,13 +247,24 @@ _RABBIT_POLICIES = st.builds(
     apply_to=st.sampled_from(["all", "queues", "quorum_queues"]),
     priority=st.integers(-5, 5),
     operator=FLAGS,
+    others=st.sampled_from([(), (("queue-mode", "lazy"),), (("ha-params", (1, 2)), ("max-age", "7D"))]),
 )
+_ARGUMENTS = st.sampled_from([(), (("x-match", "all"), ("kind", 1)), (("table", (("a", True),)),)])
 RABBITMQ = st.builds(
     RabbitRules,
     st.lists(_RABBIT_POLICIES, max_size=3).map(lambda each: tuple(sorted(each, key=lambda policy: policy.operator))),
     st.lists(st.builds(RabbitQueue, NAMES, st.sampled_from(["classic", "quorum"]), _RABBIT), max_size=3).map(tuple),
-    st.lists(st.builds(RabbitBinding, NAMES, NAMES, NAMES), max_size=3).map(tuple),
+    st.lists(
+        st.builds(RabbitBinding, NAMES, NAMES, NAMES, _VHOSTS, to_exchange=FLAGS, arguments=_ARGUMENTS), max_size=3
+    ).map(tuple),
     maybe(st.just("4.0.1")),
+    maybe(
+        st.lists(
+            st.builds(RabbitExchange, NAMES, st.sampled_from(["direct", "topic", "x-random"]), _VHOSTS, maybe(NAMES)),
+            max_size=3,
+        ).map(tuple)
+    ),
+    st.lists(st.builds(RabbitHost, _VHOSTS, maybe(st.sampled_from(["classic", "quorum"]))), max_size=2).map(tuple),
 )
 CLIENT = st.builds(
     ClientRules,

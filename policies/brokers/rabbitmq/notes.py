@@ -1,0 +1,168 @@
+"""What else there is to know of a queue of RabbitMQ, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from redelivery.policies.brokers.rabbitmq.after import Stop, afterwards
+from redelivery.policies.brokers.rabbitmq.effective import Layers
+from redelivery.policies.brokers.rabbitmq.routes import Key, Route
+from redelivery.policies.brokers.rabbitmq.values import (
+    CLASSIC,
+    DEFAULT_DELIVERY_LIMIT,
+    QUORUM,
+    STREAM,
+    RabbitLevel,
+    RabbitPolicy,
+    RabbitQueue,
+)
+
+_MOST_WAYS: Final = 5
+_NOT_OF_OPERATORS: Final = ("dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy")
+_QUORUM_ONLY: Final = ("delivery-limit", "dead-letter-strategy", "delayed-retry-type")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A queue and what was found of it.
+
+    ``listed``: whether the file names it. ``default_kind``: of its virtual host. ``version``: empty if not known.
+    ``policies``: of its virtual host. ``stop``: where its dead letters go; ``stop_at``: the same of another queue.
+    ``otherwise``: the summary if it were of another type. ``makes``: the queues of the file, None where it lists none.
+    ``ways``: exchanges that lead to it, the keys of what comes from there, and where that goes as a dead letter.
+    """
+
+    queue: RabbitQueue
+    listed: bool
+    default_kind: str | None
+    version: tuple[int, ...]
+    layers: Layers
+    level: RabbitLevel
+    policies: tuple[RabbitPolicy, ...]
+    stop: Stop
+    stop_at: Callable[[str], Stop]
+    otherwise: Callable[[str], str]
+    makes: frozenset[str] | None
+    ways: tuple[tuple[str, Key, Route], ...]
+
+
+def notes(asked: Asked) -> Iterator[str]:
+    """The sentences, the most important first."""
+    if not asked.listed:
+        yield from _supposed(asked)
+    yield from _of_policies(asked)
+    if asked.queue.kind == STREAM:
+        yield "a stream has no dead letters, and what a client releases or rejects has no effect on it"
+        return
+    yield from _of_limit(asked)
+    if asked.level.dead_letter_exchange is not None:
+        yield from _of_dead_letters(asked)
+    elif asked.level.dead_letter_routing_key is not None or asked.level.dead_letter_strategy is not None:
+        yield "without a dead-letter-exchange the other dead-letter settings have no effect"
+    yield from _of_times(asked)
+    yield from _of_length(asked)
+
+
+def _supposed(asked: Asked) -> Iterator[str]:
+    kind = asked.queue.kind
+    why = (
+        f"the default_queue_type of virtual host {asked.queue.virtual_host!r}"
+        if asked.default_kind
+        else "what RabbitMQ makes where nothing says otherwise"
+    )
+    yield f"the file does not name this queue: a {kind} queue is supposed, {why}"
+    other = CLASSIC if kind == QUORUM else QUORUM
+    yield f"if it is a {other} queue: {asked.otherwise(other)}"
+
+
+def _of_policies(asked: Asked) -> Iterator[str]:
+    name, kind = asked.queue.name, asked.queue.kind
+    matching = [each for each in asked.policies if each.matches(name, kind)]
+    for each in matching:
+        unknown = each.unknown_to(kind)
+        title = "operator policy" if each.operator else "policy"
+        for setting in each.level.names() if each.operator else ():
+            if setting in _NOT_OF_OPERATORS:
+                yield f"RabbitMQ refuses {title} {each.name!r}, as it has {setting}"
+        if unknown and any(each.level.names()):
+            yield f"{title} {each.name!r} has no effect on a {kind} queue, which has no {unknown[0]}"
+    for operator in (False, True):
+        counting = [each for each in matching if each.operator == operator and not each.unknown_to(kind)]
+        highest = max((each.priority for each in counting), default=0)
+        alike = [repr(each.name) for each in counting if each.priority == highest]
+        if len(alike) > 1:
+            yield f"policies {' and '.join(alike)} have the same priority: RabbitMQ takes any one of them"
+
+
+def _of_limit(asked: Asked) -> Iterator[str]:
+    limit, version = asked.level.delivery_limit, asked.version
+    if asked.queue.kind != QUORUM:
+        yield "a classic queue counts nothing: what a client rejects without requeueing is a dead letter at once"
+        argued = asked.queue.level.names()
+        yield from (f"RabbitMQ refuses a classic queue with x-{each}" for each in argued if each in _QUORUM_ONLY)
+        return
+    if limit is None:
+        yield f"no delivery-limit is set: {DEFAULT_DELIVERY_LIMIT} from RabbitMQ 4.0 on, none before"
+    elif limit < 0 and version and version < (4, 0):
+        yield "RabbitMQ 3 refuses a delivery-limit below 0"
+    if version >= (4, 3):
+        yield "only failures count: what a client releases, or NACKs over STOMP, does not"
+    elif version:
+        yield "each return counts, also of what was released, or only prefetched when a connection ended"
+    if asked.level.delayed_retry_type is not None and version and version < (4, 3):
+        yield "RabbitMQ has delayed-retry from 4.3 on"
+
+
+def _of_dead_letters(asked: Asked) -> Iterator[str]:
+    level, stop, quorum = asked.level, asked.stop, asked.queue.kind == QUORUM
+    exchange = stop.exchange or ""
+    if quorum and level.dead_letter_strategy == "at-least-once":
+        if level.overflow == "reject-publish":
+            yield "at-least-once: a dead letter stays in the queue until its target has it"
+        else:
+            yield "dead-letter-strategy at-least-once needs overflow reject-publish: at-most-once counts"
+    if stop.route.unknown and exchange:
+        yield f"the file does not say where exchange {exchange!r} leads"
+    for target in stop.route.queues:
+        if exchange == "" and asked.makes is not None and target not in asked.makes:
+            yield f"this file makes no queue on {target}: without one, the messages are removed"
+    ways = dict.fromkeys((way, key.text, route) for way, key, route in asked.ways)
+    for way, key, route in [each for each in ways if each[2] != stop.route][:_MOST_WAYS]:
+        if asked.queue.name in route.queues and quorum:
+            continue  # its own circle, of which the fate says it
+        what = f"comes by exchange {way!r} with {key!r}" if way else "is sent to the queue itself"
+        text = route.text(exchange)
+        yield f"a dead letter of what {what} {f'is removed: {route.lost}' if text is None else f'goes to {text}'}"
+    yield from afterwards(stop, asked.stop_at, counted=quorum)
+
+
+def _of_times(asked: Asked) -> Iterator[str]:
+    level = asked.level
+    if level.message_ttl is not None and level.dead_letter_exchange is not None:
+        yield "message-ttl dead-letters what nobody takes in time"
+    elif level.message_ttl is not None:
+        yield "message-ttl removes what nobody takes in time"
+    if level.expires is not None:
+        yield "expires deletes the queue when it has had no consumer for so long: what is in it is no dead letter"
+
+
+def _of_length(asked: Asked) -> Iterator[str]:
+    level = asked.level
+    given = {"max-length": level.max_length, "max-length-bytes": level.max_length_bytes}
+    most = " or ".join(name for name, number in given.items() if number is not None)
+    if not most:
+        return
+    overflow, dead = level.overflow or "drop-head", level.dead_letter_exchange is not None
+    if overflow == "reject-publish-dlx" and asked.queue.kind == QUORUM:
+        yield "a quorum queue does not know overflow reject-publish-dlx: drop-head counts"
+        overflow = "drop-head"
+    match overflow:
+        case "reject-publish":
+            yield f"beyond {most} a send is refused, and nothing becomes a dead letter"
+        case "reject-publish-dlx":
+            fate = "is a dead letter" if dead else "is removed"
+            yield f"beyond {most} a send is refused, and what was sent {fate}"
+        case _:
+            yield f"beyond {most} the oldest message {'is a dead letter' if dead else 'is removed'}"

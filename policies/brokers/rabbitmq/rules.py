@@ -1,0 +1,329 @@
+"""What RabbitMQ's definitions mean for one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Final
+
+from redelivery.model.destinations import Destination, Queue
+from redelivery.policies.activemq.back_off import Random
+from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
+from redelivery.policies.brokers.rabbitmq.effective import Layers, merged
+from redelivery.policies.brokers.rabbitmq.notes import Asked, notes
+from redelivery.policies.brokers.rabbitmq.routes import Exchanges, Key, Route
+from redelivery.policies.brokers.rabbitmq.values import (
+    CLASSIC,
+    DEFAULT_DELIVERY_LIMIT,
+    QUORUM,
+    STREAM,
+    RabbitBinding,
+    RabbitExchange,
+    RabbitHost,
+    RabbitLevel,
+    RabbitPolicy,
+    RabbitQueue,
+)
+from redelivery.policies.brokers.rules import (
+    OTHERS,
+    Delay,
+    DestinationRules,
+    Matched,
+    listed_delays,
+    policy_at_once,
+    strategy_to,
+    usable,
+)
+from redelivery.policies.checks import expression
+from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+
+_REST: Final = ">"
+_HOST: Final = "/"  # the virtual host that there always is
+_RETRIES: Final = ("all", "failed")  # the delayed-retry-type in which a failure waits
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitRules:
+    """What an export of definitions, or a list of policies, says. ``version``: of the server that wrote it.
+
+    ``exchanges``: None where the file does not list them, as a list of policies does not; ``hosts``: the virtual hosts
+    that it describes. Policies and bindings are about the queues of their own virtual host. A queue is named alone,
+    which is that of the `default_host` where several have it, or as ``host/queue`` (``//orders`` for ``orders`` of the
+    host ``/``).
+    """
+
+    policies: tuple[RabbitPolicy, ...] = ()
+    queues: tuple[RabbitQueue, ...] = ()
+    bindings: tuple[RabbitBinding, ...] = ()
+    version: str | None = None
+    exchanges: tuple[RabbitExchange, ...] | None = None
+    hosts: tuple[RabbitHost, ...] = ()
+    _known: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def broker(self) -> str:
+        """The broker's name."""
+        return "RabbitMQ"
+
+    @property
+    def dialect(self) -> str:
+        """What `redelivery.connect` calls it."""
+        return "rabbitmq"
+
+    @property
+    def virtual_hosts(self) -> tuple[str, ...]:
+        """The virtual hosts, in the order of the file; those of which it has nothing but the name last."""
+        found: tuple[str, ...] | None = self._known.get("hosts")
+        if found is None:
+            named = (each.virtual_host for each in self.exchanges or ())
+            found = tuple(dict.fromkeys([*self._used_hosts, *named, *(each.name for each in self.hosts)]))
+            self._known["hosts"] = found
+        return found
+
+    @property
+    def default_host(self) -> str:
+        """The virtual host of a queue that the file does not name: ``/`` if it says anything of it, else its first."""
+        hosts = self._used_hosts or self.virtual_hosts
+        return _HOST if _HOST in hosts or not hosts else hosts[0]
+
+    def levels_for(self, queue: str) -> tuple[tuple[str, RabbitLevel], ...]:
+        """What is about a queue, the first that sets something first: its arguments, its policy, the operator's."""
+        return self._layers(self._queue(queue)).all
+
+    def for_all(self, policy: RabbitPolicy) -> bool:
+        """Whether a policy counts for every queue that the file does not list."""
+        matches = all(expression(policy.pattern).search(each) is not None for each in OTHERS)
+        counting = (level for _, level in self.levels_for(OTHERS[0]))
+        return matches and policy.virtual_host == self.default_host and any(each is policy.level for each in counting)
+
+    def limit_for(self, queue: str) -> int | None:
+        """After how many failures a message is a dead letter; None where the broker has no limit."""
+        found = self._queue(queue)
+        return self._limit(self._effective(found)) if found.kind == QUORUM else None
+
+    def rules_for(self, destination: Destination) -> DestinationRules:
+        """What counts for one destination."""
+        queue = self._queue(destination.name)
+        return self._rules_of(destination, queue, listed=queue in self._by_name.get(queue.name, ()))
+
+    def _rules_of(self, destination: Destination, queue: RabbitQueue, *, listed: bool) -> DestinationRules:
+        layers, level, quorum = self._layers(queue), self._effective(queue), queue.kind == QUORUM
+        stop = self._stop(queue)
+        target, reason = stop.route.text(stop.exchange or ""), stop.route.lost
+        kept = _is_at_least_once(queue, level) and bool(reason)
+        if reason:
+            reason += ": dead letters stay in the queue" if kept else ": dead letters are lost"
+        if stop.exchange is None:
+            target, reason = None, "no dead-letter-exchange is set"
+        if queue.kind == STREAM:
+            target, reason, kept = None, "a stream keeps each message, whatever becomes of it", True
+        maximum = self._limit(level) if quorum else 1
+        asked = Asked(
+            queue=queue,
+            listed=listed,
+            default_kind=self._default_kind(queue.virtual_host),
+            version=self._version,
+            layers=layers,
+            level=level,
+            policies=tuple(each for each in self.policies if each.virtual_host == queue.virtual_host),
+            stop=stop,
+            stop_at=lambda name: self._stop(self._queue_of(name, queue.virtual_host)),
+            otherwise=lambda kind: self._rules_of(destination, replace(queue, kind=kind), listed=True).summary,
+            makes=None if not self.queues else frozenset(self._names_of(queue.virtual_host)),
+            ways=(self._by_name_of(queue, level), *self._ways(queue, level)),
+        )
+        return DestinationRules(
+            broker=self.broker,
+            destination=destination,
+            counts="failures" if quorum else "give-ups",
+            maximum=maximum,
+            delays=self._delays(level, maximum) if quorum else (),
+            dead_letter=target,
+            removed_because=reason,
+            expired=target,
+            matched=tuple(Matched(title, each.place) for title, each in layers.all),
+            settings=level.settings,
+            notes=tuple(notes(asked)),
+            kept=kept,
+            several=stop.route.queues if target is not None else (),
+        )
+
+    def redelivery_policies(self) -> RedeliveryPolicyMap:
+        """Each quorum queue's limit as a client's policy, redelivered at once; a client's default for the others."""
+        quorum = [name for name in self.names() if self._queue(name).kind == QUORUM]
+        entries = {name: policy_at_once(self.limit_for(name)) for name in quorum}
+        if self._queue(OTHERS[0]).kind == QUORUM:
+            entries[_REST] = policy_at_once(self.limit_for(OTHERS[0]))
+        return RedeliveryPolicyMap(usable(entries))
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """Each queue's dead-letter queue as a client's strategy; discarded where there is none.
+
+        Where they are several, or the file does not say which, the broker does it (`BrokerDeadLetterStrategy`). Queues
+        that the file does not list have none, but for policies that are for all of these.
+        """
+        for_others = any(self.for_all(each) for each in self.policies)
+        entries = {_REST: self._strategy(OTHERS[0]) if for_others else strategy_to(None)}
+        entries |= {name: self._strategy(name) for name in self.names()}
+        return DeadLetterStrategyMap(usable(entries))
+
+    def names(self) -> tuple[str, ...]:
+        """The queues of the file."""
+        return tuple(dict.fromkeys(each.name for each in self.queues))
+
+    def _strategy(self, queue: str) -> DeadLetterStrategy:
+        found = self.rules_for(Queue(queue))
+        targets = found.dead_letter_queues
+        if found.dead_letter is not None and (len(targets) != 1 or found.dead_letter != targets[0]):
+            return BrokerDeadLetterStrategy(configured=True)
+        return strategy_to(None if found.dead_letter is None or targets[0] == queue else targets[0])
+
+    @property
+    def _used_hosts(self) -> tuple[str, ...]:
+        found: tuple[str, ...] | None = self._known.get("used hosts")
+        if found is None:
+            said = chain[RabbitPolicy | RabbitQueue | RabbitBinding](self.policies, self.queues, self.bindings)
+            found = self._known["used hosts"] = tuple(dict.fromkeys(each.virtual_host for each in said))
+        return found
+
+    @property
+    def _version(self) -> tuple[int, ...]:
+        """``(4, 0)``; empty where it is not known."""
+        words = (self.version or "").split(".")[:2]
+        return tuple(map(int, words)) if all(each.isdecimal() for each in words) else ()
+
+    @property
+    def _by_name(self) -> dict[str, tuple[RabbitQueue, ...]]:
+        found: dict[str, tuple[RabbitQueue, ...]] | None = self._known.get("queues")
+        if found is None:
+            found = self._known["queues"] = {}
+            for each in self.queues:
+                found[each.name] = (*found.get(each.name, ()), each)
+        return found
+
+    def _names_of(self, host: str) -> Iterable[str]:
+        return (each.name for each in self.queues if each.virtual_host == host)
+
+    def _default_kind(self, host: str) -> str | None:
+        return next((each.default_kind for each in self.hosts if each.name == host), None)
+
+    def _queue(self, name: str) -> RabbitQueue:
+        host, separator, short = name.rpartition("/")
+        named = bool(separator) and host in self.virtual_hosts
+        if not named:
+            host, short = self.default_host, name
+        found = [each for each in self._by_name.get(short, ()) if not named or each.virtual_host == host]
+        found.sort(key=lambda each: each.virtual_host != host)
+        return found[0] if found else RabbitQueue(short, self._default_kind(host) or CLASSIC, virtual_host=host)
+
+    def _queue_of(self, name: str, host: str) -> RabbitQueue:
+        found = (each for each in self._by_name.get(name, ()) if each.virtual_host == host)
+        return next(found, RabbitQueue(name, self._default_kind(host) or CLASSIC, virtual_host=host))
+
+    def _layers(self, queue: RabbitQueue) -> Layers:
+        where = "" if queue.virtual_host == _HOST else f" of virtual host {queue.virtual_host!r}"
+        argued = queue.level != RabbitLevel()
+        return Layers(
+            (f"arguments of queue {queue.name!r}{where}", queue.level) if argued else None,
+            self._policy(queue, "policy", where, operator=False),
+            self._policy(queue, "operator policy", where, operator=True),
+        )
+
+    def _policy(self, queue: RabbitQueue, title: str, where: str, *, operator: bool) -> tuple[str, RabbitLevel] | None:
+        there = (each for each in self.policies if each.virtual_host == queue.virtual_host)
+        matching = [each for each in there if each.operator == operator and each.applies(queue.name, queue.kind)]
+        if not matching:
+            return None
+        policy = max(matching, key=lambda each: each.priority)
+        return f"{title} {policy.name!r}{where}", policy.level
+
+    def _effective(self, queue: RabbitQueue) -> RabbitLevel:
+        return merged(self._layers(queue), queue.kind, major=self._version[0] if self._version else None)
+
+    def _limit(self, level: RabbitLevel) -> int | None:
+        default = -1 if self._version and self._version[0] < 4 else DEFAULT_DELIVERY_LIMIT
+        limit = default if level.delivery_limit is None else level.delivery_limit
+        return None if limit < 0 else limit + 1
+
+    def _delays(self, level: RabbitLevel, maximum: int | None) -> tuple[Delay, ...]:
+        least = level.delayed_retry_min or 0.0
+        most = level.delayed_retry_max or least
+        if level.delayed_retry_type not in _RETRIES or (self._version and self._version < (4, 3)):
+            least = 0.0
+
+        def delay(count: int, _: Random | None) -> float:
+            return min(least * count, most)
+
+        return listed_delays(delay, maximum)
+
+    def _exchanges(self, host: str) -> Exchanges:
+        found: Exchanges | None = self._known.get(("exchanges", host))
+        if found is None:
+            listed = None if self.exchanges is None else [each for each in self.exchanges if each.virtual_host == host]
+            bindings = [each for each in self.bindings if each.virtual_host == host]
+            policies = [each for each in self.policies if each.virtual_host == host and each.level.alternate_exchange]
+            policies.sort(key=lambda each: each.priority)
+            alternates = {
+                exchange.name: policy.level.alternate_exchange or ""
+                for policy in policies
+                for exchange in listed or ()
+                if policy.applies_to_exchange(exchange.name)
+            }
+            found = self._known["exchanges", host] = Exchanges(listed, bindings, alternates)
+        return found
+
+    def _stop(self, queue: RabbitQueue) -> Stop:
+        level = self._effective(queue)
+        route = NOWHERE
+        if level.dead_letter_exchange is not None:
+            route = self._route(queue, level)
+        drops = level.overflow in (None, "drop-head") and level.max_length is not None
+        most = level.max_length if drops and level.dead_letter_exchange is None else None
+        return Stop(queue.name, level.message_ttl, level.expires, most, level.dead_letter_exchange, route)
+
+    def _route(self, queue: RabbitQueue, level: RabbitLevel) -> Route:
+        """Where the dead letters go of what is sent to the queue, or, if these are lost, of what comes to it else."""
+        _, _, route = self._by_name_of(queue, level)
+        if route.lost and level.dead_letter_routing_key is None:
+            found = [each for _, _, each in self._ways(queue, level) if not each.lost]
+            if found:
+                queues = dict.fromkeys(name for each in found for name in each.queues)
+                sure = tuple(queues) if len(found) == 1 else ()
+                maybe = [*(() if sure else queues), *(name for each in found for name in each.maybe)]
+                return Route(sure, tuple(dict.fromkeys(maybe)), unknown=any(each.unknown for each in found))
+        counted = queue.kind == QUORUM
+        if counted and queue.name in route.queues:
+            others = tuple(each for each in route.queues if each != queue.name)
+            lost = "" if others or route.maybe else f"it would come back to the queue itself, but {CIRCLE}"
+            return replace(route, queues=others, lost=lost)
+        return route
+
+    def _by_name_of(self, queue: RabbitQueue, level: RabbitLevel) -> tuple[str, Key, Route]:
+        """The same of what is sent to the queue itself, by the exchange ``""``."""
+        key = Key(queue.name if level.dead_letter_routing_key is None else level.dead_letter_routing_key)
+        return "", key, self._led(level.dead_letter_exchange or "", key, queue)
+
+    def _led(self, exchange: str, key: Key, queue: RabbitQueue) -> Route:
+        host = queue.virtual_host
+        if exchange == "" and self.exchanges is not None and not key.pattern and key.text not in self._names_of(host):
+            return Route(lost=f"no queue {key.text!r} is there")
+        return self._exchanges(host).route(exchange, key)
+
+    def _ways(self, queue: RabbitQueue, level: RabbitLevel) -> Iterable[tuple[str, Key, Route]]:
+        """Where the dead letters of what comes from an exchange go: by its own routing key, where none is set."""
+        if level.dead_letter_exchange is None or level.dead_letter_routing_key is not None:
+            return
+        for exchange, key in self._exchanges(queue.virtual_host).keys_to(queue.name):
+            yield exchange, key, self._led(level.dead_letter_exchange, key, queue)
+
+
+def _is_at_least_once(queue: RabbitQueue, level: RabbitLevel) -> bool:
+    return (
+        queue.kind == QUORUM
+        and level.dead_letter_strategy == "at-least-once"
+        and level.overflow == "reject-publish"
+        and level.dead_letter_exchange is not None
+    )
