@@ -14,7 +14,7 @@ from redelivery.policies.destinations.overlaps import is_pattern
 
 MOST: Final = 200
 """Queues that are looked at, and addresses whose settings a broker is asked for."""
-_NO_QUEUES: Final = ("topic://", "exchange ")  # where dead letters can go too
+_NO_QUEUES: Final = "topic://"  # where dead letters can go too
 _OTHERS: Final = (Queue("any.other.queue"), Queue("one.more.queue"))
 
 
@@ -52,7 +52,7 @@ def _targets(rules: BrokerPolicies, queues: tuple[Destination, ...]) -> Iterator
         one, other = examples_of(title, ()), examples_of(title, ("x",))
         alike += [(one[-1], other[-1])] if one else []
     for examples in (*alike, _OTHERS):
-        found = {rules.explain(each).dead_letter for each in examples}
-        target = found.pop()
-        if target and not found and not target.startswith(_NO_QUEUES):
-            yield target
+        found = {rules.explain(each).dead_letter_queues for each in examples}
+        targets = found.pop()
+        if not found:
+            yield from (each for each in targets if not each.startswith(_NO_QUEUES))

@@ -8,10 +8,11 @@ from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.operate.doctor.findings import Finding
+from redelivery.operate.doctor.rabbitmq.configured import check_client, check_fate, waiting_for_dead_letters
 from redelivery.operate.examples import example_of
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import DEFAULT_DELIVERY_LIMIT
+from redelivery.policies.brokers.rabbitmq import DEFAULT_DELIVERY_LIMIT, RabbitRules
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.destinations.overlaps import is_pattern
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -39,6 +40,7 @@ def check_rules(
     client: RedeliveryPolicy | None = None,
     prefetch: int = 1,
     charges_prefetched: bool = False,
+    of_others: bool = True,
 ) -> Iterator[Finding]:
     """The findings of the queues that are asked for, of those that the file names, and of all others.
 
@@ -48,11 +50,16 @@ def check_rules(
         client: the policy of a client that redelivers by itself; None: it leaves that to the broker.
         prefetch: messages that a consumer has before the application sees them.
         charges_prefetched: the broker counts a delivery of these when a connection is lost.
+        of_others: say what becomes of all other queues, too.
     """
     examples = {title: each for title in policies.rules.names() if (each := example_of(title)) and each != OTHERS}
     named = {title if is_pattern(title) else str(each): each for title, each in examples.items()}
     asked = {str(each): each for each in queues}
-    others = {} if {">", "queue://>"} & named.keys() else {"any other queue": OTHERS}
+    if isinstance(policies.rules, RabbitRules):
+        waiting = waiting_for_dead_letters(policies.rules, policies)
+        named = {title: each for title, each in named.items() if each.name not in waiting}
+    all_named = not of_others or {">", "queue://>"} & named.keys()
+    others = {} if all_named else {"any other queue": OTHERS}
     charged = prefetch if charges_prefetched else 1
     found: dict[Finding, list[str]] = {}
     for title, queue in {**asked, **named, **others}.items():
@@ -82,7 +89,11 @@ def _check(
     charged: int,
 ) -> Iterator[Finding]:
     rules = policies.explain(queue)
-    yield from _check_fate(title, rules)
+    of_rabbit = isinstance(policies.rules, RabbitRules)
+    yield from check_fate(title, rules) if of_rabbit else _check_fate(title, rules)
+    yield from _of_notes(title, rules)
+    if of_rabbit and client is not None:
+        yield from check_client(title, rules, client)
     if charged > 1 and rules.maximum is not None and rules.counts != "give-ups":
         yield _charged(title, rules, charged)
     if client is not None:
@@ -106,7 +117,7 @@ def _check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
             "one message that can never be processed is tried for ever, and what comes after it may wait",
             "set a maximum and a dead-letter address",
         )
-    elif rules.dead_letter is None and not rules.kept:
+    elif rules.dead_letter is None:
         number = (
             "as soon as a client gives it up" if rules.counts == "give-ups" else f"after {rules.maximum} {rules.counts}"
         )
@@ -117,6 +128,9 @@ def _check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
             "messages that fail are lost without a trace",
             "set a dead-letter address or queue, and make that queue",
         )
+
+
+def _of_notes(title: str, rules: DestinationRules) -> Iterator[Finding]:
     for note in rules.notes:
         if "no delivery-limit is set" in note:
             yield _undecided(title, note)

@@ -24,6 +24,8 @@ from redelivery.operate.doctor.findings import Finding, Report, in_order
 from redelivery.operate.doctor.inspect import Inspector, clock_skew
 from redelivery.operate.doctor.management import artemis_addresses, artemis_rules, managed_as
 from redelivery.operate.doctor.observed import check_bound, check_clock, check_queues, is_called_dead
+from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_reported, rabbit_rules
+from redelivery.operate.doctor.rabbitmq.reported import check_reported
 from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq import RabbitRules
@@ -86,9 +88,13 @@ def examine(
         rules = _own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
         if rules is not None:
             charges = meta.capabilities.counts_prefetched
-            findings += check_rules(rules, asked, client=policy, prefetch=prefetch, charges_prefetched=charges)
+            own = config is None and isinstance(rules.rules, RabbitRules)  # which lists all queues that there are
+            findings += check_rules(
+                rules, asked, client=policy, prefetch=prefetch, charges_prefetched=charges, of_others=not own
+            )
         else:
             findings += check_version(connection.dialect, meta.provider_version)
+        findings += _reported(connection, findings, unchecked)
         findings += _inspected(connection, rules, asked, watch, unchecked)
         broker = f"{meta.provider_name} {meta.provider_version} over {meta.protocol}".replace("  ", " ")
     return Report(broker, in_order(findings), tuple(unchecked))
@@ -134,6 +140,9 @@ def _own_rules(connection: Connection, queues: tuple[Destination, ...], unchecke
         return embedded_rules(connection)
     asked = [each.name for each in queues]
     with _noting("the broker's rules", unchecked):
+        over_http = management_over_http(connection)
+        if over_http is not None:
+            return rabbit_rules(over_http, unchecked)
         match managed_as(connection):
             case "artemis":
                 return _of_artemis(connection, asked, unchecked)
@@ -173,8 +182,22 @@ def _first(listed: tuple[str, ...], asked: list[str], what: str, unchecked: list
 
 def _file_of(connection: Connection) -> str:
     if connection.dialect == "rabbitmq":
-        return "its definitions, as 'rabbitmqctl export_definitions FILE' writes them"
+        return (
+            "--management http://user:password@host:15672, or --config with its definitions, as 'rabbitmqctl "
+            "export_definitions FILE' writes them"
+        )
     return "its configuration file"
+
+
+def _reported(connection: Connection, found: list[Finding], unchecked: list[str]) -> list[Finding]:
+    """What a broker's management says beside its rules and queues."""
+    management = management_over_http(connection)
+    if management is None:
+        return []
+    with _noting("what the broker's management reports", unchecked):
+        said = any(each.check == "credentials" for each in found)
+        return list(check_reported(rabbit_reported(management, unchecked), guest_is_said=said))
+    return []
 
 
 def _inspected(

@@ -15,7 +15,9 @@ from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
 from redelivery.operate.doctor.management import artemis_queues, artemis_time, managed_as
 from redelivery.operate.doctor.observed import ALIKE, QueueState
+from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_queues
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
+from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.transports.wire.clock import epoch_ms
 
 _SECONDS: Final = 5.0
@@ -24,7 +26,8 @@ _BROWSED: Final = 10_000  # messages that are counted by browsing
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "artemis": "Artemis reports its queues over amqp:// only",
     "hornetq": "HornetQ reports its queues over JMX and its own protocol only, and shows none to a browser over STOMP",
-    "rabbitmq": "RabbitMQ reports its queues by 'rabbitmqctl list_queues name messages consumers' and over HTTP only",
+    "rabbitmq": "RabbitMQ reports its queues over HTTP: pass --management http://user:password@host:15672, or see "
+    "'rabbitmqctl list_queues name messages consumers'",
 }
 _CONSUMERS: Final[Mapping[str, str]] = {
     "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin",
@@ -57,6 +60,8 @@ class Inspector:
         connection = self._connection
         if is_embedded_here(connection):
             return Seen(embedded_queues(connection))
+        if self._over_http is not None:
+            return Seen(rabbit_queues(self._over_http))
         match managed_as(connection):
             case "artemis":
                 return Seen(artemis_queues(connection))
@@ -90,7 +95,15 @@ class Inspector:
     @property
     def lists_all(self) -> bool:
         """Whether the broker itself says which queues it has."""
-        return is_embedded_here(self._connection) or managed_as(self._connection) is not None
+        return (
+            is_embedded_here(self._connection)
+            or self._over_http is not None
+            or managed_as(self._connection) is not None
+        )
+
+    @cached_property
+    def _over_http(self) -> RabbitManagement | None:
+        return management_over_http(self._connection)
 
     @cached_property
     def _statistics(self) -> bool:

@@ -97,7 +97,7 @@ def read_rabbitmq(root: Json, report: Report) -> RabbitRules:
         if name not in (*_SECTIONS, *_ABOUT):
             report.skip(name, section.place)
     versions = [root.get(name) for name in ("rabbitmq_version", "rabbit_version", "product_version")]
-    host = _member(root, "original_vhost_name", _HOST)  # the others are not named in an export of one virtual host
+    host = _only_host(root)
     exchanges = root.get("exchanges")
     return RabbitRules(
         policies=(
@@ -111,6 +111,13 @@ def read_rabbitmq(root: Json, report: Report) -> RabbitRules:
         exchanges=None if exchanges is None else tuple(_exchanges(exchanges, report, host)),
         hosts=hosts,
     )
+
+
+def _only_host(root: Json) -> str:
+    """That of what names none: an export of one virtual host names it once, and 3.10 with the policies alone."""
+    named = [each for name in ("policies", "parameters") for each in root.get(name) or () if each.get("vhost")]
+    hosts = {_member(each, "vhost", _HOST) for each in named}
+    return _member(root, "original_vhost_name", hosts.pop() if len(hosts) == 1 else _HOST)
 
 
 def _hosts(root: Json, report: Report) -> tuple[RabbitHost, ...]:

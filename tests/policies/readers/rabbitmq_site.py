@@ -18,20 +18,20 @@ class Site:
 
     def __init__(self, broker: RealBroker, vhost: str) -> None:
         url = urlsplit(broker.http_url)
-        self._client = JsonClient(
+        self.client = JsonClient(
             ManagementAddress("http", url.hostname or "", url.port, "", broker.http_url, "guest", "guest")
         )
         self.vhost, self.broker = vhost, broker
 
     def call(self, method: str, kind: str, *names: str, body: Any = None) -> Any:
-        return self._client.call(method, self._path(kind, *names), body)
+        return self.client.call(method, self._path(kind, *names), body)
 
     def try_call(self, method: str, kind: str, *names: str, body: Any = None) -> int:
         """The status, also of a refusal."""
-        return self._client.ask(method, self._path(kind, *names), body).status
+        return self.client.ask(method, self._path(kind, *names), body).status
 
     def version(self) -> str:
-        return str(self._client.call("GET", "/api/overview")["rabbitmq_version"])
+        return str(self.client.call("GET", "/api/overview")["rabbitmq_version"])
 
     def import_(self, definitions: dict[str, Any]) -> None:
         self.call("POST", "definitions", body=definitions)

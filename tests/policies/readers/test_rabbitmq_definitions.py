@@ -107,6 +107,13 @@ def test_an_export_of_one_virtual_host_names_it_once() -> None:
     assert whole.unread == ()
 
 
+def test_an_export_of_one_virtual_host_by_3_10_names_it_with_its_policies_alone() -> None:
+    policy = {"name": "p", "vhost": "prod", "pattern": ".*", "definition": {"dead-letter-exchange": "amq.fanout"}}
+    queues = [{"name": "q", "durable": True, "arguments": {}}]
+    found = rabbit(policies=[policy], queues=queues, exchanges=[], bindings=[]).explain("q")
+    assert found.matched[0].title == "policy 'p' of virtual host 'prod'"
+
+
 def test_policies_and_exchanges_are_those_of_the_queue_s_own_virtual_host() -> None:
     parts = topic(("#", "dead"))
     elsewhere = {**one("q", dead_letter_exchange="dlx"), "vhost": "other"}

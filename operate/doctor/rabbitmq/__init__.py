@@ -1,0 +1,6 @@
+"""The doctor on RabbitMQ.
+
+`configured` says what its rules lead to, whether a file of definitions or the broker itself gives them. `over_http`
+asks its management: for all rules and queues, who reads streams, deprecated features, and who is logged in as guest.
+`reported` says what is wrong with these; it is pure, as `configured` is.
+"""
