@@ -30,6 +30,7 @@ ELSEWHERE = (
     READABLE := "over STOMP each body can be read",
     RABBITMQS := "RabbitMQ has such clients, and shows over STOMP what they write",
     ALONE := "within one process nobody else writes",
+    SHARED := "so many queues would stay on a broker that is shared",
 )
 REFUSED = "refused"  # passed: what the pair cannot do was refused by the error that the test names
 

@@ -17,6 +17,7 @@ import pytest
 from tests.conformance.load.used import Growth, Used, row
 from tests.conformance.outage import Counted, Outage, until
 from tests.conformance.pairs import PAIRS, Pair
+from tests.conformance.record import SHARED
 from tests.conformance.soak.memory import THERE
 from tests.conformance.stage import Stage, receive
 from tests.run.forms import FORM, NIGHTLY
@@ -214,7 +215,7 @@ def test_a_handler_that_takes_three_heartbeats(stage: Stage, outage: Outage) -> 
 def test_a_pattern_over_ten_thousand_queues(stage: Stage, record_property: Record) -> None:
     """It attaches within 2 s, and takes one message of each: the time grows as their number does."""
     if stage.pair.embedded is None:
-        pytest.skip("so many queues would stay on a broker that is shared")
+        pytest.skip(SHARED)
     before, number = Used.now(), 10_000
     for each in range(number):
         stage.pair.embedded.send(f"{stage.queue}.many.{each}", "x")
