@@ -7,10 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.transports.scripted import text
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.transports.dialects.rabbitmq import STOMP
 from redelivery.transports.flows import Flow
+from redelivery.transports.stomp.codec.sends import SendEncoder
 from redelivery.transports.stomp.finder import Login, QueueFinder
 
 OTHER = "the broker says: precondition_failed PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'orders'"
@@ -60,3 +62,12 @@ def test_a_refusal_in_other_words_is_asked_for_again(
     said: tuple[str | None, ...], found: tuple[bool, bool, int]
 ) -> None:
     assert find(Answered(*said), Queue("orders")) == found
+
+
+def test_a_queue_that_is_found_after_a_message_to_it_was_checked_is_named_as_it_was_found() -> None:
+    others: dict[str, str] = {}
+    encoder = SendEncoder("1.2", STOMP, "", others)
+    heads = [encoder.encode(text())[0]]
+    others["orders"] = OTHER
+    heads += [encoder.encode(each)[0] for each in (text(), text())]
+    assert [b"destination:/amq/queue/orders\n" in each for each in heads] == [False, True, True]

@@ -37,15 +37,6 @@ def sent(message: Message, dialect: StompDialect = ACTIVEMQ, version: str = "1.2
     return Frame(*raw, version)
 
 
-def test_a_queue_that_is_found_after_a_message_to_it_was_checked_is_named_as_it_was_found() -> None:
-    others: set[str] = set()
-    encoder = SendEncoder("1.2", rabbitmq.STOMP, "", others)
-    heads = [encoder.encode(text())[0]]
-    others.add("orders")
-    heads += [encoder.encode(each)[0] for each in (text(), text())]
-    assert [b"destination:/amq/queue/orders\n" in each for each in heads] == [False, True, True]
-
-
 def delivery(body: bytes = b"", dialect: StompDialect = ACTIVEMQ, **headers: str) -> StompDelivery:
     """The MESSAGE frame, as the session reads it."""
     named = {"message-id": "m", "ack": "a", **{name.replace("_", "-"): value for name, value in headers.items()}}
