@@ -8,6 +8,8 @@ Conventions of our pages, held by test_docs.py:
 - A section that imports pyspark runs in a process of its own.
 - A block may begin with ```` ```python activemq ````: the words behind ``python`` say what the section needs, which a
   fixture of test_docs.py provides. ``file=examples/x.py``: the block is that file, which its own test runs.
+- A block that begins with ```` ```console ````, and what it needs, has commands behind ``$`` and what they print; it is
+  run between the others of its section (console.py).
 """
 
 from __future__ import annotations
@@ -29,6 +31,11 @@ class Block:
     line: int
     code: str
     needs: str = ""
+    language: str = "python"
+
+    @property
+    def is_console(self) -> bool:
+        return self.language == "console"
 
     @property
     def is_test(self) -> bool:
@@ -46,14 +53,19 @@ class Block:
 
     def is_shown(self, printed: list[str]) -> bool:
         """Whether this is what it prints, line by line."""
-        patterns = [".*".join(re.escape(part) for part in text.split("…")) for text in self.shown]
-        return len(patterns) == len(printed) and all(
-            re.fullmatch(pattern, line.rstrip()) for pattern, line in zip(patterns, printed, strict=True)
-        )
+        return shows(self.shown, printed)
 
     def run(self, namespace: dict[str, object]) -> None:
         """Execute it; a traceback names the page and its line."""
         exec(compile("\n" * (self.line - 1) + self.code, self.page, "exec"), namespace)  # noqa: S102  # our own page
+
+
+def shows(texts: list[str], printed: list[str]) -> bool:
+    """Whether these lines, in which ``…`` stands for anything, are what is printed."""
+    patterns = [".*".join(re.escape(part) for part in text.split("…")) for text in texts]
+    return len(patterns) == len(printed) and all(
+        re.fullmatch(pattern, line.rstrip()) for pattern, line in zip(patterns, printed, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -87,16 +99,17 @@ class Section:
 
 def sections(page: str) -> Iterator[Section]:
     """The sections of a page (path from the root) that have Python blocks."""
-    title, blocks, code, start, needs = "top", list[Block](), list[str](), 0, ""
+    title, blocks, code, start, needs, language = "top", list[Block](), list[str](), 0, "", ""
     for number, line in enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1):
         if start:
             if line.startswith("```"):
-                blocks.append(Block(page, start, "\n".join(code) + "\n", needs))
+                blocks.append(Block(page, start, "\n".join(code) + "\n", needs, language))
                 start = 0
             else:
                 code.append(line)
-        elif line.partition(" ")[0] == "```python":
+        elif line.partition(" ")[0] in ("```python", "```console"):
             code, start, needs = [], number + 1, line.partition(" ")[2].strip()
+            language = line.partition(" ")[0].removeprefix("```")
         elif line.startswith("## "):
             if blocks:
                 yield Section(page, title, tuple(blocks))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.examples import console
 from tests.examples.snippets import ROOT, Block, Section, sections
 from tests.examples.tls_front import make_certificates, tls_front
 from tests.examples.with_spark import SECONDS, needs_spark, output
@@ -40,7 +41,7 @@ def test_section_runs_as_written(section: Section, capsys: pytest.CaptureFixture
     play(section, capsys, tmp_path)
 
 
-@pytest.mark.parametrize("section", not_spark("activemq", "artemis"), ids=named)
+@pytest.mark.parametrize("section", not_spark("activemq", "artemis", "rabbitmq4"), ids=named)
 def test_section_runs_on_its_broker(
     section: Section,
     capsys: pytest.CaptureFixture[str],
@@ -50,6 +51,15 @@ def test_section_runs_on_its_broker(
 ) -> None:
     broker: RealBroker = request.getfixturevalue(section.needs)
     there = {"stomp://localhost:61613": broker.stomp_url, "amqp://localhost:5672": broker.amqp_url}
+    if section.needs == "rabbitmq4":
+        pytest.importorskip("proton")
+        ours = (broker.stomp_url, broker.amqp_url, broker.http_url)
+        theirs = (
+            "stomp://guest:guest@localhost:61613",
+            "amqp://guest:guest@localhost:5672",
+            "http://guest:guest@localhost:15672",
+        )
+        there = dict(zip(theirs, ours, strict=True))
     monkeypatch.setenv(f"REDELIVERY_{section.needs.upper()}_URL", ",".join(there.values()))  # for a page's own pytest
     play(section, capsys, tmp_path, there)
 
@@ -74,7 +84,7 @@ def test_section_runs_in_a_process_of_its_own(section: Section, tmp_path: Path) 
 
 
 def test_every_section_is_run_by_one_of_these_tests() -> None:
-    assert {section.needs for section in SECTIONS} <= {"", "activemq", "artemis", "tls", "alone"}
+    assert {section.needs for section in SECTIONS} <= {"", "activemq", "artemis", "rabbitmq4", "tls", "alone"}
 
 
 @pytest.mark.parametrize("block", [b for s in SECTIONS for b in s.blocks if b.file], ids=lambda block: block.file)
@@ -95,11 +105,15 @@ def run(
     section: Section, capsys: pytest.CaptureFixture[str], folder: Path, there: dict[str, str] | None = None
 ) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
+    environment: dict[str, str] = {}
     for block in section.blocks:
         if block.file:
             continue
         for name, url in (there or {}).items():
             block = replace(block, code=block.code.replace(name, url))
+        if block.is_console:
+            console.check(block, environment)
+            continue
         if block.is_test:
             passes(block.code, folder)
             continue
