@@ -18,6 +18,7 @@ from redelivery.cli.messages import stamp
 from redelivery.cli.parts.broker import Broker, with_broker
 from redelivery.cli.parts.canary import replay_canaries
 from redelivery.cli.parts.lines import read, write
+from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import CUT, as_json, visible
 from redelivery.cli.parts.tables import print_table
@@ -26,7 +27,7 @@ from redelivery.cli.parts.work import Work, meant
 from redelivery.model.destinations import Destination
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
-from redelivery.operate.letters.canary import CanaryError, check_watchable
+from redelivery.operate.letters.canary import CanaryError
 from redelivery.operate.letters.folding import By, Folding, failure
 from redelivery.operate.letters.groups import Group, group
 from redelivery.operate.letters.records import expiration, to_record
@@ -57,6 +58,7 @@ def list_letters(
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """List the letters of a dead-letter queue: when they failed, from where they came, and why they are here.
@@ -64,7 +66,7 @@ def list_letters(
     Where a letter does not say when it failed, there is when it was sent, after "sent".
     """
     shown = 0
-    with broker.connect() as connection:
+    with looking("dlq ls", broker, queue, yes=yes) as connection:
         selection = _selection(queue, where, group, limit).on(connection)
         folding = _folding(connection, selection) if json_ else None
         for letter in selection.browse(connection):
@@ -92,10 +94,11 @@ def show(
     *,
     broker: Broker,
     where: Where = None,
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Show one letter: everything that it says. --json shows it whole, however long it is."""
-    with broker.connect() as connection:
+    with looking("dlq show", broker, queue, yes=yes) as connection:
         selection = _selection(queue, where)
         letters = selection.browse(connection)
         letter = next((each for each in letters if message_id in (None, each.message_id)), None)
@@ -123,13 +126,14 @@ def groups(
     where: Where = None,
     limit: Limit = None,
     by: Annotated[By, typer.Option(help="What letters of a group have in common.")] = "cause",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
     """Count the letters that failed alike: the same origin and exception, whatever numbers and names are in it.
 
     --by type counts those with the same type of exception, --by origin those from the same queue.
     """
-    with broker.connect() as connection, Counting("looking", None, not json_) as counting:
+    with looking("dlq groups", broker, queue, yes=yes) as connection, Counting("looking", None, not json_) as counting:
         selection = _selection(queue, where, None, limit)
         found = group(counting.of(selection.browse(connection)), by)
     if json_:
@@ -180,16 +184,15 @@ def replay(
     """
     if canary_wait is not None and (canary is None or not 0 < canary_wait < float("inf")):
         raise ConfigError(f"--canary-wait {canary_wait:g}: give seconds > 0, beside --canary")
-    with broker.connect() as connection:
-        if canary is not None:
-            check_watchable(connection, ())
+    needed = dry_run or group is not None or canary is not None
+    with looking("dlq replay", broker, queue, yes=yes, needed=needed) as connection:
         run = token_hex(8)
         route = back(_optional(to), run)
         work = Work("replay", connection, _selection(queue, where, group, limit), route, json_, rate)
         work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
         if canary is not None:
             try:
-                replay_canaries(connection, work, _optional(to), run, canary, canary_wait)
+                replay_canaries(connection, work, _optional(to), run, canary, canary_wait, yes=yes)
             except CanaryError:
                 work.say_moved()
                 raise
@@ -213,7 +216,8 @@ def move(
     json_: AsJson = False,
 ) -> None:
     """Move letters to another queue."""
-    with broker.connect() as connection:
+    needed = dry_run or group is not None
+    with looking("dlq move", broker, queue, yes=yes, needed=needed) as connection:
         target = parse_destination(to)
         if target == parse_destination(queue):
             raise ConfigError(f"--to {to}: they are there")
@@ -237,7 +241,8 @@ def purge(
     json_: AsJson = False,
 ) -> None:
     """Take letters away, for good: export them first."""
-    with broker.connect() as connection:
+    needed = dry_run or group is not None
+    with looking("dlq purge", broker, queue, yes=yes, needed=needed) as connection:
         work = Work("purge", connection, _selection(queue, where, group, limit), nowhere(), json_)
         work.begin(dry_run=dry_run, yes=yes, what="take away {}, for good")
         work.move(work.planned)
@@ -254,9 +259,10 @@ def export(
     where: Where = None,
     group: Group_ = None,
     limit: Limit = None,
+    yes: Yes = False,
 ) -> None:
     """Write letters as lines of JSON, with types and headers, and take nothing."""
-    with broker.connect() as connection:
+    with looking("dlq export", broker, queue, yes=yes) as connection:
         selection = _selection(queue, where, group, limit)
         letters = selection.browse(connection)
         first = next(letters, None)

@@ -6,19 +6,20 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Annotated, Any, Final
 
 import typer
 
 from redelivery import Connection, Message
 from redelivery.cli.parts.broker import Broker, with_broker
+from redelivery.cli.parts.looking import looking
 from redelivery.cli.parts.shown import CUT, as_json, complain, visible
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.operate.letters.records import to_record
+from redelivery.operate.letters.selection import Selection
 
 _SUSPICIOUS: Final = 3600  # seconds
 _SHOWN: Final = 100  # characters of a body in a line
@@ -99,16 +100,13 @@ def browse(
     broker: Broker,
     limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
     where: Where = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, whatever a look costs.")] = False,
     json_: AsJson = False,
 ) -> None:
     """Print what a queue holds, a line each, and take nothing. Exit code 1 where nothing is there."""
     shown = 0
-    with (
-        broker.connect() as connection,
-        connection.session() as session,
-        session.browser(queue, selector=where) as browser,
-    ):
-        for message in islice(browser, limit):
+    with looking("browse", broker, queue, yes=yes) as connection:
+        for message in Selection(parse_destination(queue), where, limit=limit).browse(connection):
             _show(message, json_)
             shown += 1
     if not shown:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
 from redelivery import Connection, Message
+from redelivery.cli.parts.looking import may_look
 from redelivery.cli.parts.progress import Watching
-from redelivery.cli.parts.target import nothing_in
+from redelivery.cli.parts.target import NothingError, nothing_in
 from redelivery.cli.parts.work import Work
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.operate.letters.canary import Watch, check_watchable, needed
 from redelivery.operate.letters.routes import NoWayError, back
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.management.browsing import browsed, looked_into_by
 
 
 def replay_canaries(
-    connection: Connection, work: Work, to: Destination | None, run: str, count: int, wait: float | None
+    connection: Connection, work: Work, to: Destination | None, run: str, count: int, wait: float | None, *, yes: bool
 ) -> None:
     """Replay so many of what is planned, and return when they have been handled; then ``work`` has planned the rest.
 
-    ``wait``: seconds; None: as many as the policies need that the letters name.
+    ``wait``: seconds; None: as many as the policies need that the letters name. ``yes``: nobody is asked whether the
+    queues that they are sent to may be looked into.
 
     Raises:
         CanaryError: one is back, or nobody took it.
@@ -31,12 +35,18 @@ def replay_canaries(
     letters = list(islice(_leaving(connection, work.selection, run, to), count))
     targets = [target for _, target in letters]
     check_watchable(connection, targets)
+    for each in dict.fromkeys(targets):
+        with suppress(NothingError):  # it will be there when it is sent to
+            may_look("dlq replay", connection, each, yes=yes)
     seconds = needed(letter for letter, _ in letters) if wait is None else wait
+    looks_cost = looked_into_by(connection) is not None
+    before = sum(1 for _ in browsed(connection, work.selection.queue)) if looks_cost else 0
     sent = work.move(replace(work.planned, ids=work.planned.ids[:count]))
     if not sent:
         raise nothing_in(work.selection.queue)
     with Watching(sent, seconds, wanted=not work.as_json) as shown:
-        Watch(connection, work.selection.queue, targets, run, sent, seconds).until_handled(shown.show)
+        watch = Watch(connection, work.selection.queue, targets, run, sent, seconds, others=max(0, before - sent))
+        watch.until_handled(shown.show)
     work.plan_again()
 
 

@@ -16,6 +16,7 @@ from redelivery.model.errors import ConfigError, JMSError
 from redelivery.operate.letters.moving import Mover, Plan, plan
 from redelivery.operate.letters.routes import Route
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.management.browsing import looked_into_by
 
 
 class Work:
@@ -56,7 +57,7 @@ class Work:
         count = len(self.planned.ids)
         letters = "1 letter" if count == 1 else f"{count} letters"
         if self.planned.unseen:
-            letters = f"all of {self.selection.queue}, which this broker does not let one look into"
+            letters = f"all of {self.selection.queue}, into which nobody has looked"
         if self.planned.stay:
             complain("dlq", f"{self.planned.stay} stay: they do not say where they came from, or cannot be read")
         if not count and not self.planned.unseen:
@@ -64,8 +65,6 @@ class Work:
                 raise NothingError("no letter can leave: name a queue by --to")
             raise nothing_in(self.selection.queue, meant(self._asked))
         if dry_run:
-            if self.planned.unseen:
-                raise ConfigError("--dry-run: this broker does not let one look into a queue")
             self._say(visible(f"would {what.format(letters)}"), dry_run=True)
             raise typer.Exit
         if not yes:
@@ -79,7 +78,10 @@ class Work:
         limit = self.selection.limit
         if limit is not None:
             self.selection = replace(self.selection, limit=limit - self.moved)
-        self.planned = plan(self._connection, self.selection, self._route)
+        if looked_into_by(self._connection) is None:
+            self.planned = plan(self._connection, self.selection, self._route)
+        else:  # the next look may cost something
+            self.planned = replace(self.planned, ids=self.planned.ids[self.moved :])
 
     def move(self, planned: Plan) -> int:
         """Move them, and show how far it is; how many they were."""

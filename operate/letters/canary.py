@@ -16,8 +16,8 @@ from redelivery.client.sync.connection import Connection
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
-from redelivery.operate.letters.routes import REPLAYED
-from redelivery.operate.letters.selection import Selection
+from redelivery.operate.letters.sightings import Sightings
+from redelivery.operate.management.browsing import looked_into_by
 from redelivery.policies.activemq.causes import policy_of
 from redelivery.policies.brokers.rules import LISTED, listed_delays
 from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
@@ -53,11 +53,12 @@ def needed(letters: Iterable[Message]) -> float:
 
 def check_watchable(connection: Connection, targets: Iterable[Destination]) -> None:
     """Raises UnsupportedError: nobody could see whether canaries that are sent there are handled."""
-    if not connection.metadata.capabilities.browse:
+    try:
+        looked_into_by(connection)
+    except UnsupportedError as error:
         raise UnsupportedError(
-            "--canary: this broker lets nobody look at a queue over this protocol, so it could not be seen whether a "
-            "canary is handled or back; nothing was replayed"
-        )
+            f"--canary: it could not be seen whether a canary is handled or back, and nothing was replayed: {error}"
+        ) from error
     for each in targets:
         if isinstance(each, Topic):
             raise UnsupportedError(
@@ -73,6 +74,7 @@ class Watch:
         queue: from which they were replayed, and where they are back.
         targets: the queues that they were sent to.
         count: how many they are.
+        others: how many letters are left where they were replayed from.
         wait: seconds within which each must be taken, and then seconds for which it must be gone.
         clock, sleep: for tests.
     """
@@ -86,6 +88,7 @@ class Watch:
         count: int,
         wait: float,
         *,
+        others: int = 0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -94,6 +97,8 @@ class Watch:
         self._targets = tuple(dict.fromkeys(targets))
         self._run = run
         self._count = count
+        self._others = others
+        self._places: dict[Destination, Sightings] = {}
         self._wait = wait
         self._clock = clock
         self._sleep = sleep
@@ -106,28 +111,36 @@ class Watch:
             JMSError: the broker does not let us look any more.
         """
         began = seen = self._clock()
+        surely = False
         while True:
             now = self._clock()
-            back = self._here(self._queue)
+            back = self._here(self._queue, surely=surely)
             if back:
                 raise CanaryError(
                     f"{back} of {self._count} came back within {now - began:.3g} s: nothing else was replayed"
                 )
-            waiting = {each: count for each in self._targets if (count := self._here(each))}
+            waiting = {each: count for each in self._targets if (count := self._here(each, surely=surely))}
             if waiting:
                 seen = self._clock()
                 if now - began >= self._wait:
                     raise CanaryError(self._nobody(waiting))
             left = self._wait - (self._clock() - seen)
             if not waiting and left <= 0:
-                return
+                if surely:
+                    return
+                surely = True
+                continue
+            surely = False
             number = sum(waiting.values())
             notify(Progress(number, self._count - number, left))
             took = self._clock() - now
             self._sleep(max(0.01, min(left, max(_OFTEN, took))))
 
-    def _here(self, queue: Destination) -> int:
-        return sum(1 for _ in Selection(queue, f"{REPLAYED} = '{self._run}'").browse(self._connection))
+    def _here(self, queue: Destination, *, surely: bool) -> int:
+        if queue not in self._places:
+            others = self._others if queue == self._queue else 0
+            self._places[queue] = Sightings(self._connection, queue, self._run, others, self._clock)
+        return self._places[queue].count(surely=surely)
 
     def _nobody(self, waiting: dict[Destination, int]) -> str:
         places = ", ".join(f"{count} on {each}" for each, count in waiting.items())

@@ -4,9 +4,10 @@ With transactions, a batch is received and sent as one: a process that is killed
 Without (RabbitMQ over AMQP), each letter is sent, confirmed, and then acknowledged: a process that is killed in between
 may have left it twice.
 
-Which letters are meant is known by browsing first. Where all of them are, they are received as they come; where some
+Which letters are meant is known by looking first. Where all of them are, they are received as they come; where some
 are not, those that are meant are chosen by their ids in a selector; a broker that does not do that gets back what is
-not meant at the end, as if it had not been received. A broker that cannot browse is asked for all that it has.
+not meant at the end, as if it had not been received. A queue that cannot be looked into, or that a look costs a
+delivery of each letter, is asked for all that it has.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.operate.letters.routes import NoWayError, Route
 from redelivery.operate.letters.selection import Selection
+from redelivery.operate.management.browsing import is_seen
 
 BATCH: Final = 50  # letters of a transaction: their ids fit a header of every broker
 _STAYS: Final = (NoWayError, MessageFormatError)  # of a letter that names no origin, or that cannot be read
@@ -39,7 +41,7 @@ class Plan:
     """What would be done.
 
     ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`. ``others``: the
-    selector finds letters that are not meant. ``unseen``: the broker cannot browse, so all of them are meant.
+    selector finds letters that are not meant. ``unseen``: nobody has looked, so all of them are meant.
     """
 
     ids: list[str | None]
@@ -49,9 +51,9 @@ class Plan:
 
 
 def plan(connection: Connection, selection: Selection, route: Route) -> Plan:
-    """Look, and take nothing. Raises UnsupportedError: a group is meant, and the broker cannot browse."""
+    """Look, and take nothing. Raises UnsupportedError: a group is meant, and the queue cannot be looked into."""
     found, selection = Plan([]), selection.on(connection)
-    if not connection.metadata.capabilities.browse and selection.group is None:
+    if selection.group is None and not is_seen(connection, selection.queue):
         return Plan([], unseen=True)
     for message in Selection(selection.queue, selection.where).browse(connection):
         if len(found.ids) == selection.limit:

@@ -1,9 +1,10 @@
-"""Which letters of a queue are meant, found by a browser, which takes nothing."""
+"""Which letters of a queue are meant, found by looking into it, which takes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from redelivery.client.sync.connection import Connection
 from redelivery.model.destinations import Destination
@@ -13,6 +14,7 @@ from redelivery.model.selectors.selector import Selector
 from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Value
 from redelivery.operate.letters.folding import Failure, Folding, failure, literal
+from redelivery.operate.management.browsing import browsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,13 @@ class Selection:
         """The letters that are meant.
 
         Raises:
-            UnsupportedError: the broker cannot browse.
-            JMSError: as `Session.browser`.
+            UnsupportedError: the queue cannot be looked into.
+            JMSError: as `browsed`.
         """
-        asked, left = self.on(connection), self.limit
-        with connection.session() as session, session.browser(self.queue, selector=asked.where) as browser:
-            for message in browser:
-                if left == 0:
-                    return
-                if asked.accepts(message):
-                    left = None if left is None else left - 1
-                    yield message
+        asked = self.on(connection)
+        all_are_meant = asked.here is None and asked.group is None
+        seen = browsed(connection, self.queue, asked.where, self.limit if all_are_meant else None)
+        yield from islice(filter(asked.accepts, seen), self.limit)
 
 
 def _value(message: Message, name: str) -> Value:

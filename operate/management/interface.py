@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from redelivery.model.messages import Message
+
+MOST: Final = 10_000
+"""Messages of one look, at most: the broker holds them all while it shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class ManagedQueue:
 class Cost:
     """What one look into a queue costs.
 
-    ``counts``: it counts as a delivery of each message that is seen, so that repeated looks can dead-letter or delete.
+    ``counts``: repeated looks can dead-letter or delete a message, as each counts as a delivery towards a limit.
     ``says``: what it costs, in a sentence without its full stop; empty: nothing.
     """
 
@@ -69,9 +72,9 @@ class Management(Protocol):
         """What a look into it costs. Raises UnsupportedError: it cannot be looked into; the text says why."""
 
     def browse(self, queue: str, limit: int | None = None) -> Iterator[Message]:
-        """The messages that wait, from the head of the queue, so many at most; none is taken, the order is kept.
+        """The messages that wait, from the head of the queue, so many (and `MOST`) at most.
 
-        Each is as it would have been received. What consumers have is not seen.
+        None is taken, and their order is kept. Each is as it would have been received. What consumers have is not seen.
 
         Raises:
             InvalidDestinationError: there is no such queue.

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from redelivery.client.sync.connection import Connection
 from redelivery.operate.management.interface import Management
 from redelivery.operate.management.rabbitmq import RabbitManagement
+
+EXAMPLES: Final[Mapping[str, str]] = {"rabbitmq": "http://guest:guest@host:15672"}
+"""Dialects whose management is known here, and how its URL looks."""
 
 
 def management_of(connection: Connection) -> Management | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 from redelivery.model.capabilities import ConnectionMetaData
@@ -13,12 +14,11 @@ from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.operate.management.as_amqp import as_amqp, is_amqp
 from redelivery.operate.management.as_stomp import as_stomp
-from redelivery.operate.management.interface import Cost, ManagedQueue
+from redelivery.operate.management.interface import MOST, Cost, ManagedQueue
 from redelivery.transports.management.address import ManagementAddress
 from redelivery.transports.management.rabbitmq import Json, RabbitApi
 
-MOST: Final = 10_000
-"""Messages of one look, at most: the broker holds them all while it shows them."""
+_QUORUM: Final = "quorum"
 _FREE_SINCE: Final = (4, 3)  # a look at a quorum queue counts as acquired, and no more as delivered
 _LIMITED_SINCE: Final = (4, 0)  # a quorum queue that says nothing has a limit
 _DEFAULT_LIMIT: Final = 20
@@ -65,23 +65,23 @@ class RabbitManagement:
         """See `Management`."""
         if queue.kind == "stream":
             raise UnsupportedError(
-                f"queue://{queue.name} is a stream, which RabbitMQ's management lets nobody look into"
+                f"queue://{queue.name} is a stream, and a stream can only be consumed, not looked into"
             )
-        if queue.kind != "quorum":
+        if queue.kind != _QUORUM:
             return Cost(says="what is looked at is marked as redelivered")
         limit = self.delivery_limit(queue)
         if self.version >= _FREE_SINCE:
             return Cost()
-        says = "each look at a quorum queue counts as a delivery of every message that it shows"
-        if limit is None:
-            return Cost(counts=True, says=says)
+        says = "each look at a quorum queue of this version counts as a delivery of every message that it shows"
+        if limit is None:  # so that no number of looks takes a message away
+            return Cost(says=says)
         settings = {**queue.settings, **arguments_of(queue)}
         fate = (
-            "is dead-lettered"
+            "dead-letters it"
             if settings.get(_EXCHANGE) is not None
-            else "is deleted, as it has no dead-letter exchange"
+            else "deletes it, as there is no dead-letter exchange"
         )
-        return Cost(counts=True, says=f"{says}, and what was delivered more than {limit} times {fate}")
+        return Cost(counts=True, says=f"{says}, and delivery {limit + 1} that is released {fate}")
 
     def delivery_limit(self, queue: ManagedQueue) -> int | None:
         """Of a quorum queue: the lower one of its argument and policies, or this version's own; None: none."""
@@ -100,7 +100,15 @@ class RabbitManagement:
                 f"queue://{queue}: there is no such queue in the virtual host {self.api.vhost}"
             )
         self.cost(found)
-        for each in self.api.get(queue, MOST if limit is None else min(limit, MOST)):
+        number = MOST if limit is None else min(limit, MOST)
+        if found.kind == _QUORUM:  # of what was released before, a part would go behind the rest
+            number = MOST
+            if (found.ready or 0) > MOST:
+                raise UnsupportedError(
+                    f"queue://{queue} has {found.ready} messages: {MOST} can be looked at, and a look at a part of a "
+                    "quorum queue can change their order"
+                )
+        for each in islice(self.api.get(queue, number), limit):
             yield self._read(each, Queue(queue))
 
     def _read(self, shown: Json, queue: Queue) -> Message:

@@ -61,8 +61,8 @@ FAULTS = {
     ),
     "one more than the limit is chosen": Fault(
         "operate.letters.selection",
-        "                if left == 0:",
-        "                if left == -1:",
+        "self.limit if all_are_meant else None)\n        yield from islice(filter(asked.accepts, seen), self.limit)",
+        "None)\n        yield from islice(filter(asked.accepts, seen), self.limit and self.limit + 1)",
         test_letters.test_a_limit_is_how_many_are_chosen,
         {"limit": 2, "selectors": True},
     ),

@@ -146,10 +146,13 @@ def test_a_message_without_properties_is_shown(site: Site, queue: str) -> None:
     assert seen.properties == {}
 
 
-def test_a_limit_shows_the_first_ones(site: Site, queue: str) -> None:
-    site.make(queue)
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_look_at_the_first_ones_keeps_the_order(site: Site, queue: str, kind: str) -> None:
+    """A quorum queue puts a part of what was released before behind the rest of that."""
+    site.make(queue, kind)
     site.send(queue, *"abcde")
-    assert [each.body for each in site.management.browse(queue, 2)] == ["a", "b"]
+    for limit in (None, 2, 3, None, 1):
+        assert [each.body for each in site.management.browse(queue, limit)] == [*"abcde"[:limit]]
     assert [each.body for each in site.received(queue)] == [*"abcde"]
 
 
@@ -163,7 +166,11 @@ def test_what_a_look_costs_is_known_before(site: Site, queue: str) -> None:
     assert "marked as redelivered" in str(site.management.cost(classic))
     cost, free = site.management.cost(quorum), site.management.version >= (4, 3)
     assert cost.counts is not free
-    assert ("more than 3 times is deleted" in cost.says) is not free
+    assert ("delivery 4 that is released deletes it" in cost.says) is not free
+    unlimited = site.management.queue(site.make(queue + "u", "quorum", **{"x-delivery-limit": -1}))
+    assert unlimited is not None
+    if site.is_4:  # where so much is no limit
+        assert site.management.cost(unlimited).counts is False
     with pytest.raises(UnsupportedError, match="is a stream"):
         site.management.cost(stream)
     with pytest.raises(UnsupportedError, match="is a stream"):
@@ -181,6 +188,9 @@ def test_declaring_says_whether_it_was_there(site: Site, queue: str) -> None:
     assert [each["routing_key"] for each in api.bindings(queue) if each["source"] == queue] == ["key"]
     assert [each["destination"] for each in api.bindings_from(queue)] == [queue]
     api.delete_exchange(queue)
+    site.send(queue, "a")
+    api.purge(queue)
+    assert list(site.management.browse(queue)) == []
     api.delete_queue(queue)
     with pytest.raises(InvalidDestinationError):
         api.delete_queue(queue)

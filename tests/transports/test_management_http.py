@@ -60,6 +60,7 @@ def test_a_password_that_is_encrypted_elsewhere_is_not_sent_in_the_clear() -> No
         ("http://guest:gu?est@host:15672", "'\\?' in the password"),
         ("http://guest:gu#est@host:15672", "a '#' must be written %23"),
         ("http://host:15672/a b", "percent-encoded"),
+        ("http://host:15672/#/queues", "leave out what begins with '/#'"),
         ("http://host:15672/\r\nX: y", "percent-encoded"),
         (15672, "must be a str, not a int"),
     ],
@@ -173,6 +174,12 @@ def test_a_peer_that_is_silent_or_slow_is_waited_for_so_long_and_no_longer(piece
         pytest.raises(RequestTimeoutError, match=r"did not answer within 0\.2 s"),
     ):
         JsonClient(address(url, timeout=0.2)).ask("GET", "/")
+
+
+def test_the_path_may_end_with_the_apis_own() -> None:
+    with peer(answer("200 OK", b'{"rabbitmq_version": "4.0.5"}')) as (url, asked):
+        assert RabbitApi(address(url + "/prefix/api/")).overview()["rabbitmq_version"] == "4.0.5"
+    assert asked[0].startswith(b"GET /prefix/api/overview HTTP/1.1\r\n")
 
 
 def test_another_programs_json_is_not_taken_for_the_brokers() -> None:

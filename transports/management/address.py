@@ -100,6 +100,8 @@ def _parts(url: object) -> tuple[ConnectionURL, str]:
         parsed = parse_connection_url(f"{scheme}://{place}")
     except ConfigError as error:
         raise ConfigError(f"management: {error}") from None
+    if path.startswith("#"):
+        raise ConfigError("management: leave out what begins with '/#', which is a page for people")
     if not _PATH.fullmatch(slash + path):
         raise ConfigError("management: the path of its URL has a character that must be percent-encoded")
     return parsed, (slash + path).rstrip("/")

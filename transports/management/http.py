@@ -63,8 +63,12 @@ class JsonClient:
     def __init__(self, address: ManagementAddress) -> None:
         self.address = address
 
-    def call(self, method: str, path: str, body: Any = None, *, doing: str | None = None) -> Any:
+    def call(
+        self, method: str, path: str, body: Any = None, *, doing: str | None = None, more_time: float = 0.0
+    ) -> Any:
         """The body of the answer to a request; ``path`` is percent-encoded, ``doing`` what an error says was done.
+
+        ``more_time``: seconds beyond the usual ones, for what takes longer.
 
         Raises:
             SecurityError: the login is refused, or may not do it (401, 403).
@@ -72,22 +76,23 @@ class JsonClient:
             JMSError: another refusal, in the broker's words.
             ConnectError, RequestTimeoutError, ProtocolError: as `ask`.
         """
-        answer = self.ask(method, path, body)
+        answer = self.ask(method, path, body, more_time=more_time)
         refusal = answer.refusal(doing or f"{method} {path}")
         if refusal is not None:
             raise refusal
         return answer.body
 
-    def ask(self, method: str, path: str, body: Any = None) -> Answer:
-        """The answer, also where that is a refusal.
+    def ask(self, method: str, path: str, body: Any = None, *, more_time: float = 0.0) -> Answer:
+        """The answer, also where that is a refusal. The arguments are as `call`'s.
 
         Raises:
             ConnectError: nobody listens there, or there is no TLS.
             RequestTimeoutError: the answer was not there in time; what was asked for may have been done.
             ProtocolError: what answers is no management API, or says too much.
         """
-        where, deadline = self.address, monotonic() + self.address.timeout
-        headers = {"Accept": "application/json", "Connection": "close"}
+        where, seconds = self.address, self.address.timeout + more_time
+        deadline = monotonic() + seconds
+        headers = {"Accept": "application/json, */*;q=0.1", "Connection": "close"}
         if where.username is not None:
             login = f"{where.username}:{where.password or ''}"
             headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
@@ -104,7 +109,7 @@ class JsonClient:
             said = self._read(response)
         except TimeoutError as error:
             raise RequestTimeoutError(
-                f"{where.masked} did not answer within {where.timeout:g} s; is it the port of the broker's management?"
+                f"{where.masked} did not answer within {seconds:g} s; is it the port of the broker's management?"
             ) from error
         except (HTTPException, OSError) as error:
             raise self._not_http(error) from error
@@ -145,6 +150,9 @@ class JsonClient:
             to = response.getheader("Location") or "elsewhere"
             raise ProtocolError(f"{where} refers to {to[:_SHOWN]!r}: name that as the URL of the management")
         if not said:
+            path = self.address.path
+            if response.status >= 400 and path:
+                raise ProtocolError(f"{where} answers {response.status} without a word: is its path {path} right?")
             return None
         try:
             return json.loads(said)

@@ -7,6 +7,7 @@ broker). Names are percent-encoded here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from redelivery.transports.management.address import ManagementAddress
 from redelivery.transports.management.http import Answer, JsonClient
 
 _PAGE: Final = 500  # queues of one answer, the most that it gives
+_SECONDS_EACH: Final = 0.02  # that a look may take for each message: it gets them one by one
 DEFAULT_VHOST: Final = "/"
 _CRASHED: Final = 500
 _INEQUIVALENT: Final = "inequivalent arg"
@@ -35,7 +37,8 @@ class RabbitApi:
     """
 
     def __init__(self, address: ManagementAddress) -> None:
-        self.client = JsonClient(address)
+        path = address.path.removesuffix("/api")  # as other tools write it
+        self.client = JsonClient(replace(address, path=path))
         self.vhost = address.vhost or DEFAULT_VHOST
 
     def overview(self) -> Json:
@@ -138,7 +141,8 @@ class RabbitApi:
         body: Json = {"count": number, "ackmode": "ack_requeue_true", "encoding": "auto"}
         if truncate is not None:
             body["truncate"] = truncate
-        found = self.client.call("POST", self._path("queues", queue, "get"), body, doing=f"looking at queue://{queue}")
+        path, doing = self._path("queues", queue, "get"), f"looking at queue://{queue}"
+        found = self.client.call("POST", path, body, doing=doing, more_time=number * _SECONDS_EACH)
         if not isinstance(found, list):
             raise self._strange()
         return [{**each, "properties": each["properties"] or {}} for each in found]  # none are shown as a list

@@ -1,0 +1,96 @@
+"""Looking into a queue: by the protocol's own browser or, where it has none, by the broker's management.
+
+Such a look can cost something, and shows all that it shows at once. So a command that looks several times may `keep`
+what it saw at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from redelivery.client.sync.connection import Connection
+from redelivery.model.destinations import Destination, Queue
+from redelivery.model.errors import InvalidDestinationError, UnsupportedError
+from redelivery.model.messages import Message
+from redelivery.operate.management.interface import Management
+from redelivery.operate.management.opening import EXAMPLES, management_of
+
+_kept: Final[WeakKeyDictionary[Connection, dict[str, list[Message] | None]]] = WeakKeyDictionary()
+
+
+def looked_into_by(connection: Connection) -> Management | None:
+    """The management by which queues are looked into; None: the protocol has a browser, which is free.
+
+    Raises:
+        UnsupportedError: there is neither; the text names the option.
+    """
+    meta = connection.metadata
+    if meta.capabilities.browse:
+        return None
+    management = management_of(connection)
+    if management is None:
+        example = EXAMPLES.get(connection.dialect)
+        how = "" if example is None else f": name its management, --management {example} (management= in Python)"
+        raise UnsupportedError(f"{meta.provider_name} lets nobody look into a queue over {meta.protocol}{how}")
+    return management
+
+
+def browsed(
+    connection: Connection, queue: Destination, selector: str | None = None, limit: int | None = None
+) -> Iterator[Message]:
+    """What a queue holds, from its head, so many at most; nothing is taken.
+
+    A management knows no selectors: ``selector`` is for a protocol's browser.
+
+    Raises:
+        UnsupportedError: as `looked_into_by`; or the queue cannot be looked into.
+        InvalidDestinationError: it is a topic; or the management knows no such queue.
+        JMSError: as `Session.browser`, and as those of `Management`.
+    """
+    management = looked_into_by(connection)
+    if management is None:
+        with connection.session() as session, session.browser(queue, selector=selector) as browser:
+            yield from islice(browser, limit)
+        return
+    name = _of_queue(queue)
+    kept = _kept.get(connection, {})
+    if name not in kept:
+        yield from management.browse(name, limit)
+        return
+    if (seen := kept[name]) is None:
+        seen = kept[name] = list(management.browse(name))
+    yield from islice(seen, limit)
+
+
+def keep(connection: Connection, queue: Destination) -> None:
+    """From now on look into this queue by the management once, and show what was seen then again."""
+    _kept.setdefault(connection, {}).setdefault(queue.name, None)
+
+
+def forget(connection: Connection, queue: Destination) -> None:
+    """Look into this queue once more, when the next one asks."""
+    if queue.name in _kept.get(connection, {}):
+        _kept[connection][queue.name] = None
+
+
+def is_seen(connection: Connection, queue: Destination) -> bool:
+    """Whether this queue can be looked into at no price beyond what was agreed to."""
+    try:
+        management = looked_into_by(connection)
+    except UnsupportedError:
+        return False
+    if management is None or queue.name in _kept.get(connection, {}):
+        return True
+    found = management.queue(_of_queue(queue))
+    return found is None or not management.cost(found).counts
+
+
+def _of_queue(queue: Destination) -> str:
+    if not isinstance(queue, Queue):
+        raise InvalidDestinationError(f"{queue}: a topic holds no messages; browse a queue")
+    if queue.is_pattern:
+        raise UnsupportedError(f"{queue} is a pattern: look into one queue after the other")
+    return queue.name

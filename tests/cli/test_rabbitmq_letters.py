@@ -1,0 +1,249 @@
+"""Looking into RabbitMQ's queues from the command line: by its management, over both protocols and on all versions."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import redelivery
+from redelivery import BrokerDeadLetterStrategy, InvalidDestinationError, Queue, RedeliveryPolicy
+from redelivery.cli.app import app
+from redelivery.operate.management.opening import management_of
+from redelivery.operate.management.rabbitmq import RabbitManagement
+from redelivery.testing.brokers.real import RealBroker, UnavailableError
+
+SITES = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
+CAUSE = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:ValueError: no "
+
+
+class Site:
+    """A broker by one protocol; queues, their dead letters, and commands."""
+
+    def __init__(self, broker: RealBroker, protocol: str) -> None:
+        self.broker = broker
+        self.url = broker.stomp_url if protocol == "stomp" else broker.amqp_url
+        try:
+            self.http = broker.http_url
+        except UnavailableError as error:
+            pytest.skip(str(error))
+        self.connection = redelivery.connect(self.url, management=self.http)
+        found = management_of(self.connection)
+        assert isinstance(found, RabbitManagement)
+        self.api, self.version = found.api, found.version
+        end = "ü" if protocol == "stomp" or self.version >= (4,) else ""  # RabbitMQ 3 takes no such name over AMQP
+        self.origin = f"or/ders.{uuid4().hex[:8]}%" + end
+        self.letters = f"{self.origin}.DLQ"
+
+    @property
+    def counts(self) -> bool:
+        """Whether a look at a quorum queue counts as a delivery."""
+        return self.version < (4, 3)
+
+    def make(self, kind: str, **arguments: Any) -> None:
+        for name in (self.origin, self.letters):
+            self.api.declare_queue(name, arguments={"x-queue-type": kind, **arguments})
+
+    def fail(self, *names: str) -> None:
+        """Put letters on the queue, as this library's copies are."""
+        with self.connection.session() as session:
+            for name in names:
+                said = {"originalDestination": f"queue://{self.origin}", "dlqDeliveryFailureCause": CAUSE + name}
+                session.producer(Queue(self.letters)).send(f"order of {name}", properties=said)
+
+    def run(self, *arguments: str, code: int = 0, management: str | None = "", **options: Any) -> Result:
+        """A command, and the exit code that it must have; ``management``: "": the right one; None: none."""
+        environment = {"REDELIVERY_URL": self.url}
+        if management is not None:
+            environment["REDELIVERY_MANAGEMENT"] = management or self.http
+        done = CliRunner(env=environment).invoke(app, arguments, **options)
+        assert done.exit_code == code, (done.output, done.exception)
+        return done
+
+    def received(self, queue: str) -> list[tuple[Any, int]]:
+        found: list[tuple[Any, int]] = []
+        with self.connection.session("client") as session:
+            consumer = session.consumer(Queue(queue))
+            while (message := consumer.receive(timeout=0.3 if found else 1)) is not None:
+                found.append((message.body, message.delivery_count))
+            session.acknowledge()
+        return found
+
+    def close(self) -> None:
+        for each in (self.origin, self.letters):
+            with suppress(InvalidDestinationError):
+                self.api.delete_queue(each)
+        self.connection.close()
+
+
+@pytest.fixture(params=SITES)
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    pytest.importorskip("proton", reason="AMQP is missing")
+    protocol, broker = request.param.split()
+    made = Site(request.getfixturevalue(f"redelivery_{broker}"), protocol)
+    yield made
+    made.close()
+
+
+DRY_RUN = ("dlq", "replay", "--dry-run")
+LOOKS = [("browse",), ("dlq", "groups"), ("dlq", "ls"), ("dlq", "show"), ("dlq", "export"), DRY_RUN]
+
+
+@pytest.mark.parametrize("site", SITES[:1] + SITES[-1:], indirect=True)
+def test_without_the_option_each_command_names_it(site: Site) -> None:
+    site.fail("a")
+    ways = [*LOOKS, ("dlq", "replay", "--group", "abc", "--yes"), ("dlq", "replay", "--canary", "1", "--yes")]
+    for words in ways:
+        done = site.run(*words, site.letters, code=1, management=None)
+        assert "lets nobody look into a queue over" in done.stderr
+        assert "--management http://guest:guest@host:15672" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert [body for body, _ in site.received(site.letters)] == ["order of a"]
+
+
+def test_letters_of_a_classic_queue_are_seen_and_stay(site: Site) -> None:
+    site.fail("chair", "chair", "table")
+    groups = json.loads((done := site.run("dlq", "groups", site.letters, "--json")).stdout)
+    assert [(each["count"], each["origin"]) for each in groups] == [(n, f"queue://{site.origin}") for n in (2, 1)]
+    assert "what is looked at is marked as redelivered" in done.stderr
+    listed = [json.loads(line) for line in site.run("dlq", "ls", site.letters, "--json").stdout.splitlines()]
+    assert [each["body"] for each in listed] == ["order of chair", "order of chair", "order of table"]
+    assert listed[0]["dead_letter"]["exception"] == "ValueError: no chair"
+    shown = site.run("dlq", "show", site.letters, listed[2]["message_id"]).stdout
+    assert "body: order of table" in shown
+    exported = site.run("dlq", "export", site.letters, "--limit", "2").stdout.splitlines()
+    assert [json.loads(each)["body"] for each in exported] == ["order of chair", "order of chair"]
+    browsed = site.run("browse", site.letters, "--where", "dlqDeliveryFailureCause LIKE '%table'").stdout
+    assert browsed.splitlines()[0].endswith("order of table")
+    assert len(browsed.splitlines()) == 1
+    group = groups[0]["fingerprint"]
+    assert site.run("dlq", "replay", site.letters, "--group", group, "--dry-run").stdout.startswith("would replay 2 le")
+    site.run("dlq", "replay", site.letters, "--where", "dlqDeliveryFailureCause LIKE '%table'", "--yes")
+    assert [body for body, _ in site.received(site.origin)] == ["order of table"]
+    assert [body for body, _ in site.received(site.letters)] == ["order of chair", "order of chair"]
+
+
+def test_a_look_that_counts_is_asked_for_and_a_command_needs_one(site: Site) -> None:
+    site.make("quorum", **{"x-delivery-limit": 9})
+    site.fail("a", "b", "c")
+    looks = 0
+    for words in LOOKS:
+        if site.counts:
+            done = site.run(*words, site.letters, code=2)
+            assert "counts as a delivery of every message that it shows" in done.stderr
+            assert "delivery 10 that is released deletes it, as there is no dead-letter exchange" in done.stderr
+            assert "add --yes to look all the same" in done.stderr
+        else:
+            assert site.run(*words, site.letters).stderr == ""
+            looks += 1
+        if words[0] == "browse" or "--dry-run" not in words:
+            site.run(*words, site.letters, "--yes")
+            looks += 1
+    if site.counts:
+        assert site.api.get(site.letters, 99)[0]["properties"]["headers"]["x-delivery-count"] == looks
+    assert [body for body, _ in site.received(site.letters)] == ["order of a", "order of b", "order of c"]
+
+
+def test_a_replay_of_all_looks_only_where_that_is_free(site: Site) -> None:
+    site.make("quorum", **{"x-delivery-limit": 9})
+    site.fail("a", "b")
+    done = site.run("dlq", "replay", site.letters, "--yes")
+    assert "counts as a delivery" not in done.stderr
+    assert done.stdout == "2 replayed\n"
+    assert [body for body, _ in site.received(site.origin)] == ["order of a", "order of b"]
+
+
+def test_what_the_broker_dead_lettered_says_so(site: Site) -> None:
+    """Also on RabbitMQ 3 over AMQP, which shows nothing of it to a consumer; and with the time, also over STOMP."""
+    site.api.declare_queue(site.letters)
+    dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": site.letters}
+    site.api.declare_queue(site.origin, arguments=dead)
+    with (
+        redelivery.connect(
+            site.url,
+            redelivery_policy=RedeliveryPolicy(maximum_redeliveries=0),
+            dead_letter_strategy=BrokerDeadLetterStrategy(configured=True),
+        ) as connection,
+        connection.session("client") as session,
+    ):
+        session.producer(Queue(site.origin)).send("the moon")
+        consumer = session.consumer(Queue(site.origin))
+        assert consumer.receive(timeout=5) is not None
+        session.recover(LookupError("no such article"))
+        assert consumer.receive(timeout=0.3) is None
+    (listed,) = site.run("dlq", "ls", site.letters, "--json").stdout.splitlines()
+    letter = json.loads(listed)["dead_letter"]
+    assert (letter["origin"], letter["cause"], letter["expired"]) == (f"queue://{site.origin}", "rejected", False)
+    assert letter["at"] is not None
+    site.run("dlq", "replay", site.letters, "--yes")
+    assert [body for body, _ in site.received(site.origin)] == ["the moon"]
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_canary_that_is_handled_lets_the_rest_go(site: Site, kind: str) -> None:
+    site.make(kind)
+    site.fail("a", "b", "c")
+    taken: list[Any] = []
+    done = threading.Event()
+
+    def work() -> None:
+        with redelivery.connect(site.url) as connection, connection.session() as session:
+            consumer = session.consumer(Queue(site.origin))
+            while not done.is_set():
+                if (message := consumer.receive(timeout=0.1)) is not None:
+                    taken.append(message.body)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        said = site.run("dlq", "replay", site.letters, "--canary", "1", "--canary-wait", "1.5", "--yes").stdout
+        assert said.endswith("replayed\n")
+        while len(taken) < 3:
+            assert not done.wait(0.05)
+    finally:
+        done.set()
+        worker.join(10)
+    assert sorted(taken) == ["order of a", "order of b", "order of c"]
+    assert site.received(site.letters) == []
+
+
+def test_a_canary_that_nobody_takes_or_that_is_back_stops_it(site: Site) -> None:
+    site.make("classic")
+    site.fail("a", "b")
+    waits = ("--canary", "1", "--canary-wait", "0.5", "--yes")
+    said = site.run("dlq", "replay", site.letters, *waits, code=1).stderr
+    assert "nobody took 1 of 1 within 0.5 s" in said
+    assert [body for body, _ in site.received(site.origin)] == ["order of a"]
+    said = site.run("dlq", "replay", site.letters, "--to", site.letters, *waits, code=1).stderr
+    assert "1 of 1 came back" in said
+    assert sorted(body for body, _ in site.received(site.letters)) == ["order of b"]
+
+
+def test_what_is_wrong_is_said_in_a_line(site: Site) -> None:
+    site.api.declare_queue(site.letters, arguments={"x-queue-type": "stream"})
+    assert "is a stream, and a stream can only be consumed" in site.run("browse", site.letters, code=1).stderr
+    assert "has no such queue" in site.run("browse", site.origin, code=1).stderr
+    assert "a topic holds no messages" in site.run("browse", "topic://news", code=2).stderr
+    host = f"127.0.0.1:{urlsplit(site.http).port}"
+    amqp = urlsplit(site.broker.amqp_url).port
+    wrong = (
+        (f"http://guest:wrong@{host}", 1, "(401)"),
+        (f"http://restricted:restricted@{host}", 1, "(401)"),
+        (f"http://guest:guest@127.0.0.1:{amqp}", 1, "its management has a port of its own"),
+        ("http://guest:guest@127.0.0.1:1", 1, "there is no management at http://guest:****@127.0.0.1:1"),
+        (f"https://guest:guest@{host}", 1, "no TLS"),
+        (f"amqp://guest:guest@{host}", 2, "is the broker's messaging, not its management"),
+        (f"http://guest:guest@{host}/nowhere", 1, "is its path /nowhere right?"),
+    )
+    for url, code, words in wrong:
+        said = site.run("browse", site.letters, code=code, management=url).stderr
+        assert words in said
+        assert "wrong" not in said
+        assert len(said.splitlines()) == 1
