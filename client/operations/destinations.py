@@ -132,6 +132,15 @@ def delete(s: SessionState, queue: Queue) -> Flow[int | None]:
     return held
 
 
+def describe(s: SessionState, queue: Queue) -> Flow[Mapping[str, Any] | None]:
+    """What the broker says of a queue over the protocol of the connection. Raises as `Queues.describe`."""
+    queues = s.epoch.transport.queues(s.waiter)
+    try:
+        return (yield from queues.describe(queue))
+    finally:
+        queues.close()
+
+
 def _queues(s: SessionState, action: str) -> Flow[Queues]:
     if s.epoch.lost is not None:
         yield from await_return_for(s, action, s.now() + s.options.request_timeout)

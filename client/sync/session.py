@@ -19,14 +19,14 @@ from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.browse import browse_state
 from redelivery.client.operations.commit import commit, commits_whole, rollback
-from redelivery.client.operations.destinations import declaration, declare, delete, one_queue, temporary
+from redelivery.client.operations.destinations import declaration, declare, delete, describe, one_queue, temporary
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.client.sync.browser import QueueBrowser
 from redelivery.client.sync.consuming import MakesConsumers
 from redelivery.client.sync.core import PATIENT, SessionCore
 from redelivery.client.sync.listeners import ListenerLoop
 from redelivery.client.sync.producer import Producer
-from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
+from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import (
     IllegalStateError,
     JMSError,
@@ -300,3 +300,9 @@ class Session(MakesConsumers):
             if turn and turn[-1]:
                 core.use.release()
             core.end_unanswered("the session was closed before the broker's answer came")
+
+
+def described(session: Session, queue: Queue) -> Mapping[str, Any] | None:
+    """What the broker says of a queue, for the room `operate`; None: it is not there. Raises as `Queues.describe`."""
+    core = session._core
+    return session._loop.inside("describe", lambda: core.do(describe(core, queue)))

@@ -24,6 +24,13 @@ from redelivery.operate.doctor.findings import Finding, Report, in_order
 from redelivery.operate.doctor.inspect import Inspector, clock_skew
 from redelivery.operate.doctor.management import artemis_addresses, artemis_rules, managed_as
 from redelivery.operate.doctor.observed import check_bound, check_clock, check_queues, is_called_dead
+from redelivery.operate.doctor.rabbitmq.over_amqp import (
+    check_streams,
+    described_queues,
+    described_rules,
+    describes_queues,
+    unless_a_policy,
+)
 from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_reported, rabbit_rules
 from redelivery.operate.doctor.rabbitmq.reported import check_reported
 from redelivery.policies.brokers.client_url import ClientRules
@@ -31,6 +38,7 @@ from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.connection_url import masked_url
 from redelivery.policies.readers.formats import read_url
+from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.failover import asked_once
 
 _PREFETCH: Final = 100  # of a consumer here, unless its URL says otherwise
@@ -88,12 +96,14 @@ def examine(
         rules = _own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
         if rules is not None:
             charges = meta.capabilities.counts_prefetched
-            own = config is None and isinstance(rules.rules, RabbitRules)  # which lists all queues that there are
+            own = config is None and management_over_http(connection) is not None  # it lists all queues that there are
             findings += check_rules(
                 rules, asked, client=policy, prefetch=prefetch, charges_prefetched=charges, of_others=not own
             )
         else:
             findings += check_version(connection.dialect, meta.provider_version)
+            described, rules = _described(connection, asked, policy, unchecked)
+            findings += described
         findings += _reported(connection, findings, unchecked)
         findings += _inspected(connection, rules, asked, watch, unchecked)
         broker = f"{meta.provider_name} {meta.provider_version} over {meta.protocol}".replace("  ", " ")
@@ -187,6 +197,21 @@ def _file_of(connection: Connection) -> str:
             "export_definitions FILE' writes them"
         )
     return "its configuration file"
+
+
+def _described(
+    connection: Connection, queues: tuple[Destination, ...], client: RedeliveryPolicy | None, unchecked: list[str]
+) -> tuple[list[Finding], BrokerPolicies | None]:
+    """Of the queues that are asked for, where a broker says their arguments, and not its policies."""
+    named = [each.name for each in queues if isinstance(each, Queue)]
+    if not named or not describes_queues(connection):
+        return [], None
+    with _noting("the arguments of queues", unchecked):
+        found = described_queues(connection, named)
+        rules = described_rules(found, connection.metadata.provider_version)
+        own = check_rules(rules, (), client=client, of_others=False)
+        return [*unless_a_policy(own), *check_streams(found)], rules
+    return [], None
 
 
 def _reported(connection: Connection, found: list[Finding], unchecked: list[str]) -> list[Finding]:

@@ -15,6 +15,12 @@ from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
 from redelivery.operate.doctor.management import artemis_queues, artemis_time, managed_as
 from redelivery.operate.doctor.observed import ALIKE, QueueState
+from redelivery.operate.doctor.rabbitmq.over_amqp import (
+    NOT_NAMED,
+    described_queues,
+    described_states,
+    describes_queues,
+)
 from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_queues
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.operate.management.rabbitmq import RabbitManagement
@@ -62,6 +68,8 @@ class Inspector:
             return Seen(embedded_queues(connection))
         if self._over_http is not None:
             return Seen(rabbit_queues(self._over_http))
+        if describes_queues(connection):
+            return Seen(described_states(described_queues(connection, names)), (NOT_NAMED,))
         match managed_as(connection):
             case "artemis":
                 return Seen(artemis_queues(connection))

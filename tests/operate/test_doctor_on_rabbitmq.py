@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from tests.policies.readers.documents import read
 from tests.policies.readers.rabbitmq_site import Site, site, until
+from typer.testing import CliRunner
 
 import redelivery
+from redelivery.cli.app import app
 from redelivery.operate.doctor.doctor import examine
 from redelivery.operate.doctor.findings import Report
 from redelivery.testing.brokers.real import RealBroker
@@ -140,6 +142,36 @@ def test_without_its_management_the_option_is_named(at: Site) -> None:
         assert rules.startswith("the broker's rules")
         assert "--management http://user:password@host:15672, or --config with its definitions" in rules
         assert "--management http://user:password@host:15672" in depths
+
+
+def test_over_amqp_4_says_what_the_arguments_of_named_queues_say(at: Site) -> None:
+    if at.broker.name == "rabbitmq":
+        assert any("list_queues" in each for each in examined(at, managed=False, queues=["limited"]).unchecked)
+        return
+    at.publish("", "dead", "a dead letter")
+    client = redelivery.policies.read("tcp://a:1?jms.redeliveryPolicy.maximumRedeliveries=4")
+    asked = ["no-exchange", "limited", "plain", "dead", "not-there"]
+    report = examined(at, managed=False, queues=asked, client=client)
+    assert at.get("dead", "ack_requeue_false") == ["a dead letter"]
+    unless = "unless a policy says otherwise"
+    assert said(report, "removed", "warning")[0] == (
+        f"queue://no-exchange: a message is removed after 21 failures (no dead-letter-exchange is set), {unless}"
+    )
+    assert said(report, "client-limit") == [
+        f"queue://limited: the client's policy allows 5 deliveries, and the broker sends it to dead after 3, {unless}"
+    ]
+    assert any(each.startswith("queue://plain: a classic queue without any limit") for each in said(report, "no-limit"))
+    assert said(report, "dead-letters") == ["1 dead letter is in dead, and nobody reads them"]
+    assert not report.failed
+    assert any("queues that nobody named by --queue: pass --management" in each for each in report.unchecked)
+
+
+def test_the_command_takes_the_option(at: Site) -> None:
+    where = ["--url", at.broker.stomp_url, "--vhost", at.vhost, "--management", at.broker.http_url]
+    result = CliRunner().invoke(app, ["doctor", "--watch", "0", "--json", *where])
+    found = json.loads(result.output)
+    assert (result.exit_code, found["failed"]) == (1, True)
+    assert any(each["what"].startswith("queue://absent: a message is removed") for each in found["findings"])
 
 
 def test_definitions_say_the_same_without_a_broker_s_management(at: Site) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import ConfigError, InvalidDestinationError, JMSError
+from redelivery.model.errors import ConfigError, InvalidDestinationError, JMSError, UnsupportedError
 from redelivery.transports.flows import NO_ANSWER, Flow
 
 NO_LIMIT: Final = -1  # of redeliveries, as ActiveMQ's policy writes it
@@ -76,6 +76,16 @@ class Queues(ABC):
             IllegalStateError: the broker needs it for something else.
             SecurityError, JMSError, RequestTimeoutError, ConnectionLostError: as `exists`.
         """
+
+    def describe(self, queue: Queue) -> Flow[Mapping[str, Any] | None]:
+        """What the broker says of it, in its own names; None: it is not there.
+
+        Raises:
+            UnsupportedError: this broker says nothing of it over this protocol.
+            SecurityError, JMSError, RequestTimeoutError, ConnectionLostError: as `exists`.
+        """
+        yield from ()
+        raise UnsupportedError(f"{queue}: this broker does not describe its queues over this protocol")
 
     def for_dead_letters(self, wanted: Declaration) -> Declaration:
         """The queue for the dead letters of another one, where there is none."""

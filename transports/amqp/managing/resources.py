@@ -26,6 +26,14 @@ class ResourceQueues(ArgumentQueues):
         """See `Queues.exists`."""
         return (yield from self._depth(queue)) is not None
 
+    def describe(self, queue: Queue) -> Flow[Mapping[str, Any] | None]:
+        """See `Queues.describe`: ``type``, ``durable``, ``arguments``, ``message_count``, ``consumer_count``."""
+        answer = yield from self._ask("GET", queue, None)
+        if answer.status == 404:
+            return None
+        _check(answer, f"looking for {queue}")
+        return answer.body if isinstance(answer.body, Mapping) else None
+
     def make(self, wanted: Declaration) -> Flow[bool]:
         """See `Queues.make`."""
         body = {"durable": True, "arguments": arguments_of(wanted)}
