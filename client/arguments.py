@@ -148,19 +148,22 @@ def consumer_options(wished: Destination | str) -> tuple[Destination | str, bool
         ConfigError: another option, or a value that is neither true nor false; or it is a topic's.
     """
     text = wished.name if isinstance(wished, Destination) else wished
-    if not isinstance(text, str) or "?consumer." not in text:
+    if not isinstance(text, str) or ("?consumer." not in text and "&consumer." not in text):
         return wished, False
     name, _, options = text.partition("?")
-    exclusive = False
+    exclusive, declare = False, ""
     for option in options.split("&"):
         key, _, value = option.partition("=")
+        if key == "declare":
+            declare = f"?{option}"
+            continue
         if key != "consumer.exclusive" or value not in ("true", "false"):
             raise ConfigError(
                 f"{text!r}: {option!r} is not an option of a consumer here: write ?consumer.exclusive=true, and the "
                 "others as arguments (prefetch=, selector=, no_local=)"
             )
         exclusive = value == "true"
-    target = type(wished)(name) if isinstance(wished, Destination) else name
+    target = type(wished)(name) if isinstance(wished, Destination) else name + declare
     if exclusive and not isinstance(parse_destination(target), Queue):
         raise ConfigError(f"{text!r}: an exclusive consumer is of a queue; each subscriber of a topic gets all anyway")
     return target, exclusive

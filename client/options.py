@@ -41,6 +41,8 @@ class ConnectionKeywords(TypedDict, total=False):
     prefetch: how many unacknowledged messages the broker may push, one number or a PrefetchPolicy.
     dead_letter_strategy: what becomes of poisoned and expired messages.
     vhost: the broker's virtual host; as the URL's path, ``stomp://host/name``, which it overrides.
+    declare: False: no queue is made, where this library makes those that are not there (RabbitMQ); to use one that is
+        not there is an InvalidDestinationError then. ``queue://orders?declare=false`` says it of one queue.
     dialect: whose meaning of the protocol to speak; ``"auto"``, which is the default, finds out.
     tls: an SSLContext instead of the system's, which verifies; refused where the scheme is not encrypted.
     connect_timeout, request_timeout, close_timeout: seconds (15, 30, 15), the bounds of connecting, of every answer,
@@ -69,6 +71,7 @@ class ConnectionKeywords(TypedDict, total=False):
     prefetch: int | PrefetchPolicy | None
     dead_letter_strategy: DeadLetterStrategy | None
     dialect: str
+    declare: bool | None
     vhost: str | None
     tls: SSLContext | None
     connect_timeout: float | timedelta
@@ -185,6 +188,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         host=parsed.host,
         client_id=parsed.client_id if client_id is None else client_id,
         dialect=dialect,
+        declare=_declare(given.get("declare"), parsed.scheme),
         tls=tls,
         connect_timeout=_more_than_0("connect_timeout", given["connect_timeout"]),
         request_timeout=wait,
@@ -226,6 +230,15 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         management=management_address(given.get("management"), servers[names[0]], tls=tls, timeout=wait),
         close_timeout=goodbye,
     )
+
+
+def _declare(given: bool | None, scheme: str) -> bool:
+    if given is None:
+        return True
+    check_flag("declare", given)
+    if not given and scheme == "vm":
+        raise ConfigError("declare=False was given, but a vm:// broker makes each queue that is used: leave it out")
+    return given
 
 
 def _virtual_host(url: ConnectionURL, given: str | None) -> str | None:

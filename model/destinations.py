@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from redelivery.model.parts.errors import InvalidDestinationError
@@ -27,7 +27,8 @@ _OTHER_PREFIXES: Final = {
 }
 _TEMPORARY: Final = ("/temp-queue/", "/temp-topic/", "temp-queue:", "temp-topic:", "/reply-queue/")
 _EXCHANGE: Final = ("/exchange/", "/exchanges/")
-_UNLESS: Final = "; if the name really begins so, pass {kind}({name!r})"
+_UNLESS: Final = "; if it is RabbitMQ's own spelling, or the name really begins so, pass {kind}({name!r})"
+_DECLARE: Final = "?declare="
 _SHOWN: Final = 40  # characters of what is refused: it may be a whole body
 
 
@@ -87,10 +88,15 @@ class Destination:
         return tuple(found)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Queue(Destination):
-    """Each message goes to one consumer."""
+    """Each message goes to one consumer.
 
-    __slots__ = ()
+    ``declare``: False: it is never made, where this library makes the queues that are not there (RabbitMQ); to use one
+    that is not there is an error then. It is no part of the name. ``queue://orders?declare=false`` is the same.
+    """
+
+    declare: bool = field(default=True, kw_only=True)
     scheme: ClassVar[str] = "queue"
 
 
@@ -169,7 +175,10 @@ def destination(value: Destination | str) -> Destination:
         raise InvalidDestinationError(
             f"{value!r} is not a destination: give a Queue, a Topic or a str like 'queue://orders'"
         )
+    value, declare = _declared(value)
     parsed = read_destination(value)
+    if declare is not None:
+        parsed = Queue(parsed.name, declare=declare)
     if " " in parsed.name or not parsed.name.isprintable():
         shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
         kind = type(parsed).__name__
@@ -180,6 +189,16 @@ def destination(value: Destination | str) -> Destination:
     _refuse_prefix(parsed.name, _JMS_PREFIXES, _UNLESS)
     check_spelling(parsed.name)
     return parsed
+
+
+def _declared(text: str) -> tuple[str, bool | None]:
+    """A str without the option ``?declare=…`` behind it, and what that says; None: there is none."""
+    name, found, value = text.partition(_DECLARE)
+    if not found:
+        return text, None
+    if value not in ("true", "false") or name.startswith("topic://"):
+        raise InvalidDestinationError(f"{text[:_SHOWN]!r}: write ?declare=true or ?declare=false, behind a queue")
+    return name, value == "true"
 
 
 def read_destination(text: str) -> Destination:

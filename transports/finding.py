@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
+from urllib.parse import unquote
 
-from redelivery.model.destinations import Destination
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.model.errors import UnsupportedError
 from redelivery.transports.delivery import ReturnLimit
-from redelivery.transports.dialects.amqp import ReturnLimits
+from redelivery.transports.dialects.amqp import ReturnLimits, Spellings
 from redelivery.transports.flows import Flow
 
 _POLICY: Final = "a policy may say otherwise"
@@ -32,6 +34,56 @@ class Finder(Protocol):
 
     def forget(self, destination: Destination) -> None:
         """What was found of it is not so any more."""
+
+
+class Meaning:
+    """What destinations mean on one connection.
+
+    Args:
+        spellings: the broker's; None: a name is a name.
+        declares: False: no queue is made, whatever its destination says.
+    """
+
+    def __init__(self, spellings: Spellings | None = None, *, declares: bool = True) -> None:
+        self._spellings = spellings
+        self._declares = declares
+
+    def of(self, destination: Destination) -> Destination:
+        """What it means: itself, a queue that is not to be made, or the topic of an exchange's name."""
+        name, spellings = destination.name, self._spellings
+        if type(destination) is not Queue:
+            return destination
+        if spellings is not None and name.startswith("/"):
+            for prefix in spellings.queues:
+                if name.startswith(prefix) and len(name) > len(prefix):
+                    return Queue(_decoded(name, prefix, spellings), declare=False)
+            if exchange_of(destination, spellings) is not None:
+                return Topic(name)
+        return destination if self._declares or not destination.declare else Queue(name, declare=False)
+
+
+def exchange_of(destination: Destination, spellings: Spellings | None) -> tuple[str, str] | None:
+    """The exchange that it means, and the routing key, or nothing; None: it means none."""
+    name = destination.name
+    if spellings is not None and name.startswith("/"):
+        for prefix in spellings.exchanges:
+            exchange, _, key = name[len(prefix) :].partition("/")
+            if name.startswith(prefix) and exchange:
+                return _decoded(exchange, "", spellings, prefix), _decoded(key, "", spellings, prefix)
+    return None
+
+
+def _decoded(name: str, prefix: str, spellings: Spellings, behind: str = "") -> str:
+    rest = name[len(prefix) :]
+    return unquote(rest) if (behind or prefix) in spellings.encoded else rest.replace("%2F", "/")
+
+
+def refuse_to_leave(destination: Destination) -> UnsupportedError:
+    """The error of a queue that is not to be made, where the broker makes it."""
+    return UnsupportedError(
+        f"{destination}: declare=False: this broker itself makes queues that are used, or not, as it is set up: turn "
+        "that off in its configuration, and leave declare out"
+    )
 
 
 def found(finder: Finder | None, destination: Destination | None) -> Flow[None]:

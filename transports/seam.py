@@ -98,6 +98,7 @@ class TransportOptions:
     client_id: str | None = None
     vhost: str | None = None
     dialect: str = "auto"
+    declare: bool = True
     tls: SSLContext | None = None
     connect_timeout: float = 15.0
     request_timeout: float = 30.0
@@ -141,16 +142,11 @@ class Channel(ABC):
         """Stop consuming; deliveries of the link that are neither settled nor in `commit` are the broker's again."""
 
     def fetch(self, link: Link) -> Flow[None]:  # noqa: ARG002  # of those that can ask
-        """Everything that the broker has for the link now, as far as its window goes, has come when this ends.
-
-        Where the protocol cannot ask, what is on its way comes later.
-        """
+        """All that the broker has for the link now, as far as its window goes, has come; where the protocol can ask."""
         yield from ()
 
     def browse_more(self, link: Link) -> Flow[bool]:  # noqa: ARG002  # of those that can browse
-        """For a link that browses: more of what the queue holds is in the inbox; False: that was all.
-
-        To be asked when the application has had what came before.
+        """For a link that browses, when the application has had what came: more is in the inbox; False: that was all.
 
         Raises:
             UnsupportedError, JMSError: there is no browsing over this protocol; the broker has ended the link.
@@ -293,6 +289,10 @@ class Transport(ABC):
             ConnectError, SecurityError: the session needs a socket of its own, which could not be opened.
             ConnectionLostError: the connection is gone.
         """
+
+    def meant(self, destination: Destination) -> Destination:
+        """What a destination means to this broker, as it is consumed."""
+        return destination
 
     def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:  # noqa: ARG002  # of those that can
         """A temporary destination, which the broker removes with the connection; ``waiter``: of the flow's driver.

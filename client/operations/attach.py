@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Unpack
 
 from redelivery.client.arguments import (
@@ -100,6 +100,8 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     deadline = s.now() + s.options.request_timeout
     if s.epoch.lost is not None:
         yield from await_return_for(s, "consumer", deadline)
+    spec = replace(spec, destination=s.epoch.transport.meant(target))
+    target = spec.destination
     _check_capable(s, spec)
     s.temporaries.check_destination(target)
     s.temporaries.check_own(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from redelivery.model.destinations import Destination, Queue, Topic, destination
@@ -10,7 +11,7 @@ from redelivery.policies.brokers.rules import DestinationRules, Rules
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 
-_JMS_NAMES = {"jms.queue.": Queue, "jms.topic.": Topic}
+_JMS_NAMES: Mapping[str, type[Destination]] = {"jms.queue.": Queue, "jms.topic.": Topic}
 
 
 @dataclass(frozen=True, slots=True)

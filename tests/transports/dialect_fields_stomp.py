@@ -38,6 +38,10 @@ def _other_queues(wrong: Any) -> Fact:
     return Fact(wrong, f"{file}::test_a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter", "rabbitmq")
 
 
+def _names(wrong: Any, test: str) -> Fact:
+    return Fact(wrong, f"transports/test_rabbitmq_names_live.py::test_{test}", "stomp")
+
+
 def _limits(wrong: Any, test: str) -> Fact:
     return Fact(wrong, f"transports/test_rabbitmq_limits_live.py::test_{test}", "stomp")
 
@@ -229,6 +233,11 @@ STOMP: Final[Facts] = {
         "temporaries": _temporaries("rabbitmq"),
         "no_temporaries": _no_temporaries("rabbitmq"),
         "percent_encoded": _own(False, "test_a_name_may_hold_what_a_url_may_not", "rabbitmq"),
+        "exchange_prefix": _names("/queue/", "an_exchange_and_a_key_are_published_to_and_bound_to"),
+        "spellings": _names(None, "a_queue_in_the_broker_s_spelling_is_that_queue"),
+        "makes_queues": _names(True, "a_queue_that_is_not_there_is_not_made"),
+        "impossible": _names((), "a_queue_that_is_not_there_is_not_made"),
+        "absent_refusal": _names("nothing", "a_queue_that_is_not_there_is_not_made"),
         "existing_queue_prefix": _other_queues("/queue/"),
         "other_queue_refusal": _other_queues(""),
         "any_words": _own(">", "test_topics_have_patterns_and_queues_have_none", "rabbitmq"),

@@ -32,6 +32,7 @@ _RELEASED = (
 )
 _LINKS = "transports/test_amqp_links.py::"
 _QUEUES = "transports/test_rabbitmq_queues_live.py::test_"
+_NAMES = "transports/test_rabbitmq_names_live.py::test_"
 _LIMITS = "transports/test_rabbitmq_limits_live.py::test_"
 _QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
 _DECLARED = "conformance/test_declaring.py::test_kind_and_arguments_are_the_brokers_own_words"
@@ -88,6 +89,12 @@ AMQP: Rows = {
     ("rabbitmq 4", "rejected_is_poison"): f"{_QUEUES}what_the_broker_dead_letters_itself_says_so",
     ("rabbitmq 4", "redelivered_by_first_acquirer"): "conformance/test_counts.py::test_counts_after_a_close",
     ("rabbitmq 4", "count_annotation"): f"{_QUEUES}a_quorum_queue_counts_deliveries",
+    ("rabbitmq", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
+    ("rabbitmq", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
+    ("rabbitmq", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
+    ("rabbitmq 4", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
+    ("rabbitmq 4", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
+    ("rabbitmq 4", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
     ("rabbitmq 4", "limits"): f"{_LIMITS}twenty_one_lost_connections_are_said_before_the_message_goes",
     ("rabbitmq 4", "counted_prefetch"): f"{_LIMITS}what_a_session_that_closes_costs",
     ("rabbitmq 4.3", "counted_prefetch"): f"{_LIMITS}where_little_is_charged_the_usual_window_is_prefetched",

@@ -22,8 +22,15 @@ from redelivery.transports.amqp.managing.entities import EntityQueues
 from redelivery.transports.amqp.managing.operations import OperationQueues
 from redelivery.transports.amqp.managing.resources import ResourceQueues
 from redelivery.transports.dialects.amqp import AmqpDialect, OperationsNode
-from redelivery.transports.dialects.detect import amqp_virtual_host, check_name, check_virtual_host, detect_amqp
+from redelivery.transports.dialects.detect import (
+    amqp_virtual_host,
+    check_declares,
+    check_name,
+    check_virtual_host,
+    detect_amqp,
+)
 from redelivery.transports.dialects.dialect import Dialect
+from redelivery.transports.finding import Meaning
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
@@ -65,6 +72,7 @@ class AmqpTransport(Transport):
         check_params(options)
         self._connection: AmqpConnection | None = None
         self._dialect: AmqpDialect | None = None
+        self._meaning = Meaning()
         self._relays = False
 
     def open(self) -> Flow[None]:
@@ -76,6 +84,8 @@ class AmqpTransport(Transport):
             properties = _properties(engine)
             offered = engine.connection.remote_offered_capabilities or ()
             dialect, self._dialect = _detect(options.dialect, engine)
+            check_declares(dialect, self._dialect, options.declare)
+            self._meaning = Meaning(self._dialect.spellings, declares=options.declare)
             table = connection.protocol.table
             if self._dialect.management:
                 connection.protocol.nodes = Management(table)
@@ -122,7 +132,7 @@ class AmqpTransport(Transport):
         """See `Transport.channel`."""
         yield from ()
         assert self._dialect is not None, "set with the connection"
-        context = ChannelContext(self._opened(), events, self._dialect)
+        context = ChannelContext(self._opened(), events, self._dialect, self._meaning)
         return AmqpChannel(
             context, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
         )
@@ -144,6 +154,10 @@ class AmqpTransport(Transport):
         if dialect.queues is not None:
             return EntityQueues(protocol, dialect.queues, capability, waiter)
         return super().queues(waiter)
+
+    def meant(self, destination: Destination) -> Destination:
+        """See `Transport.meant`."""
+        return self._meaning.of(destination)
 
     def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:
         """See `Transport.unsubscribe`."""

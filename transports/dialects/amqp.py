@@ -94,6 +94,21 @@ class EntityNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Spellings:
+    """How a broker's own clients write what is no queue's or topic's name here.
+
+    Attributes:
+        queues: what stands before the name of a queue, which is not made then.
+        exchanges: what stands before an exchange, and a slash and a routing key behind that.
+        encoded: those of them behind which all is percent-encoded; behind the others a slash is.
+    """
+
+    queues: tuple[str, ...]
+    exchanges: tuple[str, ...]
+    encoded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AmqpDialect:
     """AMQP 1.0 as one broker means it; the defaults are the safest meaning.
 
@@ -101,6 +116,9 @@ class AmqpDialect:
         capabilities: what the sessions may ask for.
         queue_prefix, topic_prefix: how a destination's address is written.
         existing_queue_prefix: how others may write that of a queue; empty: not otherwise.
+        exchange_prefix: how the address of an exchange begins.
+        spellings: names that mean what they mean to the broker's own clients; None: each name is a name.
+        makes_queues: the broker may make a queue that is used and is not there, whatever a client asks for.
         other_queue_refusal: a part, in lower case, of what is said of an address that makes a queue where there is one
             with other arguments: that one is then written with ``existing_queue_prefix``. Empty: none are refused.
         any_words: the wildcard for any further words.
@@ -147,6 +165,9 @@ class AmqpDialect:
     queue_prefix: str = ""
     topic_prefix: str = ""
     existing_queue_prefix: str = ""
+    exchange_prefix: str = ""
+    spellings: Spellings | None = None
+    makes_queues: bool = True
     other_queue_refusal: str = ""
     any_words: str = ">"
     queue_capability: str | None = "queue"

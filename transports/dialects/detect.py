@@ -80,6 +80,15 @@ def check_virtual_host(dialect: Dialect, vhost: str | None) -> None:
         )
 
 
+def check_declares(dialect: Dialect, table: StompDialect | AmqpDialect, declares: bool) -> None:
+    """Raise UnsupportedError where no queue is to be made, and the broker makes them by itself."""
+    if not declares and table.makes_queues:
+        raise UnsupportedError(
+            f"declare=False: {dialect.provider} itself makes queues that are used, or not, as it is set up: turn that "
+            "off in its configuration, and leave declare= out"
+        )
+
+
 def amqp_virtual_host(name: str, vhost: str) -> str:
     """How AMQP's open names this virtual host of a broker of that dialect; of ``"auto"``: as it is."""
     return (_DIALECTS[name.removesuffix(INSISTS)].virtual_host if name != AUTO else "").replace("{}", vhost) or vhost

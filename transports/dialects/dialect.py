@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.amqp import AmqpDialect, ReturnLimits
+from redelivery.transports.dialects.amqp import AmqpDialect, ReturnLimits, Spellings
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -65,6 +65,9 @@ class StompDialect:
 
         queue_prefix, topic_prefix: how a destination is written.
         existing_queue_prefix: how that of a queue is written that is there, with whatever arguments; empty: as any.
+        exchange_prefix, spellings, makes_queues: see `AmqpDialect`.
+        impossible: headers with which a queue is never made, so that a refusal says whether it is there.
+        absent_refusal: a part, in lower case, of what is said then where it is not.
         other_queue_refusal: a part, in lower case, of what is said where ``queue_prefix`` would make a queue that is
             there with other arguments; empty: nothing is.
         percent_encoded: in MESSAGE the name after the prefix is percent-encoded; in other frames a slash in it is.
@@ -163,6 +166,11 @@ class StompDialect:
     queue_prefix: str = "/queue/"
     topic_prefix: str = "/topic/"
     existing_queue_prefix: str = ""
+    exchange_prefix: str = ""
+    spellings: Spellings | None = None
+    makes_queues: bool = True
+    impossible: Headers = ()
+    absent_refusal: str = ""
     other_queue_refusal: str = ""
     percent_encoded: bool = False
     any_words: str = ">"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from redelivery.model.capabilities import Capabilities
-from redelivery.transports.dialects.amqp import AmqpDialect, ReturnLimits
+from redelivery.transports.dialects.amqp import AmqpDialect, ReturnLimits, Spellings
 from redelivery.transports.dialects.dialect import (
     ALL_KINDS,
     JMS_HEADERS,
@@ -32,6 +32,9 @@ _LIMITS: Final = ReturnLimits(
     said=("current is 'quorum'", "'x-dead-letter-exchange'"),  # the second is said first
     exchange_said="'x-dead-letter-exchange' .* current is the value '([^']*)'",
 )
+_SPELLINGS: Final = Spellings(
+    queues=("/amq/queue/", "/queues/"), exchanges=("/exchange/", "/exchanges/"), encoded=("/queues/", "/exchanges/")
+)
 _FEW: Final = 10  # messages: a session that ends charges so many at most; with 10 the broker sends a third as fast
 
 STOMP: Final = StompDialect(
@@ -46,6 +49,11 @@ STOMP: Final = StompDialect(
         no_declaring=_NO_DECLARING,
     ),
     existing_queue_prefix="/amq/queue/",  # where there is none, what is sent is confirmed and lost
+    exchange_prefix="/exchange/",
+    spellings=_SPELLINGS,
+    makes_queues=False,
+    impossible=(("x-message-ttl", "-1"),),
+    absent_refusal="invalid arg 'x-message-ttl'",
     other_queue_refusal=_OTHER_QUEUE,
     percent_encoded=True,  # one-sided, so that a name with "%2F" in it looks like one with a slash
     any_words="#",
@@ -96,6 +104,9 @@ AMQP: Final = AmqpDialect(
     queue_prefix="/queue/",
     topic_prefix="/topic/",
     existing_queue_prefix="/amq/queue/",  # the same queue, but not made; where there is none, what is sent is lost
+    exchange_prefix="/exchange/",
+    spellings=_SPELLINGS,
+    makes_queues=False,
     other_queue_refusal=_OTHER_QUEUE,
     any_words="#",
     slash="%2F",  # one-sided: a name with "%2F" in it is another one's with a slash
@@ -116,6 +127,9 @@ AMQP_4: Final = AmqpDialect(
     capabilities=replace(AMQP.capabilities, declares=True, no_declaring=""),
     queue_prefix="/queues/",
     topic_prefix="/exchanges/amq.topic/",
+    exchange_prefix="/exchanges/",
+    spellings=_SPELLINGS,
+    makes_queues=False,
     any_words="#",
     queue_capability=None,
     topic_capability=None,

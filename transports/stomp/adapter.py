@@ -18,8 +18,15 @@ from redelivery.model.errors import (
 )
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import unknown_option
-from redelivery.transports.dialects.detect import check_name, check_virtual_host, detect_stomp, stomp_host
+from redelivery.transports.dialects.detect import (
+    check_declares,
+    check_name,
+    check_virtual_host,
+    detect_stomp,
+    stomp_host,
+)
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.finding import Meaning
 from redelivery.transports.seam import (
     Channel,
     ConnectionEvents,
@@ -86,6 +93,7 @@ class StompTransport(Transport):
         self._first: StompWire | None = None
         self._dialect: StompDialect | None = None
         self._finder: QueueFinder | None = None
+        self._meaning = Meaning()
         self._released = Released()
         self._makers: dict[StompWire, TemporaryMaker] = {}  # one, with the first temporary destination
 
@@ -95,6 +103,7 @@ class StompTransport(Transport):
         try:
             dialect, stomp = detect_stomp(self.options.dialect, engine.server)
             check_virtual_host(dialect, self.options.vhost)
+            check_declares(dialect, stomp, self.options.declare)
         except JMSError:
             stream.close()
             raise
@@ -106,9 +115,10 @@ class StompTransport(Transport):
             capabilities=stomp.capabilities,
         )
         self._dialect = stomp
+        self._meaning = Meaning(stomp.spellings, declares=self.options.declare)
         self._first = self._start(stream, engine, frames)
         if stomp.other_queue_refusal:
-            self._finder = QueueFinder(self._log_in_beside, stomp, self.options.request_timeout)
+            self._finder = QueueFinder(self._log_in_beside, stomp, self.options.request_timeout, self._meaning)
         reserved = self.options.client_id is not None and bool(stomp.capabilities.subscriptions)
         self._wires.begin(self._first, stomp.sessions_per_wire, reserved=reserved)
 
@@ -173,16 +183,21 @@ class StompTransport(Transport):
             events=events,
             control=protocol.control(),
             encoder=SendEncoder(
-                protocol.version, dialect, self._token, finder.others if finder else (), self._max_frame
+                protocol.version, dialect, self._token, finder.others if finder else (), self._max_frame, self._meaning
             ),
             token=self._token,
             client_id=self.options.client_id,
             finder=finder,
             released=self._released,
+            meaning=self._meaning,
         )
         channel = StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
         channel.has_client_id = wire is self._first
         return channel
+
+    def meant(self, destination: Destination) -> Destination:
+        """See `Transport.meant`."""
+        return self._meaning.of(destination)
 
     def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:  # noqa: ARG002 - found by its name
         """See `Transport.unsubscribe`: by the connection's own wire, which has the client id."""

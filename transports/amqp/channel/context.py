@@ -11,17 +11,22 @@ from redelivery.transports.amqp.codec.names import pattern
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
 from redelivery.transports.amqp.links.endpoints import Found
 from redelivery.transports.amqp.links.management import Management
+from redelivery.transports.amqp.links.probing import Prober
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.senders import Sender
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.finding import Meaning, exchange_of
 from redelivery.transports.seam import Flow, Link, Pending, SessionEvents
 
 
 class ChannelContext:
     """One session's side of a connection."""
 
-    def __init__(self, wire: AmqpConnection, events: SessionEvents, dialect: AmqpDialect) -> None:
+    def __init__(
+        self, wire: AmqpConnection, events: SessionEvents, dialect: AmqpDialect, meaning: Meaning | None = None
+    ) -> None:
+        self.meaning = meaning or Meaning(dialect.spellings)
         self.protocol = wire.protocol
         self.events = events
         self.dialect = dialect
@@ -74,18 +79,30 @@ class ChannelContext:
         nodes = self.protocol.nodes
         if not isinstance(nodes, Management) or not isinstance(link.destination, Topic):
             return None
+        exchange = exchange_of(link.destination, self.dialect.spellings)
+        if exchange is not None:
+            return (yield from nodes.bind(exchange[1], self.protocol.writing, self.events.waiter, exchange[0]))
         topic = pattern(link.destination, self.dialect)
         return (yield from nodes.bind(topic, self.protocol.writing, self.events.waiter))
 
     def open(self, link: Sender | Receiver, destination: Destination, pending: Pending | None) -> None:
         """Open a link, when its queue was found where its address alone would not do; inside `writing`."""
         nodes = self.protocol.nodes
-        if nodes is None or type(destination) is not Queue:
+        queue = self.meaning.of(destination)
+        if nodes is None or type(queue) is not Queue:
             link.open(pending)
-        elif isinstance(nodes, Management) and isinstance(link, Receiver):
-            link.open_after(lambda found: nodes.ensure(destination.name, heeding(nodes, link, found)), pending)
+            return
+        if isinstance(nodes, Prober) and isinstance(link, Receiver) and not queue.declare:
+            link.handle.source.address = nodes.existing(queue.name)
+            link.open(pending)
+            return
+        # written in the broker's own way it may be sent to all the same where nothing says whether it is there
+        make = queue.declare or (isinstance(nodes, Prober) and queue.name != destination.name)
+        ensure = partial(nodes.ensure, queue.name, make=make)
+        if isinstance(nodes, Management) and isinstance(link, Receiver):
+            link.open_after(lambda found: ensure(heeding(nodes, link, found)), pending)
         else:
-            link.open_after(partial(nodes.ensure, destination.name), pending)
+            link.open_after(ensure, pending)
 
     def ask(self) -> Pending:
         """A pending that the session's thread waits for."""

@@ -115,12 +115,14 @@ class Sending:
             return
         self._found.add(destination)
         sender.held += 1
-        nodes.ensure(destination.name, sender.let_go)
+        nodes.ensure(destination.name, sender.let_go)  # of another one the link is its own
 
     def sender(self, destination: Destination) -> Sender:
         """The link to a destination; inside `writing`."""
         sender = self.links.get(destination)
-        if sender is None and self._relays and len(self.links) >= _OWN_LINKS:
+        meant = None if sender is not None else self._context.meaning.of(destination)
+        named = not isinstance(meant, Queue) or meant.declare  # or only a link of its own says that it is not there
+        if sender is None and self._relays and named and len(self.links) >= _OWN_LINKS:
             destination, sender = None, self.links.get(None)  # type: ignore[assignment]  # None is the relay's key
         if sender is None or sender.ended is not None:
             session = self._context.session(destination)
@@ -128,7 +130,7 @@ class Sending:
                 sender = relay(session)
                 sender.open(None)
             else:
-                sender = sender_to(session, destination, self._dialect)
+                sender = sender_to(session, self._context.meaning.of(destination), self._dialect)
                 self._context.open(sender, destination, None)
             self.links[destination] = sender
         return sender
@@ -151,7 +153,7 @@ class Sending:
         last, address = self._last
         if destination is not last:
             check_one(destination, self._dialect.capabilities)
-            address = to_address(destination, self._dialect)
+            address = to_address(self._context.meaning.of(destination), self._dialect)
             self._last = (destination, address)
         return encode(message, message_id, address, self._dialect)
 

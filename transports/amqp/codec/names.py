@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.transports.dialects.amqp import AmqpDialect
+from redelivery.transports.finding import exchange_of, refuse_to_leave
 
 _ANY_WORDS: Final = frozenset(("#", ">"))
 # What the annotations `x-opt-jms-dest` and `x-opt-jms-reply-to` mean (AMQP JMS mapping).
@@ -26,13 +27,22 @@ def to_address(destination: Destination, dialect: AmqpDialect) -> str:
     """The address of its node. Raises UnsupportedError for what is neither queue nor topic."""
     if isinstance(destination, (TemporaryQueue, TemporaryTopic)):
         return destination.name
-    name = pattern(destination, dialect)
-    name = quote(name, safe="") if dialect.percent_encoded else name.replace("/", dialect.slash)
+    exchange = exchange_of(destination, dialect.spellings) if destination.name.startswith("/") else None
+    if exchange is not None:
+        parts = [each for each in exchange if each]
+        return dialect.exchange_prefix + "/".join(_encoded(each, dialect) for each in parts)
+    name = _encoded(pattern(destination, dialect), dialect)
     if isinstance(destination, Queue):
+        if not destination.declare and dialect.makes_queues:
+            raise refuse_to_leave(destination)
         return dialect.queue_prefix + name
     if isinstance(destination, Topic):
         return dialect.topic_prefix + name
     raise UnsupportedError(f"{destination}: only queues and topics can be named over AMQP")
+
+
+def _encoded(name: str, dialect: AmqpDialect) -> str:
+    return quote(name, safe="") if dialect.percent_encoded else name.replace("/", dialect.slash)
 
 
 def pattern(destination: Destination, dialect: AmqpDialect) -> str:

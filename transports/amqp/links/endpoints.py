@@ -22,8 +22,11 @@ _SPACE: Final = 64 << 10  # bytes of a message that is copied once
 class Nodes(Protocol):
     """How a queue is found, where its address alone would not do; for the holder of the connection's lock."""
 
-    def ensure(self, name: str, found: Found) -> None:
-        """Call ``found`` once when the queue of that name is there, or will be made by its link."""
+    def ensure(self, name: str, found: Found, *, make: bool = True) -> None:
+        """Call ``found`` once when the queue of that name is there, or will be made by its link.
+
+        ``make``: False: it is not to be made, and ``found`` is called with InvalidDestinationError if it is not there.
+        """
 
 
 class LinkTable:

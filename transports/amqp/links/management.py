@@ -96,14 +96,16 @@ class Management:
             raise pending.error
         return cast(Answer, pending.value)
 
-    def ensure(self, name: str, found: Found) -> None:
+    def ensure(self, name: str, found: Found, *, make: bool = True) -> None:
         """Make a durable queue of that name where there is none; as it is where there is one. Then call ``found``."""
-        self.ask("GET", queue_path(name), None, lambda answer: self._looked_up(name, answer, found))
+        self.ask("GET", queue_path(name), None, lambda answer: self._looked_up(name, answer, found, make=make))
 
-    def _looked_up(self, name: str, answer: Answer | JMSError, found: Found, *, made: bool = False) -> None:
+    def _looked_up(self, name: str, answer: Answer | JMSError, found: Found, *, make: bool) -> None:
         if isinstance(answer, JMSError):
             found(answer, None)
-        elif answer.status == 404 and not made:
+        elif answer.status == 404 and not make:
+            found(not_there(name), None)
+        elif answer.status == 404:
             self.ask("PUT", queue_path(name), {"durable": True}, lambda made: self._made(name, made, found))
         else:  # what is refused here is refused to the link, in better words
             if answer.status < 300 and isinstance(answer.body, Mapping):
@@ -115,26 +117,27 @@ class Management:
         if isinstance(answer, Answer) and answer.status != 409:  # another one has made it meanwhile
             error = answer.error(f"making queue://{name}")
         if error is None:  # of which kind it is, the virtual host has said
-            self.ask("GET", queue_path(name), None, lambda queue: self._looked_up(name, queue, found, made=True))
+            self.ask("GET", queue_path(name), None, lambda queue: self._looked_up(name, queue, found, make=True))
         else:
             found(error, None)
 
-    def bind(self, topic: str, writing: Writing, waiter: Waiter) -> Flow[str]:
-        """Make a queue for one consumer of a topic, which ends with it; the answer is its address.
+    def bind(self, topic: str, writing: Writing, waiter: Waiter, exchange: str = _TOPICS) -> Flow[str]:
+        """Make a queue for one consumer of a topic, or of an exchange, which ends with it; the answer is its address.
 
         Raises as `request`.
         """
-        return self._own({"exclusive": True, "auto_delete": True, "durable": False}, writing, waiter, topic)
+        return self._own({"exclusive": True, "auto_delete": True, "durable": False}, writing, waiter, (exchange, topic))
 
     def temporary(self, writing: Writing, waiter: Waiter) -> Flow[str]:
         """Make a queue that only this connection may consume, and that ends with it. As `bind`."""
         return self._own({"exclusive": True, "durable": False}, writing, waiter)
 
-    def _own(self, body: Body, writing: Writing, waiter: Waiter, topic: str | None = None) -> Flow[str]:
+    def _own(self, body: Body, writing: Writing, waiter: Waiter, bound: tuple[str, str] | None = None) -> Flow[str]:
         name = f"redelivery.{uuid.uuid4()}"
         yield from self.request("PUT", queue_path(name), body, writing, waiter)
-        if topic is not None:
-            binding = {"source": _TOPICS, "destination_queue": name, "binding_key": topic, "arguments": {}}
+        if bound is not None:
+            exchange, key = bound
+            binding = {"source": exchange, "destination_queue": name, "binding_key": key, "arguments": {}}
             yield from self.request("POST", "/bindings", binding, writing, waiter)
         return queue_path(name)
 
@@ -233,6 +236,11 @@ class Answers(Replies):
         asked, self.asked = self.asked, {}
         for then in asked.values():
             then(error)
+
+
+def not_there(name: str) -> InvalidDestinationError:
+    """The error of a queue that is not there, and is not to be made."""
+    return InvalidDestinationError(f"queue://{name}: there is no such queue, and it is not to be made (declare=False)")
 
 
 def queue_path(name: str) -> str:

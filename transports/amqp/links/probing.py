@@ -8,14 +8,21 @@ that the second one can be used. A link to the first one is tried, in a session 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import JMSError
+from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.transports.amqp.links.endpoints import Found, LinkTable
 from redelivery.transports.amqp.links.senders import Sender
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name
 from redelivery.transports.dialects.amqp import AmqpDialect
+
+# To look by a consumer's link would delete a queue that goes with its last consumer.
+_CANNOT_LOOK: Final = (
+    "over AMQP this broker does not say whether a queue is there without making it, and takes what is sent to one that "
+    "is not: use stomp://, or a newer version of it"
+)
 
 
 class Prober:
@@ -26,19 +33,30 @@ class Prober:
         self._dialect = dialect
         self._session: AmqpSession | None = None  # free for the next one
 
-    def ensure(self, name: str, found: Found) -> None:
+    def ensure(self, name: str, found: Found, *, make: bool = True) -> None:
         """See `Nodes.ensure`."""
-        session, self._session = self._session, None
-        if session is None or session.ended is not None:
-            session = AmqpSession(self._table)
-            session.open(None)
-        existing = self._dialect.existing_queue_prefix + name.replace("/", self._dialect.slash)
+        existing = self.existing(name)
+        if not make:
+            found(UnsupportedError(f"queue://{name}: declare=False: {_CANNOT_LOOK}"), None)
+            return
+        session = self._taken()
         refusal = self._dialect.other_queue_refusal
         probe = Probe(
             session, name, refusal, self._free, lambda error, other: found(error, existing if other else None)
         )
         describe(probe.handle.target, Queue(name), self._dialect)
         probe.open(None)
+
+    def existing(self, name: str) -> str:
+        """The address of a queue that makes none."""
+        return self._dialect.existing_queue_prefix + name.replace("/", self._dialect.slash)
+
+    def _taken(self) -> AmqpSession:
+        session, self._session = self._session, None
+        if session is None or session.ended is not None:
+            session = AmqpSession(self._table)
+            session.open(None)
+        return session
 
     def _free(self, session: AmqpSession) -> None:
         self._session = session

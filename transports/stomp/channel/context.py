@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.finding import Meaning
 from redelivery.transports.seam import Flow, Pending, SessionEvents
 from redelivery.transports.stomp.channel.transactions import UnitOfWork
 from redelivery.transports.stomp.codec.control import ControlFrames
@@ -47,10 +48,11 @@ class ChannelContext:
     client_id: str | None
     finder: QueueFinder | None
     released: Released
+    meaning: Meaning = field(default_factory=Meaning)
 
     def name(self, destination: Destination) -> str:
         """A destination as a header has it. Raises UnsupportedError."""
-        return to_wire(destination, self.dialect, () if self.finder is None else self.finder.others)
+        return to_wire(self.meaning.of(destination), self.dialect, () if self.finder is None else self.finder.others)
 
     def ask(self) -> tuple[Pending, bytes]:
         """A pending and the receipt to ask for. Raises ConnectionLostError where there is no connection any more."""

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Final
 
 from redelivery.model.destinations import Queue, SubscriptionName
-from redelivery.model.errors import UnsupportedError
+from redelivery.model.errors import SecurityError, UnsupportedError
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.finding import found, supposed_limit
 from redelivery.transports.seam import Flow, Link
@@ -120,7 +120,13 @@ def prepare(context: ChannelContext, link: Link, *, deferred: bool) -> Flow[tupl
     dialect, wished = context.dialect, link.prefetch
     size = window_size(link, dialect, deferred=deferred)
     headers = subscribe_headers(link, context, size)
-    yield from found(context.finder, link.destination)
+    queue = context.meaning.of(link.destination)
+    try:
+        yield from found(context.finder, queue)
+    except SecurityError:
+        if not isinstance(queue, Queue) or queue.declare:
+            raise
+        # it may not be looked for by who may not make it; the SUBSCRIBE says whether it is there
     if dialect.limits is not None and type(link.destination) is Queue:
         refusal = "" if context.finder is None else context.finder.others.get(link.destination.name, "")
         link.limit = supposed_limit(dialect.limits, refusal)

@@ -16,6 +16,7 @@ from redelivery.model.destinations import (
 )
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.transports.dialects.dialect import StompDialect, StompTemporaries
+from redelivery.transports.finding import exchange_of, refuse_to_leave
 
 _ANY_WORDS: Final = frozenset(("#", ">"))
 
@@ -33,12 +34,18 @@ def to_wire(destination: Destination, dialect: StompDialect, others: Collection[
         parts = destination.parts
         if len(parts) > 1:
             return ",".join(to_wire(part, dialect) for part in parts)
+    exchange = exchange_of(destination, dialect.spellings) if name.startswith("/") else None
+    if exchange is not None:
+        return dialect.exchange_prefix + "/".join(each.replace("/", "%2F") for each in exchange if each)
     if destination.is_pattern:
         name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
     elif dialect.percent_encoded:
         name = name.replace("/", "%2F")  # all that it decodes; what it writes itself is encoded as a whole
     if isinstance(destination, Queue):
-        return (dialect.existing_queue_prefix if destination.name in others else dialect.queue_prefix) + name
+        if not destination.declare and dialect.makes_queues:
+            raise refuse_to_leave(destination)
+        there = destination.name in others or not destination.declare
+        return ((dialect.existing_queue_prefix if there else "") or dialect.queue_prefix) + name
     if isinstance(destination, Topic):
         return dialect.topic_prefix + name
     raise UnsupportedError(f"{destination}: only queues and topics can be named over STOMP")

@@ -23,6 +23,7 @@ from redelivery.model.times import to_epoch_ms
 from redelivery.model.values import Body, Value, body_kind
 from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.finding import Meaning
 from redelivery.transports.stomp.codec.frames import encode_head, encode_text, escape
 from redelivery.transports.stomp.codec.maps import START, write_map
 from redelivery.transports.stomp.codec.messages import KIND, MODE, OURS, SENDER
@@ -52,7 +53,7 @@ class SendEncoder:
     """Makes SEND frames for one version and dialect; heads are kept by destination.
 
     ``token`` names the connection; ``others``: see `to_wire`; ``max_frame``: see `StompDialect`, which the user may
-    know better.
+    know better; ``meaning``: of its destinations.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class SendEncoder:
         token: str = "",
         others: Collection[str] = frozenset(),
         max_frame: int = 0,
+        meaning: Meaning | None = None,
     ) -> None:
+        self._meaning = meaning or Meaning(dialect.spellings)
         self._others = others
         self._max_frame = max_frame or dialect.max_frame
         self._most = self._max_frame - _MORE_BYTES if self._max_frame else maxsize
@@ -139,6 +142,7 @@ class SendEncoder:
         priority: int,
         others: int,  # noqa: ARG002  # a head is for those that were known when it was made
     ) -> bytes:
+        destination = self._meaning.of(destination)
         if destination.is_pattern:
             raise InvalidDestinationError(f"{destination} is a pattern: it can be consumed, not sent to")
         dialect = self._dialect
@@ -262,7 +266,7 @@ class SendEncoder:
         if correlation is not None:
             headers.append(("correlation-id", _correlation(correlation)))
         if message.reply_to is not None:
-            headers.append(("reply-to", reply_to_wire(message.reply_to, dialect)))
+            headers.append(("reply-to", reply_to_wire(self._meaning.of(message.reply_to), dialect)))
         if message.type is not None:
             headers.append(("type", message.type))
         if message.group_id is not None:
