@@ -233,6 +233,9 @@ STOMP: Final[Facts] = {
         "temporaries": _temporaries("rabbitmq"),
         "no_temporaries": _no_temporaries("rabbitmq"),
         "percent_encoded": _own(False, "test_a_name_may_hold_what_a_url_may_not", "rabbitmq"),
+        "closes_silently": Fact(
+            "", "transports/test_rabbitmq_full_live.py::test_a_full_queue_that_rejects_is_named", "stomp"
+        ),
         "exchange_prefix": _names("/queue/", "an_exchange_and_a_key_are_published_to_and_bound_to"),
         "spellings": _names(None, "a_queue_in_the_broker_s_spelling_is_that_queue"),
         "makes_queues": _names(True, "a_queue_that_is_not_there_is_not_made"),

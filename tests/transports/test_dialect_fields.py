@@ -95,6 +95,7 @@ AMQP: Rows = {
     ("rabbitmq 4", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
     ("rabbitmq 4", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
     ("rabbitmq 4", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
+    ("rabbitmq 4", "bare_rejection"): "transports/test_rabbitmq_full_live.py::test_a_full_queue_that_rejects_is_named",
     ("rabbitmq 4", "limits"): f"{_LIMITS}twenty_one_lost_connections_are_said_before_the_message_goes",
     ("rabbitmq 4", "counted_prefetch"): f"{_LIMITS}what_a_session_that_closes_costs",
     ("rabbitmq 4.3", "counted_prefetch"): f"{_LIMITS}where_little_is_charged_the_usual_window_is_prefetched",

@@ -256,3 +256,50 @@ def test_no_thread_outlives_the_connection() -> None:
 
 def _housekeepers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("redelivery-housekeeping")]
+
+
+def strict(*, hosted: str | None, versions: tuple[str, ...]) -> Callable[[BrokerEnd], None]:
+    """A broker that takes a CONNECT with that virtual host only (None: without any), and speaks these versions."""
+
+    def script(end: BrokerEnd) -> None:
+        connect = end.take("CONNECT")
+        offered = connect.headers["accept-version"].split(",")
+        if connect.headers.get("host") != hosted:
+            end.send("ERROR", message="Virtual hosting is not supported or host is unknown")
+        elif not set(offered) <= set(versions):
+            end.send("ERROR", message='"host" header is required')  # as CoilMQ 1.1.0 says, for STOMP 1.2 alone
+        else:
+            end.send("CONNECTED", version=offered[0], server="coilmq/1.1.0")
+            end.goodbye()
+
+    return script
+
+
+@pytest.mark.parametrize(("versions", "tries"), [(("1.2", "1.1"), 2), (("1.1",), 3)])
+def test_a_broker_that_has_no_virtual_hosts_gets_none_named(versions: tuple[str, ...], tries: int) -> None:
+    with ScriptedBroker(strict(hosted=None, versions=versions)) as broker, Client(broker.port, **LOGIN) as client:
+        assert client.transport.peer.protocol == f"STOMP {versions[0]}"
+        asked = [end.taken[0].headers for end in broker.ends]
+        assert [each.get("host") for each in asked] == ["127.0.0.1"] + [None] * (tries - 1)
+        assert {each["login"] for each in asked} == {"ann"}
+
+
+@pytest.mark.parametrize("named", [{"vhost": "prod"}, {"params": {"wireFormat.host": "prod"}}])
+def test_a_virtual_host_that_was_named_is_not_left_out(named: dict[str, Any]) -> None:
+    with (
+        ScriptedBroker(strict(hosted=None, versions=("1.2", "1.1"))) as broker,
+        pytest.raises(ConnectError, match="Virtual hosting is not supported"),
+        Client(broker.port, **named),
+    ):
+        pass
+    assert [each.taken[0].headers["host"] for each in broker.ends] == ["prod"]
+
+
+def test_a_broker_that_refuses_that_too_is_an_error_of_its_own_words() -> None:
+    with (
+        ScriptedBroker(strict(hosted="another", versions=("1.2", "1.1"))) as broker,
+        pytest.raises(ConnectError, match="Virtual hosting is not supported"),
+        Client(broker.port),
+    ):
+        pass
+    assert len(broker.ends) == 3

@@ -87,6 +87,7 @@ class AmqpTransport(Transport):
             check_declares(dialect, self._dialect, options.declare)
             self._meaning = Meaning(self._dialect.spellings, declares=options.declare)
             table = connection.protocol.table
+            table.bare_rejection = self._dialect.bare_rejection
             if self._dialect.management:
                 connection.protocol.nodes = Management(table)
             elif self._dialect.other_queue_refusal:

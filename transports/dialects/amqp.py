@@ -129,6 +129,7 @@ class AmqpDialect:
         durable_nodes: a queue that a link makes outlives the broker only where its terminus says so.
         topic_waits_for_credit: what is published to a topic before its consumer has given credit is not for it.
         rejected_is_poison: the outcome `rejected` surely dead-letters (elsewhere it only counts, or deletes).
+        bare_rejection: what it means that a message is rejected without a reason: there is no room; empty: nothing.
         modified: the outcome `modified` is understood; otherwise `released` stands for it.
         drain: a drained link is answered.
         drain_overlaps: a drain may be answered by the end of the one before, or missed while that ends.
@@ -179,6 +180,7 @@ class AmqpDialect:
     durable_nodes: bool = False
     topic_waits_for_credit: bool = False
     rejected_is_poison: bool = False
+    bare_rejection: str = ""
     modified: bool = True
     drain: bool = True
     drain_overlaps: bool = False

@@ -159,6 +159,7 @@ class StompDialect:
             after it, and may be refused while others are not.
         error_names_receipt: an ERROR says which request it answers.
         error_closes: an ERROR ends the connection.
+        closes_silently: for what, during a request, it ends the connection without an ERROR; empty: for nothing known.
         silence_limit: seconds without a byte from us after which it ends the connection, agreed or not; 0: no limit.
     """
 
@@ -246,6 +247,7 @@ class StompDialect:
     commit_confirms_sends: bool = True
     error_names_receipt: bool = False
     error_closes: bool = False
+    closes_silently: str = ""
     silence_limit: float = 0.0
 
 

@@ -35,6 +35,7 @@ _LIMITS: Final = ReturnLimits(
 _SPELLINGS: Final = Spellings(
     queues=("/amq/queue/", "/queues/"), exchanges=("/exchange/", "/exchanges/"), encoded=("/queues/", "/exchanges/")
 )
+_FULL: Final = "a queue that is full and rejects what is published (reject-publish)"
 _FEW: Final = 10  # messages: a session that ends charges so many at most; with 10 the broker sends a third as fast
 
 STOMP: Final = StompDialect(
@@ -84,6 +85,7 @@ STOMP: Final = StompDialect(
     nack_is_poison=True,
     nack_headers=(("requeue", "false"),),
     commit_confirms_sends=False,
+    closes_silently=f"{_FULL}, or a frame larger than it takes",
 )
 
 STOMP_4_3: Final = replace(STOMP, max_frame=4 << 20, frame_setting="stomp.max_frame_size", limits=_LIMITS)
@@ -138,6 +140,7 @@ AMQP_4: Final = AmqpDialect(
     percent_encoded=True,
     management=True,
     rejected_is_poison=True,
+    bare_rejection=_FULL,  # of 4.0; 4.3 says it
     redelivered_by_first_acquirer=True,
     count_annotation="x-delivery-count",  # of quorum queues; `header.delivery-count` of classic ones from 4.3 on
     limits=_LIMITS,

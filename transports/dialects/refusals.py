@@ -48,6 +48,8 @@ STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("unknown destination", InvalidDestinationError),
     ("amq339011", ResourceAllocationError),
 )
+# Of an ERROR that answers CONNECT: a broker that has no virtual hosts does not ignore one that is named.
+HOSTS_REFUSED: Final = "virtual hosting is not supported"
 # What to do where the broker's own words do not say it, and no other words have decided.
 STOMP_HINTS: Final[tuple[tuple[str, str], ...]] = (
     ("amq339011", " (it does not say why: the address is full, or this user may not send to it)"),  # Artemis

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4, uuid5
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import (
     ConfigError,
+    ConnectError,
     IllegalStateError,
     InvalidDestinationError,
     JMSError,
@@ -26,6 +27,7 @@ from redelivery.transports.dialects.detect import (
     stomp_host,
 )
 from redelivery.transports.dialects.dialect import StompDialect
+from redelivery.transports.dialects.refusals import HOSTS_REFUSED
 from redelivery.transports.finding import Meaning
 from redelivery.transports.seam import (
     Channel,
@@ -86,6 +88,7 @@ class StompTransport(Transport):
         self._max_body = _size(options, _MAX_BODY, MAX_BODY)
         self._max_frame = _size(options, _MAX_FRAME, 0)
         self._given_host = options.vhost if self._given_host is None else self._given_host
+        self._versions = "1.2,1.1"
         self._virtual_host = self._given_host or stomp_host(options.dialect) or options.host
         # names the connection to its own no_local; with a client id, every one that has it (JMS 3.1 §8.3.3)
         self._token = uuid4().hex if options.client_id is None else uuid5(_CLIENT_IDS, options.client_id).hex
@@ -123,10 +126,23 @@ class StompTransport(Transport):
         self._wires.begin(self._first, stomp.sessions_per_wire, reserved=reserved)
 
     def _log_in(self) -> Flow[Login]:
-        """Connect; once more where the broker has no virtual host of the URL's host's name, and the URL names none."""
+        """Connect; once more where the broker has no virtual host of the URL's host's name, and the URL names none.
+
+        One that has no virtual hosts at all, and says so, gets none named. Some want one for STOMP 1.2 all the same,
+        and none for 1.1.
+        """
         options = self.options
         try:
             return (yield from self._shake_hands(options))
+        except ConnectError as error:
+            if self._given_host or HOSTS_REFUSED not in str(error).lower():
+                raise
+            self._virtual_host = ""
+            try:
+                return (yield from self._shake_hands(options))
+            except ConnectError:
+                self._versions = "1.1"
+                return (yield from self._shake_hands(options))
         except SecurityError as error:
             other = None if self._given_host else stomp_host(options.dialect, str(error))
             if other is None or other == self._virtual_host:
@@ -135,7 +151,7 @@ class StompTransport(Transport):
         return (yield from self._shake_hands(options))
 
     def _shake_hands(self, options: TransportOptions, address: str | None = None) -> Flow[Login]:
-        engine = Engine(self._virtual_host, options.heartbeat, self._max_body)
+        engine = Engine(self._virtual_host, options.heartbeat, self._max_body, self._versions)
         stream, frames = yield from log_in(options, options.port or _PORTS[options.scheme], engine, address)
         return stream, engine, frames
 

@@ -43,6 +43,7 @@ class LinkTable:
     """
 
     __slots__ = (
+        "bare_rejection",
         "broker",
         "client_id",
         "endpoints",
@@ -63,6 +64,7 @@ class LinkTable:
         self, engine: Engine, broker: str, patience: float, expire_at: Callable[[float], None], *, client_id: bool
     ) -> None:
         self.client_id = client_id
+        self.bare_rejection = ""  # see `AmqpDialect`
         self.patience = patience
         self.expire_at = expire_at
         self.engine = engine

@@ -20,6 +20,7 @@ from redelivery.transports.amqp.links.dispositions import (
     REJECTED,
     RELEASED,
     TRANSACTIONAL,
+    Condition,
     declared_id,
     enlist,
     outcome_in_transaction,
@@ -223,8 +224,15 @@ class Sender(Endpoint):
                 f"{self.what}: the broker did not take the message into the transaction: {said_outcome(outcome)}"
             ), None
         if state == REJECTED:
-            return broker_error(refusal(handle), f"{self.what}: rejected"), None
+            return self._rejected(refusal(handle)), None
         return JMSError(f"{self.what}: the broker did not take the message: {said_outcome(state)}"), None
+
+    def _rejected(self, reason: Condition | None) -> JMSError:
+        if reason is None and self.table.bare_rejection:
+            return ResourceAllocationError(
+                f"{self.what}: rejected, without a reason: this broker does so for {self.table.bare_rejection}"
+            )
+        return broker_error(reason, f"{self.what}: rejected")
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`: what is not answered fails."""

@@ -30,6 +30,8 @@ class _Tap(stomp.transport.BaseTransport):
         """Called by stomp.py with each frame; the values are escaped where the command asks for it."""
         lines = [frame.cmd]
         for name, value in frame.headers.items():
+            if name == "host" and not value:
+                continue
             refuse_line_ends(name, value)
             lines.append(f"{name}:{value}")
         self.encoded = encode_text("\n".join(lines) + "\n\n\0")
@@ -58,9 +60,11 @@ class ControlFrames:
         self._tap = _Tap(host)
         self._stomp = (_Connection11 if version == "1.1" else _Connection12)(self._tap)
 
-    def connect(self, login: str | None, passcode: str | None, headers: Mapping[str, str]) -> bytes:
-        """CONNECT, offering 1.2 and 1.1."""
-        self._stomp.version = "1.2,1.1"
+    def connect(
+        self, login: str | None, passcode: str | None, headers: Mapping[str, str], versions: str = "1.2,1.1"
+    ) -> bytes:
+        """CONNECT, offering 1.2 and 1.1; without a virtual host where that is empty."""
+        self._stomp.version = versions
         self._stomp.connect(login, passcode, headers=dict(headers), with_connect_command=True)
         return self._encoded()
 

@@ -32,12 +32,14 @@ class Engine:
     """One connection.
 
     Args:
-        host: the virtual host to name.
+        host: the virtual host to name; empty: none.
         heartbeat: seconds between signs of life, both ways; 0 for none.
         max_body: the largest body that is read.
+        versions: that are offered.
     """
 
-    def __init__(self, host: str, heartbeat: float, max_body: int) -> None:
+    def __init__(self, host: str, heartbeat: float, max_body: int, versions: str = "1.2,1.1") -> None:
+        self._versions = versions
         self.reader = FrameReader(max_body=max_body)
         self.host = host
         self._heartbeat_ms = round(heartbeat * 1000)
@@ -60,7 +62,7 @@ class Engine:
         if client_id is not None:
             headers["client-id"] = client_id
         try:
-            return ControlFrames("1.2", self.host).connect(login, passcode, headers)
+            return ControlFrames("1.2", self.host).connect(login, passcode, headers, self._versions)
         except MessageFormatError as error:
             raise ConfigError(f"CONNECT: {error}") from error
 

@@ -121,6 +121,8 @@ class StompProtocol:
             error = self.router.ending
         elif said is not None and str(said) not in str(error):
             error = _lost(f"{error}; the last that it said was: {said}", error)
+        elif silent := self.router.closed_silently(error):
+            error = _lost(f"{error}; {silent}", error)
         if self.router.hint:
             error = _lost(f"{error}; {self.router.hint}", error)
         self.outbox.refusal = error

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _SUBSCRIPTION = b"\nsubscription:"
 _RECEIPT = b"RECEIPT\nreceipt-id:"  # with no other header, as brokers send it
 _AFTER = len(_RECEIPT)
+_CLOSED = " closed the connection"
 _M = ord("M")
 # How a message of AMQP 1.0 begins (§3.2): with one of its sections, a described type
 _DESCRIBED = b"\0S"
@@ -116,6 +117,14 @@ class Router:
             lost = ConnectionLostError(str(error))
             lost.__cause__ = error
             finish(pending, lost)
+
+    def closed_silently(self, error: JMSError) -> str:
+        """What the broker may have ended the connection for, while answers were awaited; empty: not so."""
+        why = self._dialect.closes_silently
+        ended = isinstance(error, ConnectionLostError) and (
+            isinstance(error.__cause__, ConnectionResetError | BrokenPipeError) or str(error).endswith(_CLOSED)
+        )
+        return f"without a word this broker does so for {why}" if why and ended and self.receipts else ""
 
     def refuse(self, error: JMSError) -> None:
         """Answers can be asked for no more."""
