@@ -13,7 +13,7 @@ from redelivery.transports.delivery import ReturnLimit
 from redelivery.transports.dialects.amqp import ReturnLimits, Spellings
 from redelivery.transports.flows import Flow
 
-_POLICY: Final = "a policy may say otherwise"
+_POLICY: Final = "a policy may say otherwise, which connect(…, management=…) would ask for"
 _USUAL: Final = f"the limit is the usual one, and {_POLICY}"
 _DELETES: Final = "the broker deletes it"
 _ARGUMENTS: Final = f"by the queue's arguments; {_POLICY}"

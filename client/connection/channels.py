@@ -10,7 +10,9 @@ from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import session_tracer
 from redelivery.client.state import SessionState
+from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.transports.management.over_http import limit_over_http
 from redelivery.transports.seam import Flow, Link, Transport
 from redelivery.transports.wire.clock import monotonic
 
@@ -58,9 +60,15 @@ def attach_link(s: SessionState, link: Link) -> Flow[None]:
     """See `Channel.attach`; a loss right after it may be of what comes then."""
     s.suspects.subscribing(link.destination, monotonic())
     yield from s.epoch.channel.attach(link)
+    if link.limit is None:
+        return
+    address, queue = s.options.management, link.destination
+    if address is not None and isinstance(queue, Queue):
+        link.limit = yield from limit_over_http(link.limit, s.epoch.transport.peer.dialect, address, queue, s.waiter)
     if link.limit is not None:
         s.near = s.near or NearLimits(s.number, s.lines, s.observed)
         s.near.attached(link)
+        s.near.arrived(link.consumer.ready)  # while the limit was asked for
 
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:

@@ -17,6 +17,9 @@ import redelivery
 from redelivery import AckMode, Queue
 from redelivery.events import Event, NearReturnLimit
 from redelivery.testing.brokers.real import RealBroker
+from redelivery.transports.management.address import management_address
+from redelivery.transports.management.rabbitmq import RabbitApi
+from redelivery.transports.seam import TransportOptions
 
 QUORUM = {"x-queue-type": "quorum"}
 USUAL = 20
@@ -197,3 +200,46 @@ def test_where_little_is_charged_the_usual_window_is_prefetched(site: Quorum, qu
         while (depth := site.depth(queue)) != 120 - window and time.monotonic() < deadline:
             time.sleep(0.01)
         assert depth == 120 - window
+
+
+@pytest.mark.long_form
+def test_with_management_policies_are_known(
+    site: Quorum, redelivery_rabbitmq4: RealBroker, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The lower limit of queue and policy, and the exchange of the policy, over both protocols; threads and asyncio."""
+    management = redelivery_rabbitmq4.urls["http"]
+    api = RabbitApi(management_address(management, TransportOptions("amqp", "localhost")))  # type: ignore[arg-type]
+    definition = {"delivery-limit": 4, "dead-letter-exchange": "amq.fanout"}
+    path = f"/api/policies/%2F/{queue}"
+    api.client.call("PUT", path, {"pattern": f"^{queue}$", "definition": definition, "apply-to": "queues"})
+    site.fill(queue, "the moon", **{"x-delivery-limit": 9})
+    try:
+        lose(site, queue, [], closed=False)
+        deadline = time.monotonic() + 4 * SOON  # the API is seconds late
+        while not (api.queue(queue) or {}).get("effective_policy_definition") and time.monotonic() < deadline:
+            time.sleep(0.2)
+        with redelivery.connect(site.url, management=management) as connection, connection.session("client") as session:
+            message = session.consumer(queue).receive(timeout=SOON)
+            assert message is not None
+        (line,) = said(caplog)
+        assert "when it has 5 times (delivery-limit 4) it goes to the exchange 'amq.fanout'" in line
+        assert "may say otherwise" not in line
+
+        async def consume() -> None:
+            async with (
+                redelivery.aio.connect(site.url, management=management) as connection,
+                connection.session("client") as session,
+            ):
+                assert await (await session.consumer(queue)).receive(timeout=SOON) is not None
+
+        asyncio.run(consume())
+        assert said(caplog) == [line], "once"
+    finally:
+        api.client.call("DELETE", path)
+
+
+def test_where_management_does_not_answer_the_limit_is_supposed(site: Quorum, queue: str) -> None:
+    site.fill(queue, "the moon")
+    with redelivery.connect(site.url, management="http://guest:guest@127.0.0.1:1") as connection:
+        session = connection.session("client")
+        assert session.consumer(queue).receive(timeout=SOON) is not None

@@ -9,7 +9,7 @@ from typing import Final
 from redelivery.model.errors import ConfigError, UnsupportedError
 from redelivery.model.suggestions import did_you_mean
 from redelivery.transports.dialects import activemq, artemis, embedded, hornetq, qpid, rabbitmq, unknown
-from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion
+from redelivery.transports.dialects.amqp import AmqpDialect, DepthQuestion, ReturnLimits
 from redelivery.transports.dialects.dialect import Dialect, StompDialect
 
 AUTO: Final = "auto"
@@ -146,6 +146,12 @@ def depth_question(name: str) -> DepthQuestion | None:
     """How a broker of that dialect is asked over AMQP how many messages a queue holds; None: it does not say."""
     amqp = _DIALECTS[name].amqp
     return None if amqp is None else amqp.depth
+
+
+def limits(name: str) -> ReturnLimits | None:
+    """How the newest broker of that dialect calls the limits of queues that count; None: it has none."""
+    since = _DIALECTS[name].amqp_since
+    return since[0][1].limits if since else None
 
 
 def duplicate_refusal(name: str) -> str | None:

@@ -7,12 +7,23 @@ connection is lost.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import InvalidDestinationError, JMSError
+from redelivery.model.errors import (
+    ConnectError,
+    InvalidDestinationError,
+    JMSError,
+    ProtocolError,
+    RequestTimeoutError,
+    SecurityError,
+)
+from redelivery.transports.delivery import ReturnLimit
+from redelivery.transports.dialects.detect import limits
+from redelivery.transports.finding import return_limit
 from redelivery.transports.flows import Flow, Pending, Waiter
 from redelivery.transports.management.address import ManagementAddress
 from redelivery.transports.management.declaring import Declaration, Queues
@@ -20,7 +31,9 @@ from redelivery.transports.management.rabbitmq import OtherwiseError, RabbitApi
 from redelivery.transports.management.x_arguments import ArgumentQueues, arguments_of
 from redelivery.transports.wire.answers import finish
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
+_POLICY: Final = "effective_policy_definition"
 _DIALECT: Final = "rabbitmq"
 _LIMITED_SINCE: Final = 4  # a queue that counts has a limit, whether it was declared with one or not
 
@@ -68,6 +81,25 @@ def queues_over_http(dialect: str, version: str, address: ManagementAddress | No
         return None
     major = version.partition(".")[0]
     return HttpQueues(address, waiter, limited=major.isdecimal() and int(major) >= _LIMITED_SINCE)
+
+
+def limit_over_http(
+    supposed: ReturnLimit, dialect: str, address: ManagementAddress, queue: Queue, waiter: Waiter
+) -> Flow[ReturnLimit | None]:
+    """What a queue does with what goes back to it too often, policies and all; ``supposed`` where nothing answers."""
+    names = limits(dialect)
+    if names is None:
+        return supposed
+    try:
+        found = yield from threaded(lambda: RabbitApi(address).queue(queue.name), waiter)
+    except (ConnectError, ProtocolError, RequestTimeoutError, SecurityError) as error:
+        log.warning("%s: its policy is not known: %s", queue, error)
+        return supposed
+    if found is None or found.get("type") != names.kind:
+        return None
+    # of a new queue, or a new policy, it is not known for some seconds; and where there is none, it may be no map
+    policy = found.get(_POLICY, None)
+    return return_limit(names, found.get("arguments") or {}, {} if policy == [] else policy)
 
 
 def threaded(work: Callable[[], T], waiter: Waiter) -> Flow[T]:
