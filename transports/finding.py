@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
@@ -15,6 +16,7 @@ from redelivery.transports.flows import Flow
 
 _POLICY: Final = "a policy may say otherwise, which connect(…, management=…) would ask for"
 _USUAL: Final = f"the limit is the usual one, and {_POLICY}"
+log = logging.getLogger(__name__)
 _DELETES: Final = "the broker deletes it"
 _ARGUMENTS: Final = f"by the queue's arguments; {_POLICY}"
 
@@ -83,6 +85,15 @@ def refuse_to_leave(destination: Destination) -> UnsupportedError:
     return UnsupportedError(
         f"{destination}: declare=False: this broker itself makes queues that are used, or not, as it is set up: turn "
         "that off in its configuration, and leave declare out"
+    )
+
+
+def warn_of_stream(destination: Destination) -> None:
+    """Log what a consumer of a stream does not get."""
+    log.warning(
+        "%s is a stream: a consumer gets what is sent while it is attached and nothing of before, misses what comes "
+        "while its connection is away, and acknowledges nothing; use the broker's own client for streams",
+        destination,
     )
 
 

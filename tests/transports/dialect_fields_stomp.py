@@ -233,6 +233,7 @@ STOMP: Final[Facts] = {
         "temporaries": _temporaries("rabbitmq"),
         "no_temporaries": _no_temporaries("rabbitmq"),
         "percent_encoded": _own(False, "test_a_name_may_hold_what_a_url_may_not", "rabbitmq"),
+        "stream": Fact("", "transports/test_rabbitmq_full_live.py::test_a_stream_is_said_to_be_one", "stomp"),
         "closes_silently": Fact(
             "", "transports/test_rabbitmq_full_live.py::test_a_full_queue_that_rejects_is_named", "stomp"
         ),

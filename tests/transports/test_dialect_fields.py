@@ -32,6 +32,7 @@ _RELEASED = (
 )
 _LINKS = "transports/test_amqp_links.py::"
 _QUEUES = "transports/test_rabbitmq_queues_live.py::test_"
+_QUEUES_OF = "transports/test_rabbitmq_full_live.py::test_"
 _NAMES = "transports/test_rabbitmq_names_live.py::test_"
 _LIMITS = "transports/test_rabbitmq_limits_live.py::test_"
 _QUEUES_AS_THEY_ARE = f"{_QUEUES}a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter"
@@ -96,6 +97,7 @@ AMQP: Rows = {
     ("rabbitmq 4", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
     ("rabbitmq 4", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
     ("rabbitmq 4", "bare_rejection"): "transports/test_rabbitmq_full_live.py::test_a_full_queue_that_rejects_is_named",
+    ("rabbitmq 4", "stream"): f"{_QUEUES_OF}a_stream_is_said_to_be_one",
     ("rabbitmq 4", "limits"): f"{_LIMITS}twenty_one_lost_connections_are_said_before_the_message_goes",
     ("rabbitmq 4", "counted_prefetch"): f"{_LIMITS}what_a_session_that_closes_costs",
     ("rabbitmq 4.3", "counted_prefetch"): f"{_LIMITS}where_little_is_charged_the_usual_window_is_prefetched",

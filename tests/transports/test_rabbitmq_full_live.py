@@ -1,4 +1,4 @@
-"""What RabbitMQ 4 does not say: that a queue is full, and that nobody stores what is sent."""
+"""What RabbitMQ 4 does not say: that a queue is full or a stream, and that nobody stores what is sent."""
 
 from __future__ import annotations
 
@@ -69,3 +69,17 @@ def test_what_nobody_stores_is_an_error(site: Site) -> None:
         producer = session.producer(Queue(f"/exchange/amq.direct/{uuid4().hex}"))
         with pytest.raises(JMSError, match="it was not stored"):
             producer.send("lost")
+
+
+def test_a_stream_is_said_to_be_one(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    name = f"full.{uuid4().hex[:8]}"
+    for kind in ("stream", "quorum"):
+        site.make(f"{name}.{kind}", durable=True, arguments={"x-queue-type": kind})
+        with redelivery.connect(site.url) as connection, connection.session("client") as session:
+            consumer = session.consumer(f"{name}.{kind}")
+            session.producer(f"{name}.{kind}").send("x")
+            message = consumer.receive(timeout=5)
+            assert message is not None
+            message.acknowledge()
+    (line,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert line.startswith(f"queue://{name}.stream is a stream")

@@ -148,6 +148,7 @@ class AmqpDialect:
         queues: the management node of another kind by which queues are made; None: there is none.
         count_annotation: of a message, how often it was delivered before and failed, where the queue counts.
         limits: what such queues do beyond a limit; None: there are none, or they have no limit that nobody has set.
+        stream: what the ``type`` of a queue is called that keeps what is consumed; empty: there is none.
         counted_prefetch: the credit of such a queue's consumer where the application asks for none: whatever goes back
             counts, also what was prefetched only; 0: as of any.
         exclusive_option: stands behind the address of a consumer that keeps a queue to itself; empty: there is none.
@@ -196,6 +197,7 @@ class AmqpDialect:
     queues: OperationsNode | EntityNode | None = None
     count_annotation: str | None = None
     limits: ReturnLimits | None = None
+    stream: str = ""
     counted_prefetch: int = 0
     exclusive_option: str = ""
     delay_annotation: str | None = None

@@ -103,6 +103,7 @@ class StompDialect:
         map_transformation: the value of ``transformation`` by which a map is its JSON; None: there are no maps.
         count_header: of MESSAGE, how often it was delivered before; None: there is only ``redelivered``.
         limits, counted_prefetch: of queues that count what goes back to them: see `AmqpDialect`.
+        stream: the same; a refusal says it in quotes.
         message_id_header: where the sender's own id stands, which comes before the broker's; None: nowhere.
         makes_message_ids: we make that id at SEND, since the broker has none.
         message_id_separator: of ``message-id``, what stands after it stays the same when the message is delivered
@@ -204,6 +205,7 @@ class StompDialect:
     map_transformation: str | None = None
     count_header: str | None = None
     limits: ReturnLimits | None = None
+    stream: str = ""
     counted_prefetch: int = 0
     message_id_header: str | None = None
     makes_message_ids: bool = False

@@ -18,7 +18,7 @@ from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
 from redelivery.transports.dialects.amqp import AmqpDialect
-from redelivery.transports.finding import return_limit
+from redelivery.transports.finding import return_limit, warn_of_stream
 from redelivery.transports.seam import Delivery, Link, Pending, SessionEvents
 
 _STEP: Final = 100  # deliveries after which credit is given anew, at most
@@ -152,6 +152,8 @@ class Receiver(Endpoint):
     def heed(self, queue: Mapping[str, Any]) -> None:
         """What its queue is, as the broker has said before the link is opened."""
         names, link = self.dialect.limits, self.link
+        if self.dialect.stream and queue.get("type") == self.dialect.stream:
+            warn_of_stream(link.destination)
         if names is None or queue.get("type") != names.kind:
             return
         link.limit = return_limit(names, queue.get("arguments") or {})

@@ -10,7 +10,7 @@ from typing import Final
 from redelivery.model.destinations import Queue, SubscriptionName
 from redelivery.model.errors import SecurityError, UnsupportedError
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.finding import found, supposed_limit
+from redelivery.transports.finding import found, supposed_limit, warn_of_stream
 from redelivery.transports.seam import Flow, Link
 from redelivery.transports.stomp.channel.browsing import browse_headers
 from redelivery.transports.stomp.channel.commits import empty
@@ -127,8 +127,10 @@ def prepare(context: ChannelContext, link: Link, *, deferred: bool) -> Flow[tupl
         if not isinstance(queue, Queue) or queue.declare:
             raise
         # it may not be looked for by who may not make it; the SUBSCRIBE says whether it is there
+    refusal = "" if context.finder is None else context.finder.others.get(link.destination.name, "")
+    if dialect.stream and any(f"{word} '{dialect.stream}'" in refusal for word in ("is", "value")):
+        warn_of_stream(link.destination)
     if dialect.limits is not None and type(link.destination) is Queue:
-        refusal = "" if context.finder is None else context.finder.others.get(link.destination.name, "")
         link.limit = supposed_limit(dialect.limits, refusal)
         if wished is None and dialect.counted_prefetch and any(each in refusal for each in dialect.limits.said):
             link.prefetch = wished = dialect.counted_prefetch
