@@ -117,7 +117,7 @@ def titles() -> Mapping[str, str]:
     found = {}
     for path in sorted(HERE.glob("test_*.py")):
         source = path.read_text(encoding="utf-8")
-        if "stage: Stage" in source or "desk: Desk" in source:
+        if "stage: Stage" in source or "desk: Desk" in source or "own: Own" in source:
             title = (ast.get_docstring(ast.parse(source)) or path.name).splitlines()[0].rstrip(".")
             found[path.name] = f"[{escaped(title)}](../tests/conformance/{path.name})"
     return found
