@@ -59,8 +59,13 @@ def may_look(command: str, connection: Connection, queue: Destination, *, yes: b
     keep(connection, queue)
 
 
+def at_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
 def _ask(cost: str) -> None:
-    if not sys.stdin.isatty():
+    if not at_terminal():
         raise ConfigError(f"{cost}: add --yes to look all the same")
     if not typer.confirm(visible(f"{cost}. Look all the same?"), err=True):
         raise typer.Exit(1)

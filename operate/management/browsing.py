@@ -16,7 +16,7 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.operate.management.interface import Management
-from redelivery.operate.management.opening import EXAMPLES, management_of
+from redelivery.operate.management.opening import EXAMPLES, INSTEAD, management_of
 
 _kept: Final[WeakKeyDictionary[Connection, dict[str, list[Message] | None]]] = WeakKeyDictionary()
 
@@ -32,9 +32,13 @@ def looked_into_by(connection: Connection) -> Management | None:
         return None
     management = management_of(connection)
     if management is None:
-        example = EXAMPLES.get(connection.dialect)
-        how = "" if example is None else f": name its management, --management {example} (management= in Python)"
-        raise UnsupportedError(f"{meta.provider_name} lets nobody look into a queue over {meta.protocol}{how}")
+        how, example = INSTEAD.get(connection.dialect), EXAMPLES.get(connection.dialect)
+        if example is not None:
+            how = f"name its management, --management {example} (management= in Python)"
+        said = f"{meta.provider_name} lets nobody look into a queue over {meta.protocol}"
+        if connection.management is not None:
+            said += ", and its management over HTTP is not known here"
+        raise UnsupportedError(said if how is None else f"{said}: {how}")
     return management
 
 

@@ -11,6 +11,8 @@ from redelivery.operate.management.rabbitmq import RabbitManagement
 
 EXAMPLES: Final[Mapping[str, str]] = {"rabbitmq": "http://guest:guest@host:15672"}
 """Dialects whose management is known here, and how its URL looks."""
+INSTEAD: Final[Mapping[str, str]] = {"artemis": "connect by amqp://, which has a browser"}
+"""What to do at the others."""
 
 
 def management_of(connection: Connection) -> Management | None:

@@ -87,11 +87,16 @@ def test_as_many_canaries_as_letters_are_watched_too(url: str, names: tuple[str,
 
 
 @pytest.mark.parametrize("url", HIDDEN, indirect=True)
-def test_where_nobody_can_look_it_is_refused(url: str, names: tuple[str, str]) -> None:
+def test_where_nobody_can_look_it_is_refused(
+    url: str, names: tuple[str, str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with redelivery.connect(url) as connection, connection.session() as session:
         session.producer(names[1]).send("x", properties={"originalDestination": f"queue://{names[0]}"})
     done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)
     assert "lets nobody look into a queue over" in done.stderr
+    if "rabbitmq" not in request.node.name:
+        monkeypatch.setenv("REDELIVERY_MANAGEMENT", "http://127.0.0.1:8161")
+        assert "its management over HTTP is not known here" in run(url, "browse", names[1], code=1).stderr
     assert bodies(url, names[1]) == ["x"]
 
 

@@ -247,3 +247,16 @@ def test_what_is_wrong_is_said_in_a_line(site: Site) -> None:
         assert words in said
         assert "wrong" not in said
         assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("site", SITES[:2], indirect=True)
+def test_at_a_terminal_it_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.make("quorum", **{"x-delivery-limit": 9})
+    site.fail("a")
+    monkeypatch.setattr("redelivery.cli.parts.looking.at_terminal", lambda: True)
+    done = site.run("browse", site.letters, code=1, input="n\n")
+    assert "counts as a delivery of every message that it shows" in done.stderr
+    assert "Look all the same? [y/N]" in done.stderr
+    assert "order of a" not in done.stdout
+    assert "order of a" in site.run("browse", site.letters, input="y\n").stdout
+    assert site.received(site.letters) == [("order of a", 2)]
