@@ -93,8 +93,8 @@ class ComingBack(ConnectionState):
         with self._lock:
             if of is not self._events:
                 return  # it was left
-            self.dialer.lost()
             suspicious = self._shared.suspects.lost(monotonic(), self._transport.peer.capabilities.hangs_up)
+            self.dialer.lost(suspicious=bool(self._shared.suspects.remark))
             error = _with(error, self._shared.suspects.remark)
             self._shared.replies.lost(error)
             comes_back = self._comes_back

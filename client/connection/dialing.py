@@ -170,13 +170,15 @@ class Dialer:
         """The connection is there."""
         self._began = session_time()
 
-    def lost(self) -> None:
+    def lost(self, *, suspicious: bool = False) -> None:
         """It is lost. The back-off begins anew where it has lived as long as was waited for it.
 
         Else a broker that takes each login, and closes the connection at what follows, would be dialled without end.
+        ``suspicious``: it was lost again and again right after subscribing to the same, and lives no longer for that:
+        a queue that counts what comes back would give up in a second what it has there.
         """
         policy, began, self._began = self.options.reconnect, self._began, None
-        if policy is None or began is None:
+        if policy is None or began is None or suspicious:
             return
         if session_time() - began >= min(max(self._waited, policy.initial_delay), _LONG):
             self._waits, self._waited = 0, 0.0

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ class Peer:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.url = f"stomp://127.0.0.1:{self._server.getsockname()[1]}"
         self.logins = 0
+        self.lives = 0.0  # seconds after that
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -56,6 +57,7 @@ class Peer:
                     self.logins += 1
                     client.sendall(b"CONNECTED\nversion:1.2\nserver:ActiveMQ/5.18.3\nheart-beat:0,0\n\n\0")
                     data = b""
+            sleep(self.lives)
 
 
 @pytest.fixture
@@ -115,6 +117,16 @@ def test_a_storm_is_dialled_with_a_growing_wait(peer: Peer) -> None:
         with pytest.raises(RequestTimeoutError):
             consume(connection)
         assert peer.logins <= 8  # 20, 40, 80, … ms
+
+
+def test_so_is_one_of_connections_that_live_a_little(peer: Peer) -> None:
+    """As long as was waited for each: 21 of these within a second, and a quorum queue gives up what it has there."""
+    peer.lives = 0.03
+    policy = ReconnectPolicy(initial_delay=0.01, jitter=0.0)
+    with redelivery.connect(peer.url, **{**OPTIONS, "reconnect": policy, "request_timeout": 2.0}) as connection:
+        with pytest.raises(RequestTimeoutError):
+            consume(connection)
+        assert 5 <= peer.logins <= 15  # five, then 20, 40, 80, … ms
 
 
 def test_calls_that_wait_for_a_connection_end_with_their_time() -> None:
