@@ -19,6 +19,7 @@ from tests.conformance.table import (
     PAIR_HEADS,
     TITLE,
     area_cell,
+    by_kind,
     escaped,
     feature_cell,
     features_table,
@@ -41,17 +42,17 @@ def with_pairs(written: str, record: Sequence[Line]) -> str:
     A feature that is new there was not run on the others. Without a record only that is done.
     """
     lines = without_queues(record)
-    page, run = _Page.read(written), {line.kind for line in lines}
+    page, of, run = _Page.read(written), by_kind(lines), {line.kind for line in lines}
 
     def of_feature(feature: str, kind: Kind) -> str:
         if kind.name in run:
-            return feature_cell(feature, kind, lines)
+            return feature_cell(feature, kind, of[kind.name])
         old = page.features.get((escaped(feature), kind.name))
         return old or (stated(feature, kind) if feature in kind.cannot else NOT_RUN)
 
     def of_area(title: str, kind: Kind) -> str:
         if kind.name in run:
-            return area_cell(title.rpartition("/")[2].rstrip(")"), kind, lines)
+            return area_cell(title.rpartition("/")[2].rstrip(")"), of[kind.name])
         return page.areas.get((title, kind.name), NOT_RUN)
 
     areas = {title: title for title, _ in page.areas}
@@ -75,9 +76,9 @@ def with_feature(written: str, lines: Sequence[Line], feature: str) -> str:
     """The page ``written`` with the row of that feature, on the pairs of that record, and all else as it was."""
     start = f"| {escaped(feature)} | "
     (row,) = (line for line in written.splitlines() if line.startswith(start))
-    run = {line.kind for line in lines}
+    run, of = {line.kind for line in lines}, by_kind(lines)
     kinds = zip(TABLED.values(), _split(row)[1:], strict=True)
-    new = [feature_cell(feature, kind, lines) if kind.name in run else cell for kind, cell in kinds]
+    new = [feature_cell(feature, kind, of[kind.name]) if kind.name in run else cell for kind, cell in kinds]
     return written.replace(row, f"{start}{' | '.join(new)} |")
 
 

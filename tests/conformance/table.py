@@ -62,19 +62,28 @@ FAILURES_HEAD = "\n## What failed in that run\n\n"
 def page(record: Sequence[Line]) -> str:
     """The page for that record."""
     lines = without_queues(record)
+    of = by_kind(lines)
     return "".join(
         (
             _HEAD.format(title=TITLE, pairs=_pairs(lines), amqp_of_hornetq=_amqp_of_hornetq(lines)),
             FEATURES_HEAD,
-            features_table(lambda feature, kind: feature_cell(feature, kind, lines)),
+            features_table(lambda feature, kind: feature_cell(feature, kind, of[kind.name])),
             AREAS_HEAD,
-            table(titles(), lambda file, kind: area_cell(file, kind, lines)),
+            table(titles(), lambda file, kind: area_cell(file, of[kind.name])),
             queues_page.section(record),
             NOTES_HEAD,
             notes(),
             _failures(lines),
         )
     )
+
+
+def by_kind(lines: Iterable[Line]) -> Mapping[str, Sequence[Line]]:
+    """The lines of each kind of pair, by its name."""
+    found: dict[str, list[Line]] = {name: [] for name in KINDS}
+    for line in lines:
+        found.setdefault(line.kind, []).append(line)
+    return found
 
 
 def without_queues(lines: Sequence[Line]) -> Sequence[Line]:
@@ -161,16 +170,16 @@ def _failures(lines: Sequence[Line]) -> str:
 
 
 def feature_cell(feature: str, kind: Kind, lines: Sequence[Line]) -> str:
+    """From the lines of that kind."""
     if feature in kind.cannot:
         return stated(feature, kind)
-    of_it = [
-        line for line in lines if line.kind == kind.name and feature in concerned().get(line.test.partition("[")[0], ())
-    ]
+    of_it = [line for line in lines if feature in concerned().get(line.test.partition("[")[0], ())]
     return _cannot(of_it) or _reported([line.outcome for line in of_it]) or stated(feature, kind)
 
 
-def area_cell(file: str, kind: Kind, lines: Sequence[Line]) -> str:
-    of_it = [line for line in lines if line.kind == kind.name and line.module == file]
+def area_cell(file: str, lines: Sequence[Line]) -> str:
+    """From the lines of one kind."""
+    of_it = [line for line in lines if line.module == file]
     return _cannot(of_it) or _reported([line.outcome for line in of_it]) or PASS + _references(of_it)
 
 

@@ -26,6 +26,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "not durable": {"durable": False},
     "deleted with its last consumer": {"durable": True, "auto_delete": True},
 }
+# In the short form, of the ways in which a queue can differ. tests/conformance/test_queues_of_others.py has them all.
+UNLIKE = ("quorum", "not durable", "deleted with its last consumer")
 SITES = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
 
 
@@ -92,7 +94,9 @@ def queue(site: Site) -> str:
     return f"shop/orders.{uuid4().hex[:8]}" + ("ü%" if site.is_4 or site.protocol == "stomp" else "")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in UNLIKE else [pytest.mark.long_form]) for kind in KINDS]
+)
 def test_a_queue_of_any_kind_is_sent_to_and_consumed_to_the_dead_letter(site: Site, queue: str, kind: str) -> None:
     site.make(queue, **KINDS[kind])
     dead = f"{queue}.letters"
@@ -141,7 +145,7 @@ def test_what_the_broker_dead_letters_itself_says_so(site: Site, queue: str) -> 
         message.acknowledge()
 
 
-@pytest.mark.parametrize("kind", ["quorum", "not durable"])
+@pytest.mark.parametrize("kind", ["quorum"])
 def test_a_dead_letter_queue_that_is_there_is_taken_as_it_is(site: Site, queue: str, kind: str) -> None:
     dead = site.make(f"{queue}.letters", **KINDS[kind])
     options: dict[str, Any] = {"redelivery_policy": ONCE, "dead_letter_strategy": SharedDeadLetterStrategy(dead)}
