@@ -14,9 +14,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import redelivery
 from redelivery.broker import EmbeddedBroker
+from redelivery.cli.app import app
 from redelivery.cli.main import main
 from redelivery.testing.brokers.ports import free_ports
 from redelivery.testing.brokers.real import RealBroker
@@ -146,8 +148,8 @@ def test_on_a_terminal_it_is_live_and_ctrl_c_ends_it() -> None:
 )
 def test_a_wrong_url_is_one_clear_line(url: str, says: str) -> None:
     free = str(free_ports(["stomp"])["stomp"])
-    done = run("demo", "--url", url.replace("{free}", free))
-    assert done.returncode == 1
+    done = CliRunner().invoke(app, ["demo", "--url", url.replace("{free}", free)])
+    assert done.exit_code == 1
     assert done.stdout == ""
     assert done.stderr.startswith("redelivery demo: ")
     assert says.replace("{free}", free) in done.stderr

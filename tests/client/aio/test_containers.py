@@ -320,8 +320,10 @@ def test_a_plain_function_is_a_failure_that_says_so(served: tuple[EmbeddedBroker
 
 
 def test_a_connection_that_the_application_closes_is_no_trouble(
-    served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture
+    served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(containers, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
+
     async def handler(_: aio.Message) -> None: ...
 
     async def main() -> None:

@@ -21,7 +21,7 @@ from redelivery import ConfigError, IllegalStateError, aio
 from redelivery.broker import EmbeddedBroker
 
 
-@pytest.mark.parametrize("sessions", [200, pytest.param(1000, marks=pytest.mark.long_form)])
+@pytest.mark.parametrize("sessions", [50, pytest.param(1000, marks=pytest.mark.long_form)])
 @pytest.mark.parametrize("url", ["vm", "amqp"], indirect=True)  # over STOMP each has a socket: see the next test
 def test_many_sessions_wait_on_one_loop_without_a_thread(url: str, sessions: int) -> None:
     async def work() -> None:
