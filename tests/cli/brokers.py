@@ -53,7 +53,7 @@ def fail(url: str, queue: str, letters: str, *errors: Exception, policy: Redeliv
             for _ in range(at_once.maximum_redeliveries + 1):
                 assert consumer.receive(timeout=10)
                 session.recover(error)
-        assert consumer.receive(timeout=0.5) is None
+        assert consumer.receive(timeout=0.1) is None
 
 
 def bodies(url: str, queue: str, timeout: float = 0.5) -> list[Any]:

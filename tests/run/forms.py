@@ -64,6 +64,8 @@ def _in_short_form(item: pytest.Item) -> bool:
                 return False
         elif mark.kwargs.get("on") != EMBEDDED or not getattr(pair, "broker", None):
             return False
+    if {"uvloop", "vm"} <= {each for each in parameters.values() if isinstance(each, str)}:
+        return False  # within one process no loop has a socket to watch
     if getattr(pair, "stored", False) and item.path.name not in STORED_FILES:
         return False
     kinds = [getattr(each, "kind", each) for each in parameters.values()]  # of a pair, of a test of tests/faults
