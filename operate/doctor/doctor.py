@@ -39,6 +39,7 @@ from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.connection_url import masked_url
 from redelivery.policies.readers.formats import read_url
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.dialects.rabbitmq import AMQP_4
 from redelivery.transports.failover import asked_once
 
 _PREFETCH: Final = 100  # of a consumer here, unless its URL says otherwise
@@ -96,6 +97,7 @@ def examine(
         rules = _own_rules(connection, asked, unchecked) if config is None else _of_version(config, meta)
         if rules is not None:
             charges = meta.capabilities.counts_prefetched
+            prefetch = _prefetch(url, client, _usual_prefetch(meta))
             own = config is None and management_over_http(connection) is not None  # it lists all queues that there are
             findings += check_rules(
                 rules, asked, client=policy, prefetch=prefetch, charges_prefetched=charges, of_others=not own
@@ -127,14 +129,21 @@ def _of_version(config: BrokerPolicies, meta: ConnectionMetaData) -> BrokerPolic
     return config
 
 
-def _prefetch(url: str, client: BrokerPolicies | None) -> int:
+def _usual_prefetch(meta: ConnectionMetaData) -> int:
+    """Of a consumer here where nobody says how much: less where the queue counts whatever goes back to it."""
+    version = tuple(map(int, re.findall(r"\d+", meta.provider_version)[:2]))
+    counts = meta.provider_name == "RabbitMQ" and (4, 0) <= version < (4, 3)
+    return AMQP_4.counted_prefetch if counts else _PREFETCH
+
+
+def _prefetch(url: str, client: BrokerPolicies | None, usual: int = _PREFETCH) -> int:
     """Of a consumer of the client; without one, of one that is connected by this URL."""
     policies = client or _of_url(url)
     if policies is not None and isinstance(policies.rules, ClientRules) and policies.rules.prefetch is not None:
         number = policies.rules.prefetch.for_destination(OTHERS)
         if number is not None:
             return number
-    return _JAVA_PREFETCH if client is not None and _JAVA.search(client.path) else _PREFETCH
+    return _JAVA_PREFETCH if client is not None and _JAVA.search(client.path) else usual
 
 
 def _of_url(url: str) -> BrokerPolicies | None:
