@@ -192,14 +192,22 @@ def separately(failed: DeadLetterStrategy, expired: DeadLetterStrategy) -> DeadL
 
 def usable(entries: Mapping[str, T]) -> dict[str, T]:
     """The entries whose keys can be keys of a `DestinationMap`: what a broker calls ``/queue/x`` is none of ours."""
+    alone = {key: value for key, value in entries.items() if _is_map({key: value})}
+    if _is_map(alone):
+        return alone
     found: dict[str, T] = {}
-    for key, value in entries.items():
-        try:
-            DestinationMap({**found, key: value})
-        except ConfigError:
-            continue
-        found[key] = value
+    for key, value in alone.items():  # two that are the same otherwise written
+        if _is_map({**found, key: value}):
+            found[key] = value
     return found
+
+
+def _is_map(entries: Mapping[str, T]) -> bool:
+    try:
+        DestinationMap(entries)
+    except ConfigError:
+        return False
+    return True
 
 
 def counted(number: int, counts: Counts) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -80,8 +79,11 @@ class Exchanges:
         own = {each.name: each.alternate for each in exchanges or () if each.alternate is not None}
         self._alternates = {**alternates, **own}
         self._bindings: dict[str, list[RabbitBinding]] = {}
+        self._to: dict[str, list[RabbitBinding]] = {}  # a queue
         for each in bindings:
             self._bindings.setdefault(each.exchange, []).append(each)
+            if not each.to_exchange and each.exchange != "":
+                self._to.setdefault(each.queue, []).append(each)
 
     def route(self, exchange: str, key: Key) -> Route:
         """Where a message with this routing key goes from an exchange."""
@@ -101,13 +103,12 @@ class Exchanges:
 
     def keys_to(self, queue: str) -> Iterator[tuple[str, Key]]:
         """The exchanges that lead to a queue directly, each with the keys of what comes from there."""
-        for each in chain.from_iterable(self._bindings.values()):
-            if each.queue == queue and not each.to_exchange and each.exchange != "":
-                kind = self._kinds.get(each.exchange)
-                if kind == "direct":
-                    yield each.exchange, Key(each.routing_key)
-                else:
-                    yield each.exchange, Key(each.routing_key if kind == "topic" else _REST, pattern=True)
+        for each in self._to.get(queue, ()):
+            kind = self._kinds.get(each.exchange)
+            if kind == "direct":
+                yield each.exchange, Key(each.routing_key)
+            else:
+                yield each.exchange, Key(each.routing_key if kind == "topic" else _REST, pattern=True)
 
     def _reached(self, exchange: str, key: Key) -> tuple[dict[str, None], dict[str, None]]:
         sure: dict[str, None] = {}
@@ -169,6 +170,18 @@ def _by_headers(binding: RabbitBinding) -> str:
 
 def overlap(one: list[str], other: list[str]) -> bool:
     """Whether any routing key fits both; ``*`` is one word, and ``#`` any number of them."""
+    for number, (ours, theirs) in enumerate(zip(one, other, strict=False)):
+        if _REST in (ours, theirs):
+            one, other = one[number:], other[number:]
+            break
+        if ours != theirs and _ONE not in (ours, theirs):
+            return False
+    if _REST not in one and _REST not in other:
+        return len(one) == len(other)
+    return _overlap_of_any_length(one, other)
+
+
+def _overlap_of_any_length(one: list[str], other: list[str]) -> bool:
     rest = [[False] * (len(other) + 1) for _ in range(len(one) + 1)]
     for i in range(len(one), -1, -1):
         for j in range(len(other), -1, -1):

@@ -132,7 +132,7 @@ class RabbitRules:
             stop=stop,
             stop_at=lambda name: self._stop(self._queue_of(name, queue.virtual_host)),
             otherwise=lambda kind: self._rules_of(destination, replace(queue, kind=kind), listed=True).summary,
-            makes=None if not self.queues else frozenset(self._names_of(queue.virtual_host)),
+            makes=None if not self.queues else self._names_of(queue.virtual_host),
             ways=(self._by_name_of(queue, level), *self._ways(queue, level)),
         )
         return DestinationRules(
@@ -204,8 +204,12 @@ class RabbitRules:
                 found[each.name] = (*found.get(each.name, ()), each)
         return found
 
-    def _names_of(self, host: str) -> Iterable[str]:
-        return (each.name for each in self.queues if each.virtual_host == host)
+    def _names_of(self, host: str) -> frozenset[str]:
+        found: frozenset[str] | None = self._known.get(("names", host))
+        if found is None:
+            found = frozenset(each.name for each in self.queues if each.virtual_host == host)
+            self._known["names", host] = found
+        return found
 
     def _default_kind(self, host: str) -> str | None:
         return next((each.default_kind for each in self.hosts if each.name == host), None)
@@ -224,13 +228,17 @@ class RabbitRules:
         return next(found, RabbitQueue(name, self._default_kind(host) or CLASSIC, virtual_host=host))
 
     def _layers(self, queue: RabbitQueue) -> Layers:
+        found: Layers | None = self._known.get(("layers", queue))
+        if found is not None:
+            return found
         where = "" if queue.virtual_host == _HOST else f" of virtual host {queue.virtual_host!r}"
         argued = queue.level != RabbitLevel()
-        return Layers(
+        found = self._known["layers", queue] = Layers(
             (f"arguments of queue {queue.name!r}{where}", queue.level) if argued else None,
             self._policy(queue, "policy", where, operator=False),
             self._policy(queue, "operator policy", where, operator=True),
         )
+        return found
 
     def _policy(self, queue: RabbitQueue, title: str, where: str, *, operator: bool) -> tuple[str, RabbitLevel] | None:
         there = (each for each in self.policies if each.virtual_host == queue.virtual_host)
@@ -276,6 +284,12 @@ class RabbitRules:
         return found
 
     def _stop(self, queue: RabbitQueue) -> Stop:
+        found: Stop | None = self._known.get(("stop", queue))
+        if found is None:
+            found = self._known["stop", queue] = self._looked_up(queue)
+        return found
+
+    def _looked_up(self, queue: RabbitQueue) -> Stop:
         level = self._effective(queue)
         route = NOWHERE
         if level.dead_letter_exchange is not None:

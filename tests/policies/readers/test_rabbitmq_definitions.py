@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.policies.readers.rabbitmq_cases import Case, cases, definitions
 import redelivery
 from redelivery.policies.brokers.places import ConfigFileError
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rabbitmq.routes import overlap
 
 ALL = read(json.dumps(definitions("4.0.5")), "cases.json")
 
@@ -255,3 +257,20 @@ def test_policies_of_one_priority_are_said_to_be_taken_at_random() -> None:
 def test_what_is_wrong_is_said_with_its_place(document: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigFileError, match=rf"definitions\.json:\d+:\d+: .*{says}"):
         rabbit(**document)
+
+
+def fits(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """The same as `overlap`, written as it is said."""
+    if not one and not other:
+        return True
+    if one[:1] == ("#",):
+        return fits(one[1:], other) or (bool(other) and fits(one, other[1:]))
+    if other[:1] == ("#",):
+        return fits(other, one)
+    return bool(one and other) and (one[0] == other[0] or "*" in (one[0], other[0])) and fits(one[1:], other[1:])
+
+
+def test_whether_two_keys_of_a_topic_exchange_have_one_in_common() -> None:
+    keys = [each for length in range(4) for each in itertools.product("ab*#", repeat=length)]
+    for one, other in itertools.product(keys, keys):
+        assert overlap(list(one), list(other)) is fits(one, other), (one, other)
