@@ -99,6 +99,10 @@ class Queue(Destination):
     declare: bool = field(default=True, kw_only=True)
     scheme: ClassVar[str] = "queue"
 
+    def __repr__(self) -> str:
+        more = "" if self.declare else ", declare=False"
+        return f"{type(self).__name__}({self.name!r}{more})"
+
 
 class Topic(Destination):
     """Each message goes to every subscriber."""
@@ -189,6 +193,12 @@ def destination(value: Destination | str) -> Destination:
     _refuse_prefix(parsed.name, _JMS_PREFIXES, _UNLESS)
     check_spelling(parsed.name)
     return parsed
+
+
+def queue_named(text: str) -> Queue:
+    """A queue by its name, with or without an option behind it. Raises InvalidDestinationError."""
+    name, declare = _declared(text)
+    return Queue(name, declare=declare is not False)
 
 
 def _declared(text: str) -> tuple[str, bool | None]:

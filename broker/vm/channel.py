@@ -15,6 +15,7 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import CreditSubscription, Dispatch, Subscription
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.vm.delivery import BrowserOutbox, LinkOutbox, VmDelivery
+from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import (
     ConnectionLostError,
     IllegalStateError,
@@ -83,6 +84,7 @@ class VmChannel(Channel):
     @at_once
     def attach(self, link: Link) -> None:
         """Start consuming; a prefetch of 0 is 1."""
+        _check_makes(link.destination)
         if link.prefetch is None:
             link.prefetch = 0 if link.pulls else DEFAULT_PREFETCH
         self._links += 1
@@ -282,7 +284,14 @@ class VmChannel(Channel):
                 outbox.give_up()
 
     def _stored(self, message: Message, now: int) -> StoredMessage:
+        _check_makes(message.destination)
         return StoredMessage.of(message, self._transport.core.new_id(), now=now, origin=self._origin)
+
+
+def _check_makes(destination: Destination | None) -> None:
+    """Raise UnsupportedError for a queue that is not to be made: this broker makes it."""
+    if isinstance(destination, Queue) and not destination.declare:
+        raise UnsupportedError(f"{destination}: declare=False: the embedded broker makes each queue that is used")
 
 
 def _dispatch(delivery: Delivery) -> Dispatch:

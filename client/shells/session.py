@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.client.arguments import plain_name
 from redelivery.client.state import SessionState
-from redelivery.model.destinations import Queue, Topic
+from redelivery.model.destinations import Queue, Topic, queue_named
 from redelivery.model.errors import ConnectionLostError, IllegalStateError
 from redelivery.model.modes import AckMode
 
@@ -31,8 +31,11 @@ class BaseSession:
         return self._core.life.ended or self._core.lost is not None
 
     def queue(self, name: str) -> Queue:
-        """A queue by its name, which is not created by this; ``queue://name`` is the same."""
-        return Queue(plain_name("queue", name))
+        """A queue by its name, which is not created by this; ``queue://name`` is the same.
+
+        With ``?declare=false`` behind it, it is not created by its use either.
+        """
+        return queue_named(plain_name("queue", name))
 
     def topic(self, name: str) -> Topic:
         """A topic by its name, which is not created by this."""

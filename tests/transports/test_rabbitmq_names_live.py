@@ -270,8 +270,8 @@ def test_an_option_that_is_none_is_named(text: str) -> None:
 def test_where_brokers_make_queues_themselves_the_option_is_refused(activemq: Any, artemis: Any) -> None:
     with pytest.raises(ConfigError, match="declare=False"):
         redelivery.connect("vm://refused", declare=False)
-    for url in (activemq.stomp_url, artemis.stomp_url, activemq.amqp_url, artemis.amqp_url):
-        with pytest.raises(UnsupportedError, match="declare=False"):
+    for url in ("vm://refused", activemq.stomp_url, artemis.stomp_url, activemq.amqp_url, artemis.amqp_url):
+        with pytest.raises((UnsupportedError, ConfigError), match="declare=False"):
             redelivery.connect(url, declare=False)
         with redelivery.connect(url) as connection, connection.session() as session:
             producer = session.producer("orders?declare=false")
@@ -279,3 +279,11 @@ def test_where_brokers_make_queues_themselves_the_option_is_refused(activemq: An
                 producer.send("x")
             with pytest.raises(UnsupportedError, match="declare=False"):
                 session.consumer("orders?declare=false")
+
+
+def test_a_session_s_queue_takes_the_option_too() -> None:
+    with redelivery.connect("vm://options") as connection, connection.session() as session:
+        for text in ("orders?declare=false", "queue://orders?declare=false"):
+            queue = session.queue(text)
+            assert (queue.name, queue.declare, repr(queue)) == ("orders", False, "Queue('orders', declare=False)")
+        assert session.queue("orders?declare=true").declare
