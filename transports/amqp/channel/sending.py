@@ -186,6 +186,8 @@ class Sending:
             return
         with suppress(ConnectionLostError), self._context.writing():
             for sender in self.links.values():
+                if among is not None and not self._protocol.blocked:
+                    sender.say_stuck(among)
                 if sender.queued:
                     sends = [each[2] for each in sender.queued] if among is None else among
                     sender.withdraw(sends, sender.no_credit())

@@ -12,7 +12,13 @@ import proton
 from cproton_ffi import ffi, lib
 
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError, ResourceAllocationError
+from redelivery.model.errors import (
+    ConnectionLostError,
+    JMSError,
+    ProtocolError,
+    RequestTimeoutError,
+    ResourceAllocationError,
+)
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.links.dispositions import (
     ACCEPTED,
@@ -40,6 +46,10 @@ Parts: TypeAlias = tuple[bytes, ...]  # of a message, to be sent one behind the 
 Queued: TypeAlias = tuple[Parts, bytes | None, Pending, float]  # with its transaction, and since when it waits
 
 _DECLARE: Final = b"\x00\x53\x77\x00\x53\x31\xc0\x02\x01\x40"  # amqp-value: declare, a list of a null
+_ALARM: Final = (
+    "the broker takes nothing in this session now, as when it has raised an alarm (memory, disk); it leaves when the "
+    "broker goes on"
+)
 _DELETE_ON_CLOSE: Final = 0x2B
 _SOME: Final = range(1, 1 << 31)  # of credit: its `index` raises for any other number
 _LOCAL_TRANSACTIONS: Final = proton.symbol("amqp:local-transactions")
@@ -141,8 +151,16 @@ class Sender(Endpoint):
             else:
                 kept.append(each)
         self.queued = kept
+        return self._inside(sends)
+
+    def _inside(self, sends: Collection[Pending]) -> list[Pending]:
         inside = 0 if self.ended is not None else lib.pn_link_queued(self.raw)  # in proton: the last of them
         return [each for each in list(self.unanswered.values())[len(self.unanswered) - inside :] if each in sends]
+
+    def say_stuck(self, sends: Collection[Pending]) -> None:
+        """Of these, what has credit and has not left all the same: the peer takes nothing in this session."""
+        for each in self._inside(sends):
+            each.error = each.error or RequestTimeoutError(f"{self.what}: it waits here still: {_ALARM}")
 
     def no_credit(self) -> ResourceAllocationError:
         """Why what is withdrawn was not sent."""
