@@ -120,6 +120,7 @@ def delete(s: SessionState, queue: Queue) -> Flow[int | None]:
     """See `Queues.remove`. Raises UnsupportedError, as `declare`."""
     queues = yield from _queues(s, "delete")
     try:
+        queues.check(Declaration(queue))
         held = yield from queues.remove(queue)
     except NO_ANSWER:
         s.epoch.channel.forget(queue)

@@ -108,6 +108,17 @@ def test_a_classic_queue_has_no_limit_and_nothing_is_made(site: Site) -> None:
     assert site.made(site.queue) is site.made(site.dead) is None
 
 
+def test_an_address_of_the_brokers_own_is_no_name_of_a_queue(site: Site) -> None:
+    with site.connect() as connection, connection.session() as session:
+        for prefix in ("/queues/", "/amq/queue/", "/exchanges/"):
+            for call in (session.declare, session.delete):
+                with pytest.raises(InvalidDestinationError, match="write its name alone"):
+                    call(Queue(prefix + site.name))
+            with pytest.raises(InvalidDestinationError, match="write its name alone"):
+                session.declare(site.queue, dead_letters=Queue(prefix + site.dead.name))
+    assert site.made(site.queue) is None
+
+
 def letter_on(session: Session, queue: Queue) -> Message:
     letter = session.consumer(queue).receive(timeout=SOON)
     assert letter is not None

@@ -42,6 +42,8 @@ def messages(session: redelivery.Session) -> None:
     assert_type(session.shared_durable_consumer("topic://news", "desks"), redelivery.Consumer)
     session.durable_consumer("topic://news")  # type: ignore[call-arg]  # a subscription has a name
     session.unsubscribe("daily")
+    session.declare("orders", type="quorum", arguments={"x-max-length": 9}, dead_letters="dead", maximum_redeliveries=5)
+    assert_type(session.delete(session.queue("orders")), int | None)
     producer = session.producer(session.queue("orders"), ttl=timedelta(minutes=1))
     sent = producer.send({"a": 1}, properties={"colour": "red"}, ttl=None)
     assert_type(sent, Message)

@@ -47,7 +47,7 @@ class Queues(ABC):
 
     @abstractmethod
     def check(self, wanted: Declaration) -> None:
-        """Raise ConfigError for what would not mean anything to this broker; nothing is asked."""
+        """Raise ConfigError, InvalidDestinationError for what means nothing to this broker; nothing is asked."""
 
     @abstractmethod
     def exists(self, queue: Queue) -> Flow[bool]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from redelivery.model.errors import ConfigError
+from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.transports.management.declaring import NO_LIMIT, Declaration, Queues
 
 _PREFIX: Final = "x-"
+_SPELLED: Final = ("/queues/", "/amq/queue/", "/exchange/", "/exchanges/", "/topic/")
 _TYPE: Final = "x-queue-type"
 _LIMIT: Final = "x-delivery-limit"
 _EXCHANGE: Final = "x-dead-letter-exchange"
@@ -28,6 +29,12 @@ class ArgumentQueues(Queues):
 
     def check(self, wanted: Declaration) -> None:
         """See `Queues.check`: the broker stores a name that it does not know, and does nothing by it."""
+        for queue in (wanted.queue, wanted.dead_letters):
+            if queue is not None and queue.name.startswith(_SPELLED):
+                raise InvalidDestinationError(
+                    f"{queue} is an address, by which this broker's clients use a queue: to declare or delete one, "
+                    "write its name alone"
+                )
         for name in wanted.arguments:
             if not name.startswith(_PREFIX):
                 raise ConfigError(
