@@ -20,6 +20,7 @@ class Capabilities:
     ``queue_patterns``: a consumer of a pattern takes from every queue that matches.
     ``composite_destinations``: a message that is sent to ``a,topic://b`` goes to each of them.
     ``exclusive_consumers``: a queue's consumer may be the only one that gets messages while it is there.
+    ``temporaries_of_session``: it may be that a temporary destination is consumed by the session alone that made it.
     ``message_ids``: the broker says the id of a sent message.
     ``duplicate_id_property``: the property by which the broker drops a second message of the same value that is sent to
         the same destination; None: it drops none.
@@ -44,6 +45,7 @@ class Capabilities:
     queue_patterns: bool = False
     composite_destinations: bool = False
     exclusive_consumers: bool = False
+    temporaries_of_session: bool = False
     message_ids: bool = False
     duplicate_id_property: str | None = None
     hangs_up: str = ""

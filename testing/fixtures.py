@@ -59,12 +59,18 @@ def redelivery_durable_broker(tmp_path: Path) -> Iterator[DurableBroker]:
 
 @pytest.fixture(scope="session")
 def redelivery_activemq() -> Iterator[RealBroker]:
-    """ActiveMQ Classic, one for the whole test run.
+    """ActiveMQ Classic 5.18, one for the whole test run.
 
     Skips the test where REDELIVERY_REAL_BROKERS is not 1 or there is none; fails it where there must be one (see
     `redelivery.testing.brokers.real.required`).
     """
     yield from _real_broker("activemq")
+
+
+@pytest.fixture(scope="session")
+def redelivery_activemq6() -> Iterator[RealBroker]:
+    """ActiveMQ Classic 6, likewise."""
+    yield from _real_broker("activemq6")
 
 
 @pytest.fixture(scope="session")

@@ -230,6 +230,11 @@ def activemq(redelivery_activemq: RealBroker) -> RealBroker:
 
 
 @pytest.fixture(scope="session")
+def activemq6(redelivery_activemq6: RealBroker) -> RealBroker:
+    return redelivery_activemq6
+
+
+@pytest.fixture(scope="session")
 def artemis(redelivery_artemis: RealBroker) -> Iterator[RealBroker]:
     with again.hides(redelivery_artemis) as broker:
         yield broker

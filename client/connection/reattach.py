@@ -27,7 +27,6 @@ from redelivery.model.capabilities import Capabilities
 from redelivery.model.errors import (
     ConnectError,
     ConnectionLostError,
-    InvalidDestinationError,
     JMSError,
     RequestTimeoutError,
     ResourceAllocationError,
@@ -134,7 +133,7 @@ def reattach(s: SessionState) -> Flow[None]:
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
             link = consumer.link
             late = link.window == 0 and link.subscription is None and not link.pulls and not consumer.listening
-            if _renamed(s, consumer) and not late:
+            if (yield from _renamed(s, consumer)) and not late:
                 yield from _attach(s, consumer)  # one of 0 begins with its next receive
     except ConnectionLostError:
         if s.epoch.successor is transport:
@@ -189,12 +188,14 @@ def _send_deferred(s: SessionState) -> Flow[None]:
         yield from _make_room(s)
 
 
-def _renamed(s: SessionState, consumer: ConsumerState) -> bool:
+def _renamed(s: SessionState, consumer: ConsumerState) -> Flow[bool]:
     """It consumes from what its temporary destination is now; False, and it has ended, where there is none."""
     link = consumer.link
     try:
-        link.destination = s.temporaries.now(link.destination)
-    except InvalidDestinationError as error:
+        link.destination = yield from s.temporaries.take(link.destination, s.epoch.transport, s.waiter)
+    except (ConnectionLostError, RequestTimeoutError):
+        raise
+    except JMSError as error:
         _ended(s, consumer, error)
         return False
     return True

@@ -16,7 +16,7 @@ from redelivery.client.observing.log_lines import Lines
 from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.destinations import Destination, SubscriptionName, TemporaryQueue, TemporaryTopic
-from redelivery.model.errors import IllegalStateError
+from redelivery.model.errors import IllegalStateError, UnsupportedError
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.seam import Link, Transport
 
@@ -163,8 +163,13 @@ class Shared:
 
 
 def begins_anew(consumer: ConsumerState | None, policy: ReconnectPolicy | None) -> bool:
-    """Whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue."""
+    """Whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue.
+
+    Nor where the broker cannot serve it at all, which another attempt does not change.
+    """
     if consumer is None or not consumer.listening or policy is None or policy.maximum_attempts == 0:
+        return False
+    if isinstance(consumer.error, UnsupportedError):
         return False
     return not isinstance(consumer.link.destination, (TemporaryQueue, TemporaryTopic))
 

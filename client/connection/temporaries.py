@@ -27,6 +27,7 @@ class Temporaries:
         self._made: dict[Destination, Transport] = {}  # by the application, and on which transport
         self._gone: dict[Destination, Destination | None] = {}  # of lost connections: what stands for each now
         self._newest: Transport | None = None  # on which they were made anew
+        self._unowned: set[Destination] = set()  # of these those that no session has made
         self._lock = threading.Lock()  # between its sessions and the one who connects again
 
     def made(self, destination: Destination, transport: Transport) -> bool:
@@ -45,6 +46,7 @@ class Temporaries:
         """
         with self._lock:
             self._newest = transport
+            self._unowned.clear()
             old = list(self._made)
         for destination in old:
             new: Destination | None = None
@@ -56,6 +58,25 @@ class Temporaries:
             except JMSError as error:
                 log.warning("%s was removed with its connection, and cannot be made anew: %s", destination, error)
             self._replace(destination, new, transport)
+            if new is not None:
+                self._unowned.add(new)
+
+    def take(self, destination: Destination, transport: Transport, waiter: Waiter) -> Flow[Destination]:
+        """What stands for it, for a session that consumes it: where only the one that made it can, made once more.
+
+        ``waiter``: the session's.
+
+        Raises:
+            InvalidDestinationError: nothing.
+            JMSError: as `Transport.temporary`.
+        """
+        now = self.now(destination)
+        if now not in self._unowned or not transport.peer.capabilities.temporaries_of_session:
+            return now
+        new = yield from transport.temporary(type(now), waiter)
+        self._unowned.discard(now)
+        self._replace(now, new, transport)
+        return new
 
     def now(self, destination: Destination) -> Destination:
         """What stands for it.

@@ -47,6 +47,7 @@ class BrokerSpec:
 
     ``ports``: those it has in a container, by protocol: ``stomp``, ``amqp``, ``openwire``. ``more_ports``: further
     ones that it needs for itself when it runs natively. ``login``: what a url needs before the host, if anything.
+    ``tried``: the versions that our own tests were run on; of a system's package the last part may move on.
     ``ready``: what it says on its output when it has all its ports; who listens there before may be another program.
     """
 
@@ -60,3 +61,4 @@ class BrokerSpec:
     ready: str
     more_ports: Sequence[str] = ()
     login: str = ""
+    tried: Sequence[str] = ()

@@ -1,4 +1,7 @@
-"""A broker that takes each login and closes the connection at a SUBSCRIBE: calls end, and the log names the suspect."""
+"""A broker that takes each login and closes the connection at each SUBSCRIBE: calls end, and the log names the suspect.
+
+It does so because of what is on the queue: a SUBSCRIBE that names none is refused.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ OPTIONS: dict[str, Any] = {"reconnect": QUICK, "request_timeout": 1.0, "close_ti
 
 
 class Peer:
-    """Speaks so much of STOMP: CONNECTED, and at a SUBSCRIBE it hangs up."""
+    """Speaks so much of STOMP: CONNECTED, an ERROR to a SUBSCRIBE without a destination, and at others it hangs up."""
 
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -49,15 +52,21 @@ class Peer:
         data = b""
         with client, suppress(OSError):
             while b"SUBSCRIBE" not in data:
+                if b"ABORT" in data:
+                    client.sendall(b"RECEIPT\nreceipt-id:redelivery-maps\n\n\0")
+                    data = b""
                 got = client.recv(65536)
                 if not got:
                     return
                 data += got
                 if b"\0" in data and data.lstrip().startswith((b"CONNECT", b"STOMP")):
-                    self.logins += 1
                     client.sendall(b"CONNECTED\nversion:1.2\nserver:ActiveMQ/5.18.3\nheart-beat:0,0\n\n\0")
                     data = b""
-            sleep(self.lives)
+            if b"destination:" in data:
+                self.logins += 1
+                sleep(self.lives)
+            else:
+                client.sendall(b"ERROR\nmessage:Invalid empty or 'null' Destination header\n\n\0")
 
 
 @pytest.fixture

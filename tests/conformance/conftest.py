@@ -14,7 +14,7 @@ from tests.conformance.desk import Desk
 from tests.conformance.java.client import JavaError
 from tests.conformance.outage import Outage
 from tests.conformance.own_queues import Own
-from tests.conformance.pairs import PAIRS, Kind, Pair
+from tests.conformance.pairs import SUITE, Kind, Pair
 from tests.conformance.stage import Stage
 from tests.run import again
 from tests.run.gate import Gate
@@ -74,7 +74,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-@pytest.fixture(params=list(PAIRS.values()), ids=list(PAIRS))
+@pytest.fixture(params=list(SUITE.values()), ids=list(SUITE))
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     """Each pair of transport and broker in turn; the embedded broker is new for every test."""
     kind: Kind = request.param

@@ -21,7 +21,7 @@ class Foreign:
 
     def __init__(self, protocol: str, broker: str, url: str) -> None:
         self.protocol = protocol
-        self.broker = broker
+        self.broker = broker.removesuffix("6")  # Classic 6 has Classic's dialect
         self._url = url
 
     def send(self, queue: str, *messages: bytes) -> None:

@@ -13,6 +13,7 @@ from redelivery.broker import EmbeddedBroker
 
 # Where our copies go, unless the application names another queue; on Classic the broker's own dead letters as well.
 DEAD_LETTERS = "ActiveMQ.DLQ"
+CLASSIC = ("activemq", "activemq6")  # the fixtures
 
 # RabbitMQ 4 is this one, unless the environment says otherwise (testing/brokers/specs/rabbitmq4.py).
 USUAL_VERSION = "4.0"
@@ -51,6 +52,7 @@ _VM: Mapping[str, str] = {**_EMBEDDED, "a lost connection": "within one process 
 _CLASSIC_COMPOSITES: Mapping[str, str] = {
     "composites of queues and topics": "where Classic has an authorizationPlugin, no entry of its map fits both"
 }
+_REAL_CLASSIC_STOMP: Mapping[str, str] = {**_CLASSIC_STOMP, **_CLASSIC_COMPOSITES, **_NO_SHARING}
 _CLASSIC_AMQP: Mapping[str, str] = {
     **_CLASSIC_COMPOSITES,
     **_FIRST_USE,
@@ -181,7 +183,8 @@ class Kind:
     broker lacks and we make up for, with how. ``own_dead_letters``: where the broker itself puts what it gives up.
     ``stored``: the embedded broker keeps its messages in a file. ``brief``: the short form has a few files of it.
     ``largest``: bytes of the largest message that the broker takes, where it says so. ``links``: how many consumers one
-    connection may have, where the broker has a limit.
+    connection may have, where the broker has a limit. ``twin``: the pair of an older version of its dialect: this one
+    runs this suite in the long form, and has no column of its own.
     """
 
     name: str
@@ -192,6 +195,7 @@ class Kind:
     own_dead_letters: str | None = DEAD_LETTERS
     stored: bool = False
     brief: bool = False
+    twin: str | None = None
     largest: int | None = None
     links: int | None = None
 
@@ -243,7 +247,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("vm-stored", "vm", cannot=_VM, stored=True),
         Kind("stomp-stored", "stomp", cannot={**_CLASSIC_STOMP, **_EMBEDDED}, stored=True),
         Kind("amqp-stored", "amqp", cannot=_EMBEDDED, stored=True),
-        Kind("stomp-activemq", "stomp", "activemq", {**_CLASSIC_STOMP, **_CLASSIC_COMPOSITES, **_NO_SHARING}),
+        Kind("stomp-activemq", "stomp", "activemq", _REAL_CLASSIC_STOMP),
         Kind("stomp-artemis", "stomp", "artemis", _ARTEMIS_STOMP, _ARTEMIS_LIKE, own_dead_letters="DLQ"),
         Kind("stomp-hornetq", "stomp", "hornetq", _HORNETQ_STOMP, _ARTEMIS_LIKE, own_dead_letters="DLQ"),
         Kind("stomp-rabbitmq", "stomp", "rabbitmq", _RABBITMQ_STOMP, _COPIES, own_dead_letters=None),
@@ -263,12 +267,16 @@ KINDS: Mapping[str, Kind] = {
             largest=16 << 20,
             links=64,
         ),
+        Kind("stomp-activemq6", "stomp", "activemq6", _REAL_CLASSIC_STOMP, twin="stomp-activemq"),
+        Kind("amqp-activemq6", "amqp", "activemq6", _CLASSIC_AMQP, twin="amqp-activemq"),
     )
 }
 # Those of the page that a run writes: with its messages in a file, the embedded broker can do the same.
-TABLED: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if not kind.stored}
+TABLED: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if not (kind.stored or kind.twin)}
 # Those of the environment, or all.
 _CHOSEN = os.environ.get("REDELIVERY_PAIRS", ",".join(KINDS)).split(",")
 assert KINDS.keys() >= set(_CHOSEN), f"REDELIVERY_PAIRS names a pair that is none of {', '.join(KINDS)}"
-PAIRS: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if name in _CHOSEN}
+SUITE: Mapping[str, Kind] = {name: kind for name, kind in KINDS.items() if name in _CHOSEN}
+# Without those that this suite alone has.
+PAIRS: Mapping[str, Kind] = {name: kind for name, kind in SUITE.items() if not kind.twin}
 FEATURES = {feature for kind in KINDS.values() for feature in (*kind.cannot, *kind.emulates)}

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from tests.conformance.lives import Lives
-from tests.conformance.pairs import DEAD_LETTERS, Pair
+from tests.conformance.pairs import CLASSIC, DEAD_LETTERS, Pair
 from tests.run import again
 
 import redelivery
@@ -88,7 +88,7 @@ class Stage:
 
         RabbitMQ has no selectors, and Classic looks no further than 200 messages for one: these are emptied.
         """
-        selects = self.pair.real and self.pair.kind.broker != "activemq" and self.pair.can("selectors")
+        selects = self.pair.real and self.pair.kind.broker not in CLASSIC and self.pair.can("selectors")
         return self._take(queue, at_least, f"ref = '{self.queue}'" if selects else None, self._own)
 
     def _own(self, message: Message) -> bool:

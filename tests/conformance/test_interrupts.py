@@ -29,7 +29,7 @@ T = TypeVar("T")
 FOR_EVER: Final = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, redelivery_delay=0)
 # How often the connection may be lost in 400: brokers whose AMQP is proton-j answer a drain that a close did not wait
 # for when the session has ended, on a channel that does not exist (65535), which ends the connection.
-MAY_BE_LOST: Final = {"amqp-activemq": 3, "amqp-artemis": 3}
+MAY_BE_LOST: Final = {"amqp-activemq": 3, "amqp-activemq6": 3, "amqp-artemis": 3}
 
 
 class Timer:

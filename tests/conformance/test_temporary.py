@@ -59,6 +59,10 @@ def test_a_second_session_of_the_connection_consumes_it(stage: Stage) -> None:
     connection = stage.connect()
     with connection.session() as session, connection.session() as other:
         queue = session.temporary_queue()
+        if stage.pair.kind.name == "stomp-activemq6":  # each session has a socket there: to it, another connection
+            with pytest.raises(InvalidDestinationError, match="the session that made it is the one that consumes it"):
+                other.consumer(queue)
+            return
         consumer = other.consumer(queue)
         session.producer(queue).send("across", reply_to=queue)
         message = receive(consumer)

@@ -71,6 +71,8 @@ def _in_short_form(item: pytest.Item) -> bool:
     kinds = [getattr(each, "kind", each) for each in parameters.values()]  # of a pair, of a test of tests/faults
     if any(getattr(each, "brief", False) for each in kinds) and item.path.name not in BRIEF_FILES:
         return False
+    if getattr(pair, "twin", None):
+        return False
     if item.get_closest_marker("everywhere_in_long_form") is None:
         return True
     return getattr(pair, "name", "") in CHEAP_PAIRS

@@ -143,6 +143,9 @@ STOMP: Final[Facts] = {
             None,
             "transports/test_amqp_and_stomp_on_classic.py::test_what_comes_over_amqp_cannot_be_acknowledged_over_stomp_and_is_not_lost",
         ),
+        "maps_lacking": Fact(
+            "", "transports/test_stomp_without_xstream.py::test_a_map_that_is_sent_is_in_doubt_and_the_reason_is_named"
+        ),
         "sessions_per_wire": _conforms(
             0,
             "test_sessions_apart.py::test_what_a_session_has_parked_is_acknowledged_though_another_one_commits",

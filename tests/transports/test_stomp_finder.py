@@ -12,8 +12,9 @@ from tests.transports.scripted import text
 from redelivery.model.destinations import Destination, Queue
 from redelivery.transports.dialects.rabbitmq import STOMP
 from redelivery.transports.flows import Flow
+from redelivery.transports.stomp.beside import Login
 from redelivery.transports.stomp.codec.sends import SendEncoder
-from redelivery.transports.stomp.finder import Login, QueueFinder
+from redelivery.transports.stomp.finder import QueueFinder
 
 OTHER = "the broker says: precondition_failed PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'orders'"
 UNCLEAR = "the broker says: Processing error"

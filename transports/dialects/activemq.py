@@ -48,6 +48,7 @@ STOMP: Final = StompDialect(
         queue_patterns=True,
         composite_destinations=True,
         exclusive_consumers=True,
+        temporaries_of_session=True,  # from 6.3 on: each session has a socket, and another one's is another connection
         hangs_up="it does so where it cannot write a message over STOMP, above all a Java ObjectMessage: take that off "
         "the queue over amqp://, or have it sent as text or bytes",
         body_kinds=frozenset(("text", "bytes", "map", "none")),
@@ -84,6 +85,9 @@ STOMP: Final = StompDialect(
     max_header=10 << 10,
     max_headers=1000,
     map_transformation="jms-map-json",
+    maps_lacking="ActiveMQ Classic closes the connection at consumers and maps over STOMP where it was put together "
+    "without XStream (its log says NoClassDefFoundError: com/thoughtworks/xstream): give it the jars xstream, "
+    "mxparser, xmlpull and jettison, which its own distribution has in lib, or use amqp://",
     delay_header="AMQ_SCHEDULED_DELAY",
 )
 

@@ -101,6 +101,7 @@ class StompDialect:
         amqp_bodies: what came over AMQP 1.0 arrives as AMQP's bytes; this says to the user what follows; None: it does
             not.
         map_transformation: the value of ``transformation`` by which a map is its JSON; None: there are no maps.
+        maps_lacking: what a broker lacks that closes the connection at that header, and what to do; empty: none does.
         count_header: of MESSAGE, how often it was delivered before; None: there is only ``redelivered``.
         limits, counted_prefetch: of queues that count what goes back to them: see `AmqpDialect`.
         stream: the same; a refusal says it in quotes.
@@ -203,6 +204,7 @@ class StompDialect:
     max_header: int = 0
     max_headers: int = 0
     map_transformation: str | None = None
+    maps_lacking: str = ""
     count_header: str | None = None
     limits: ReturnLimits | None = None
     stream: str = ""

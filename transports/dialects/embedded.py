@@ -18,6 +18,7 @@ _STOMP: Final = replace(
     capabilities=replace(
         activemq.STOMP.capabilities,
         most_wildcards=0,
+        temporaries_of_session=False,
         hangs_up="",
         subscriptions=_ALL,
         no_subscription="",
@@ -27,6 +28,7 @@ _STOMP: Final = replace(
     lone_ack_commits=False,  # it could: but a test that plans a fault at COMMIT means every commit
     commit_ends_parking=False,
     amqp_bodies=None,
+    maps_lacking="",
     receipt_starves_patterns=False,
     shared_headers=(("shared", "true"),),  # which Classic has not
     volatile_headers=(("durable", "false"),),

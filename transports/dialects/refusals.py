@@ -19,6 +19,7 @@ from redelivery.model.errors import (
 STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
     ("invalidclientidexception", InvalidClientIDError),
     ("already connected from", InvalidClientIDError),
+    ("created by another connection is not permitted", InvalidDestinationError),  # Classic, from 6.3 on
     ("invalidselectorexception", InvalidSelectorError),
     ("invalid selector", InvalidSelectorError),
     ("invalid filter", InvalidSelectorError),
@@ -52,6 +53,11 @@ STOMP_WORDS: Final[tuple[tuple[str, type[JMSError]], ...]] = (
 HOSTS_REFUSED: Final = "virtual hosting is not supported"
 # What to do where the broker's own words do not say it, and no other words have decided.
 STOMP_HINTS: Final[tuple[tuple[str, str], ...]] = (
+    (
+        "created by another connection is not permitted",
+        " (over STOMP the session that made it is the one that consumes it, unless a policyEntry for it says"
+        ' allowTempDestinationStealing="true")',
+    ),
     ("amq339011", " (it does not say why: the address is full, or this user may not send to it)"),  # Artemis
 )
 # Of an ERROR: the whole message, with its properties (Artemis, HornetQ). They are the application's own, and decide

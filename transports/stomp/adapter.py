@@ -42,6 +42,7 @@ from redelivery.transports.seam import (
     TransportOptions,
     Waiter,
 )
+from redelivery.transports.stomp.beside import Login, closes_at_maps
 from redelivery.transports.stomp.channel.channel import StompChannel
 from redelivery.transports.stomp.channel.context import ChannelContext
 from redelivery.transports.stomp.channel.subscribing import remove_frame
@@ -52,7 +53,7 @@ from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.stomp.connection.login import log_in
 from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
 from redelivery.transports.stomp.connection.shown import Released
-from redelivery.transports.stomp.finder import Login, QueueFinder
+from redelivery.transports.stomp.finder import QueueFinder
 from redelivery.transports.stomp.wires import Place, Wires
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
@@ -64,6 +65,7 @@ _MAX_BODY: Final = "wireFormat.maxDataLength"
 _MAX_FRAME: Final = "wireFormat.maxFrameSize"
 _HOST: Final = "wireFormat.host"
 _PARAMS: Final = (_MAX_BODY, _MAX_FRAME, _HOST)
+_REASON_SECONDS: Final = 3.0
 
 
 class StompTransport(Transport):
@@ -98,7 +100,8 @@ class StompTransport(Transport):
         self._finder: QueueFinder | None = None
         self._meaning = Meaning()
         self._released = Released()
-        self._makers: dict[StompWire, TemporaryMaker] = {}  # one, with the first temporary destination
+        self._makers: dict[StompWire, TemporaryMaker] = {}  # of each wire that has temporary destinations
+        self._unowned: StompWire | None = None  # has those that no session has made
 
     def open(self) -> Flow[None]:
         """See `Transport.open`."""
@@ -165,9 +168,17 @@ class StompTransport(Transport):
             stream.close()
             raise
 
-    def _log_in_beside(self) -> Flow[Login]:
+    def _log_in_beside(self, connect_timeout: float | None = None) -> Flow[Login]:
         """To the same broker, without a client id, which is taken, and without heart-beats."""
-        return self._shake_hands(replace(self.options, client_id=None, heartbeat=0.0), self._opened().address)
+        within = self.options.connect_timeout if connect_timeout is None else connect_timeout
+        options = replace(self.options, client_id=None, heartbeat=0.0, connect_timeout=within)
+        return self._shake_hands(options, self._opened().address)
+
+    def _closes_at_maps(self) -> Flow[bool]:
+        """See `closes_at_maps`; who has lost the connection does not wait long for the reason."""
+        assert self._dialect is not None, "set with the first connection"
+        login = self._log_in_beside(min(self.options.connect_timeout, _REASON_SECONDS))
+        return closes_at_maps(login, self._dialect, min(self.options.request_timeout, _REASON_SECONDS))
 
     def _dial_further(self) -> Flow[StompWire]:
         """A wire beside the first, for a session: the same broker and login, and no client id, which is taken."""
@@ -205,6 +216,7 @@ class StompTransport(Transport):
             client_id=self.options.client_id,
             finder=finder,
             released=self._released,
+            closes_at_maps=self._closes_at_maps,
             meaning=self._meaning,
         )
         channel = StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
@@ -244,10 +256,11 @@ class StompTransport(Transport):
             raise UnsupportedError(
                 f"{self.peer.provider_name} makes no {kind.__name__} over STOMP: {dialect.no_temporaries}"
             )
-        maker = next(iter(self._makers.values()), None)
-        if maker is None:
-            wire = yield from self._wires.own()
-            maker = self._makers.setdefault(wire, TemporaryMaker(wire, how))
+        wire: StompWire | None = cast(ParkedWaiter, waiter).place or self._unowned  # type: ignore[assignment]  # as above
+        if wire is None:
+            wire = self._unowned = yield from self._wires.own()
+        self._wires.keep(wire)
+        maker = self._makers.setdefault(wire, TemporaryMaker(wire, how))
         return (yield from maker.make(kind, waiter))
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:

@@ -12,7 +12,7 @@ is there, or for the arguments, says whether it is there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import (
@@ -27,15 +27,12 @@ from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.dialects.refusals import STOMP_WORDS
 from redelivery.transports.finding import Meaning
 from redelivery.transports.seam import Flow
+from redelivery.transports.stomp.beside import Login, ask
 from redelivery.transports.stomp.codec.errors import broker_error
-from redelivery.transports.stomp.codec.frames import Frame, encode
+from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.codec.names import to_wire
-from redelivery.transports.stomp.codec.reader import RawFrame
-from redelivery.transports.stomp.connection.engine import Engine
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.sockets import Stream, read, until_writable
 
-Login: TypeAlias = tuple[Stream, Engine, list[RawFrame]]  # the frames came right after CONNECTED
 _NAME: Final = "redelivery-look"  # of the transaction and the receipt
 _LOOKS: Final = 3  # at a queue: of a thousand refusals RabbitMQ 4.3 says two with other words ("Processing error")
 
@@ -98,17 +95,17 @@ class QueueFinder:
     def _ask_once(self, destination: Destination) -> Flow[str | None]:
         """The refusal; None: it is there, as we would make it."""
         try:
-            stream, engine, frames = yield from self._log_in()
+            login = yield from self._log_in()
         except ConnectError as error:
             raise ConnectionLostError(f"looking for {destination}: {error}") from error
         try:
-            return (yield from self._ask(stream, engine, frames, destination))
+            return (yield from self._ask(login, destination))
         except TimeoutError:
             raise RequestTimeoutError(
                 f"looking for {destination}: the broker did not answer within {self._timeout:g} s"
             ) from None
         finally:
-            stream.close()
+            login[0].close()
 
     def _check_there(self, destination: Destination, refusal: str) -> None:
         """Raise where the refusal says that it is not there, or that it cannot be said."""
@@ -122,26 +119,13 @@ class QueueFinder:
                 f"sent to one that is not there would be lost: use amqp://, or let this user make it: {refusal}"
             )
 
-    def _ask(
-        self, stream: Stream, engine: Engine, frames: list[RawFrame], destination: Destination
-    ) -> Flow[str | None]:
-        deadline = monotonic() + self._timeout
-        data = memoryview(self._question(destination, engine.version))
-        while data:
-            data = data[stream.send(data) :]
-            if data:
-                yield from until_writable(stream, deadline)
-        while True:
-            for each in frames:
-                frame = Frame(*each)
-                if frame.command == "ERROR":
-                    return str(broker_error(frame))
-                if frame.command == "RECEIPT" and frame.headers.get("receipt-id") == _NAME:
-                    return None
-            try:
-                frames = engine.receive((yield from read(stream, deadline)))
-            except ConnectionLostError as error:
-                raise ConnectionLostError(f"looking for {destination}: {error}") from error
+    def _ask(self, login: Login, destination: Destination) -> Flow[str | None]:
+        question = self._question(destination, login[1].version)
+        try:
+            answer = yield from ask(login, question, _NAME, monotonic() + self._timeout)
+        except ConnectionLostError as error:
+            raise ConnectionLostError(f"looking for {destination}: {error}") from error
+        return str(broker_error(answer)) if answer.command == "ERROR" else None
 
     def _question(self, destination: Destination, version: str) -> bytes:
         """The last SEND is answered when all before it is done, and goes nowhere.

@@ -4,7 +4,8 @@
    has a wire to itself, and there is a client id, the first is for one with durable subscriptions, which need that.
 2. Where `StompDialect.sessions_per_wire` is 1, a session has a wire to itself, from when it is made until it is closed.
    The wire is used again only after a clean end; of the further wires one is kept for the next session.
-3. The loss of any wire is the loss of the connection: all the others are closed, and it is reported once.
+3. A wire on which temporary destinations were made stays open for them, and for further sessions.
+4. The loss of any wire is the loss of the connection: all the others are closed, and it is reported once.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Wires:
         self._first: StompWire | None = None
         self._most = 0  # sessions of a wire; 0: any number
         self._sessions: dict[StompWire, int] = {}  # of each wire that is open
+        self._kept: set[StompWire] = set()
         self._unclean = False  # the first wire is for no further session
         self._reserved = False  # it is for one that needs the client id
         self._ended: JMSError | None = None
@@ -95,7 +97,7 @@ class Wires:
         """
         if not self._most:
             return
-        ends = wire is not self._first and (not clean or self._has_spare())
+        ends = wire is not self._first and (not clean or (wire not in self._kept and self._has_spare()))
         answered = False
         wire.closing = ends  # the broker may hang up as soon as it has answered, which is no loss
         try:
@@ -106,6 +108,10 @@ class Wires:
                 answered = True
         finally:
             self._left(wire, usable=answered and not ends)
+
+    def keep(self, wire: StompWire) -> None:
+        """Something on it is to live as long as the connection."""
+        self._kept.add(wire)
 
     def poll_once(self) -> None:
         """Take in what the broker has said and nobody has read. Raises ConnectionLostError."""
@@ -184,6 +190,7 @@ class Wires:
                 self._unclean = True
                 return
             del self._sessions[wire]
+            self._kept.discard(wire)
         _close(wire, ConnectionLostError("the session was closed"))
 
     def _end(self, error: JMSError) -> list[StompWire]:

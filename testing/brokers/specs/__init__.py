@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from redelivery.testing.brokers.spec import BrokerSpec
-from redelivery.testing.brokers.specs import activemq, artemis, hornetq, qpid, rabbitmq, rabbitmq4
+from redelivery.testing.brokers.specs import activemq, activemq6, artemis, hornetq, qpid, rabbitmq, rabbitmq4
 
 SPECS: Mapping[str, BrokerSpec] = {
-    each.SPEC.name: each.SPEC for each in (activemq, artemis, qpid, rabbitmq, rabbitmq4, hornetq)
+    each.SPEC.name: each.SPEC for each in (activemq, activemq6, artemis, qpid, rabbitmq, rabbitmq4, hornetq)
 }

@@ -91,6 +91,7 @@ def command(site: Site) -> Sequence[str]:
 SPEC = BrokerSpec(
     name="activemq",
     title="ActiveMQ Classic 5.18.3",
+    tried=("5.18.3",),
     source=MavenArchive("org.apache.activemq:apache-activemq:5.18.3:tar.gz:bin", "apache-activemq-5.18.3"),
     image=Image("apache/activemq-classic:5.18.3", {"activemq.xml": "/opt/apache-activemq/conf/activemq.xml"}),
     ports={"stomp": 61613, "amqp": 5672, "openwire": 61616},

@@ -154,6 +154,7 @@ _IN_IMAGE = "/var/lib/artemis-instance/etc-override"
 SPEC = BrokerSpec(
     name="artemis",
     title="ActiveMQ Artemis 2.44.0",
+    tried=("2.44.0",),
     source=MavenArchive("org.apache.activemq:apache-artemis:2.44.0:tar.gz:bin", "apache-artemis-2.44.0"),
     image=Image(
         "apache/activemq-artemis:2.44.0",

@@ -50,6 +50,7 @@ def command(site: Site) -> Sequence[str]:
 SPEC = BrokerSpec(
     name="hornetq",
     title="HornetQ 2.4.9",
+    tried=("2.4.9",),
     source=MavenJars(
         "hornetq-2.4.9.Final",
         [f"org.hornetq:hornetq-{part}:2.4.9.Final" for part in ("server", "stomp-protocol", "amqp-protocol")],

@@ -88,6 +88,7 @@ def command(site: Site) -> Sequence[str]:
 SPEC = BrokerSpec(
     name="qpid",
     title="Qpid Broker-J 9.2.1",
+    tried=("9.2.1",),
     source=MavenArchive("org.apache.qpid:apache-qpid-broker-j:9.2.1:tar.gz:bin", "qpid-broker/9.2.1"),
     image=Image("eclipse-temurin:17-jre", has_broker=False),
     ports={"amqp": 5672},

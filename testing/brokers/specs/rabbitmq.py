@@ -101,6 +101,7 @@ def script(site: Site, programs: str) -> Sequence[str]:
 SPEC = BrokerSpec(
     name="rabbitmq",
     title="RabbitMQ 3.10",
+    tried=("3.10.8",),
     source=SystemPackage(("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"), "rabbitmq-server"),
     image=Image(
         "rabbitmq:3.10-management",

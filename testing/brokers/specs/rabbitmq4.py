@@ -36,6 +36,7 @@ def command(site: Site) -> Sequence[str]:
 SPEC = BrokerSpec(
     name="rabbitmq4",
     title=f"RabbitMQ {_VERSION}",
+    tried=("4.0.5", "4.3.6"),
     source=DebianPackages(
         folder=f"rabbitmq-{_VERSION}-of-{_SUITES[_VERSION]}",
         suite=_SUITES[_VERSION],

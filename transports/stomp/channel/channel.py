@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, cast
 
 from redelivery.model.destinations import Topic
-from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
@@ -33,7 +33,8 @@ class StompChannel(Channel):
     def __init__(self, context: ChannelContext, mode: AckMode, owner: ChannelOwner) -> None:
         self._context, self._dialect, self._outbox = context, context.dialect, context.outbox
         self.finder = context.finder
-        self._encode, self._expect = context.encoder.encode, context.router.expect  # of every send
+        self._encoder = context.encoder
+        self._encode, self._expect = self._encoder.encode, context.router.expect  # of every send
         self._owner, self._report, self._read_on_behalf = owner, owner.on_error, owner.read_on_behalf
         verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
         self._work = UnitOfWork(context.router, verb)  # the session's transaction, in CLIENT mode a hidden one
@@ -65,8 +66,7 @@ class StompChannel(Channel):
                 raise router.last_error or JMSError(f"{link.destination}: the broker refuses the consumer")
         except JMSError as error:
             self._forget((subscription,))
-            if isinstance(error, RequestTimeoutError):  # it may exist, and nobody would take its messages
-                self._outbox.write(self._context.control.unsubscribe(link.id, receipt.decode()))
+            yield from subscribing.give_up(self._context, link, receipt, error)
             raise
 
     def detach(self, link: Link) -> Flow[None]:
@@ -169,7 +169,7 @@ class StompChannel(Channel):
             if pending is None:
                 parts = [head, b"\n", body, b"\0"]
             else:
-                receipt = self._expect(pending)
+                receipt = (self._context.router.expect_map if self._encoder.has_maps else self._expect)(pending)
                 parts = [head, b"receipt:", receipt, b"\n\n", body, b"\0"]
             if len(body) > _LARGE:
                 self._outbox.write(*parts, done=done)

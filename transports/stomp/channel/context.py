@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -48,6 +49,7 @@ class ChannelContext:
     client_id: str | None
     finder: QueueFinder | None
     released: Released
+    closes_at_maps: Callable[[], Flow[bool]]  # see `redelivery.transports.stomp.beside`
     meaning: Meaning = field(default_factory=Meaning)
 
     def name(self, destination: Destination) -> str:

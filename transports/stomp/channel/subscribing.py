@@ -8,7 +8,13 @@ from itertools import count
 from typing import Final
 
 from redelivery.model.destinations import Queue, SubscriptionName
-from redelivery.model.errors import SecurityError, UnsupportedError
+from redelivery.model.errors import (
+    ConnectionLostError,
+    JMSError,
+    RequestTimeoutError,
+    SecurityError,
+    UnsupportedError,
+)
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.finding import found, supposed_limit, warn_of_stream
 from redelivery.transports.seam import Flow, Link
@@ -150,9 +156,27 @@ def subscribe_frame(
 ) -> bytes:
     """SUBSCRIBE, answered; ``silent``: an empty transaction is answered instead."""
     destination = context.name(link.destination)
+    if "transformation" in headers:
+        context.router.asks_for_maps()
     if silent:
         return context.control.subscribe(destination, link.id, headers) + empty(receipt)
     return context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
+
+
+def give_up(context: ChannelContext, link: Link, receipt: bytes, error: JMSError) -> Flow[None]:
+    """The SUBSCRIBE has failed.
+
+    Raises:
+        UnsupportedError: the connection was lost because the broker closes it at every SUBSCRIBE that asks for maps.
+            One that does not would get a map of OpenWire's as an empty text, which is no way out.
+    """
+    if isinstance(error, RequestTimeoutError):  # it may exist, and nobody would take its messages
+        context.outbox.write(context.control.unsubscribe(link.id, receipt.decode()))
+    lacking = context.dialect.maps_lacking
+    if not lacking or not isinstance(error, ConnectionLostError):
+        return
+    if (yield from context.closes_at_maps()):
+        raise UnsupportedError(f"{link.destination}: no consumer over STOMP: {lacking}") from error
 
 
 def further(context: ChannelContext, link: Link, window: int) -> tuple[Subscription, bytes]:

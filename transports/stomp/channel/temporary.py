@@ -1,12 +1,14 @@
 """Temporary destinations over STOMP, as a broker's dialect has them: see `StompTemporaries`.
 
-The wire on which they are made keeps them; their names are for all wires, also of other connections.
+The wire on which they are made keeps them; their names are for all wires, also of other connections, to send to. To
+consume them ActiveMQ Classic 6.3 allows that wire alone: so a session makes its own on its wire.
 """
 
 from __future__ import annotations
 
 import threading
 from itertools import count
+from typing import cast
 from uuid import uuid4
 
 from redelivery.model.destinations import Destination, Topic
@@ -17,6 +19,7 @@ from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.connection.protocol import StompWire
+from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 
 class TemporaryMaker:
@@ -43,7 +46,8 @@ class TemporaryMaker:
             with self._lock:
                 made, first, second = self._frames(kind, *receipts)
                 self._wire.protocol.outbox.write(first + second)
-            self._wire.read_on_behalf()  # it may be no session's, and then nobody reads it
+            if cast(ParkedWaiter, waiter).place is not self._wire:
+                self._wire.read_on_behalf()  # it is no session's, and nobody reads it
             for pending in asked:
                 if not pending.done:
                     yield pending

@@ -53,7 +53,7 @@ class SendEncoder:
     """Makes SEND frames for one version and dialect; heads are kept by destination.
 
     ``token`` names the connection; ``others``: see `to_wire`; ``max_frame``: see `StompDialect`, which the user may
-    know better; ``meaning``: of its destinations.
+    know better; ``meaning``: of its destinations. ``has_maps``: one has had a map for a body.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class SendEncoder:
         max_frame: int = 0,
         meaning: Meaning | None = None,
     ) -> None:
+        self.has_maps = False
         self._meaning = meaning or Meaning(dialect.spellings)
         self._others = others
         self._max_frame = max_frame or dialect.max_frame
@@ -176,6 +177,7 @@ class SendEncoder:
             case None:
                 return head + _KIND_NONE, b""
             case dict() if self._dialect.map_transformation is not None:
+                self.has_maps = True
                 return head + b"transformation:%b\n" % self._dialect.map_transformation.encode(), write_map(body)
             case _:
                 raise MessageFormatError(f"a {body_kind(body)} body cannot travel over STOMP to this broker")

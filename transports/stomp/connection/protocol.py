@@ -123,8 +123,8 @@ class StompProtocol:
             error = _lost(f"{error}; the last that it said was: {said}", error)
         elif silent := self.router.closed_silently(error):
             error = _lost(f"{error}; {silent}", error)
-        if self.router.hint:
-            error = _lost(f"{error}; {self.router.hint}", error)
+        if hint := self.router.hint:
+            error = _lost(f"{error}; {hint}", error)
         self.outbox.refusal = error
         self.router.lose(error)
         return error

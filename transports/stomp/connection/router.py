@@ -53,7 +53,8 @@ class Router:
         self._numbers = count(1)
         self._lost: JMSError | None = None
         self._watches = dialect.amqp_bodies is not None
-        self.hint = ""  # why the broker may close the connection, where we know
+        self._amqp = ""  # what it was warned of
+        self._first_map: bytes | None = None  # see `asks_for_maps`
         self._arrival = Lock()  # of messages whose subscription may be retired
         self.receipts: dict[bytes, Pending] = {}
         self.parcels: list[Parcel] = []  # what was read, and is not delivered yet
@@ -103,6 +104,25 @@ class Router:
         pending.complete()
         self.receipts.pop(receipt, None)
         return True
+
+    def asks_for_maps(self, receipt: bytes = b"") -> None:
+        """A frame that asks for them leaves: if the first one is answered, the broker has what it takes.
+
+        ``receipt``: by which it is answered; none where the one who asks looks into a loss.
+        """
+        if self._first_map is None:
+            self._first_map = receipt
+
+    def expect_map(self, pending: Pending) -> bytes:
+        """See `expect` and `asks_for_maps`."""
+        receipt = self.expect(pending)
+        self.asks_for_maps(receipt)
+        return receipt
+
+    @property
+    def hint(self) -> str:
+        """Why the broker may have closed the connection, where we know."""
+        return self._dialect.maps_lacking if self._first_map in self.receipts else self._amqp
 
     def forget(self, receipt: bytes) -> None:
         """Nobody waits for it any more."""
@@ -228,8 +248,8 @@ class Router:
             return  # bytes that happen to begin so
         self._watches = False  # once a connection
         place = target.link.destination
-        self.hint = f"{self._dialect.amqp_bodies}, and one of {place} was: use amqp:// for it"
-        log.warning("%s: a message has AMQP's bytes for a body: %s", place, self.hint)
+        self._amqp = f"{self._dialect.amqp_bodies}, and one of {place} was: use amqp:// for it"
+        log.warning("%s: a message has AMQP's bytes for a body: %s", place, self._amqp)
 
     def _deliver(self, target: Subscription, batch: Sequence[StompDelivery]) -> None:
         if target.unsettled is None:
