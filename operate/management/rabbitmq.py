@@ -88,8 +88,9 @@ class RabbitManagement:
         asked = (arguments_of(queue).get(_LIMIT), queue.settings.get(_LIMIT))
         given = [each for each in asked if isinstance(each, int) and not isinstance(each, bool)]
         if given:
-            limit = min(given)
-            return None if limit < 0 and self.version >= _LIMITED_SINCE else limit
+            if self.version < _LIMITED_SINCE or min(given) >= 0:
+                return min(given)
+            return max(given) if max(given) >= 0 else None  # below 0 is no limit, and gives way to any other
         return _DEFAULT_LIMIT if self.version >= _LIMITED_SINCE else None
 
     def browse(self, queue: str, limit: int | None = None) -> Iterator[Message]:

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from tests.policies.readers.documents import read
 
+from redelivery.model.capabilities import Capabilities, ConnectionMetaData
 from redelivery.operate.doctor.configured import check_rules
 from redelivery.operate.doctor.findings import Finding
 from redelivery.operate.doctor.rabbitmq.reported import Feature, Reported, check_reported
+from redelivery.operate.management.interface import ManagedQueue
+from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.management.address import ManagementAddress
 
 
 def found(*queues: dict[str, Any], version: str = "4.0.5", client: int | None = None, **more: Any) -> list[Finding]:
@@ -111,3 +115,16 @@ def test_what_the_management_reports() -> None:
     ]
     assert {each.level for each in findings} == {"warning"}
     assert [each.check for each in check_reported(reported, guest_is_said=True)] == ["deprecated", "stream"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "policy", "limit"), [(-1, 3, 3), (5, -1, 5), (-1, -2, None), (5, 3, 3), (None, None, 20), (0, 9, 0)]
+)
+def test_a_limit_below_0_gives_way_to_any_other(argument: int | None, policy: int | None, limit: int | None) -> None:
+    address = ManagementAddress("http", "localhost", 1, "", "http://localhost:1", None, None)
+    management = RabbitManagement(address, ConnectionMetaData("RabbitMQ", "4.0.5", "AMQP 1.0", Capabilities()))
+    vars(management)["_overview"] = {"rabbitmq_version": "4.0.5"}
+    arguments = {} if argument is None else {"x-delivery-limit": argument}
+    settings = {} if policy is None else {"delivery-limit": policy}
+    queue = ManagedQueue("q", "quorum", arguments=arguments, settings=settings)
+    assert management.delivery_limit(queue) == limit

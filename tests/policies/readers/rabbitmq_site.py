@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
+from uuid import uuid4
 
 from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.management.address import ManagementAddress
@@ -52,8 +53,7 @@ class Site:
 
 @contextmanager
 def site(broker: RealBroker, vhost: str, default: str = "quorum") -> Iterator[Site]:
-    found = Site(broker, vhost)
-    found.try_call("DELETE", "vhosts")
+    found = Site(broker, f"{vhost}-{uuid4().hex[:8]}")
     found.call("PUT", "vhosts", body={"default_queue_type": default})
     try:
         found.call("PUT", "permissions", "guest", body={"configure": ".*", "write": ".*", "read": ".*"})
