@@ -21,6 +21,7 @@ from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.testing.brokers.real import RealBroker, UnavailableError
 
 SITES = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
+CROSSWISE = SITES[:1] + SITES[-1:]  # each protocol and each version once
 CAUSE = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:ValueError: no "
 
 
@@ -96,7 +97,7 @@ DRY_RUN = ("dlq", "replay", "--dry-run")
 LOOKS = [("browse",), ("dlq", "groups"), ("dlq", "ls"), ("dlq", "show"), ("dlq", "export"), DRY_RUN]
 
 
-@pytest.mark.parametrize("site", SITES[:1] + SITES[-1:], indirect=True)
+@pytest.mark.parametrize("site", CROSSWISE, indirect=True)
 def test_without_the_option_each_command_names_it(site: Site) -> None:
     site.fail("a")
     ways = [*LOOKS, ("dlq", "replay", "--group", "abc", "--yes"), ("dlq", "replay", "--canary", "1", "--yes")]
@@ -151,6 +152,7 @@ def test_a_look_that_counts_is_asked_for_and_a_command_needs_one(site: Site) -> 
     assert [body for body, _ in site.received(site.letters)] == ["order of a", "order of b", "order of c"]
 
 
+@pytest.mark.parametrize("site", CROSSWISE, indirect=True)
 def test_a_replay_of_all_looks_only_where_that_is_free(site: Site) -> None:
     site.make("quorum", **{"x-delivery-limit": 9})
     site.fail("a", "b")
@@ -186,7 +188,9 @@ def test_what_the_broker_dead_lettered_says_so(site: Site) -> None:
     assert [body for body, _ in site.received(site.origin)] == ["the moon"]
 
 
-@pytest.mark.parametrize("kind", ["classic", "quorum"])
+@pytest.mark.parametrize(
+    ("site", "kind"), list(zip(SITES, ("classic", "quorum", "quorum", "classic"), strict=True)), indirect=["site"]
+)
 def test_a_canary_that_is_handled_lets_the_rest_go(site: Site, kind: str) -> None:
     site.make(kind)
     site.fail("a", "b", "c")

@@ -113,6 +113,7 @@ def test_queues_are_listed_as_they_are(site: Site, queue: str) -> None:
     assert site.management.queue(queue + "?") is None
 
 
+@pytest.mark.parametrize("site", SITES[::2], indirect=True)
 def test_a_policy_is_seen_on_its_queue(site: Site) -> None:
     """The broker shows it some seconds after the queue was made."""
     full, until = site.make("full.of." + uuid4().hex[:8]), time.monotonic() + 15
@@ -209,12 +210,13 @@ def test_who_may_not_look_is_refused(site: Site) -> None:
             list(managed_by(connection).queues())
 
 
+@pytest.mark.parametrize("site", SITES[::2], indirect=True)
 def test_another_port_than_the_managements_is_named(site: Site) -> None:
     amqp, stomp = urlsplit(site.broker.amqp_url).port, urlsplit(site.broker.stomp_url).port
     for port, kind in ((amqp, ProtocolError), (stomp, JMSError), (1, ConnectError)):
         management = f"http://guest:guest@127.0.0.1:{port}"
         with (
-            redelivery.connect(site.url, management=management, request_timeout=2) as connection,
+            redelivery.connect(site.url, management=management, request_timeout=1) as connection,
             pytest.raises(kind, match=str(port)),
         ):
             list(managed_by(connection).queues())
