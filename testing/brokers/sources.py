@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Protocol
 
@@ -102,26 +103,39 @@ class MavenJars:
 
 @dataclass(frozen=True, slots=True)
 class SystemPackage:
-    """Installed by the system's package manager. ``programs``: where it may be, or its names on the PATH."""
+    """Installed by the system's package manager.
+
+    ``programs``: where it may be, or its names on the PATH. ``version``: how its number begins, which a folder of the
+    package names, as ``folders`` says; empty: any.
+    """
 
     programs: Sequence[str]
     package: str
     portable: bool = False
+    version: str = ""
+    folders: str = ""
 
     def missing(self, *, to_run: bool = True) -> str | None:
-        """The package; nothing where it runs elsewhere, where the image has it."""
-        return (
-            None if not to_run or self._found() else f"{Path(self.programs[0]).name} not found (package {self.package})"
-        )
+        """The package, or its version; nothing where it runs elsewhere, where the image has it."""
+        if not to_run or self._found():
+            return None
+        if self._installed():
+            return f"the package {self.package} is here in another version than {self.version}"
+        return f"{Path(self.programs[0]).name} not found (package {self.package})"
 
     def fetch(self) -> Path:
         """The folder of its program."""
         found = self._found()
         if found is None:
-            raise NotStartedError(f"the package {self.package} is not installed")
+            raise NotStartedError(str(self.missing()))
         return Path(found).parent
 
     def _found(self) -> str | None:
+        if self.version and not glob(self.folders + self.version + "*"):
+            return None
+        return self._installed()
+
+    def _installed(self) -> str | None:
         return next((found for each in self.programs if (found := shutil.which(each)) is not None), None)
 
 

@@ -98,11 +98,17 @@ def script(site: Site, programs: str) -> Sequence[str]:
     return ["sh", str(site.folder / "start.sh")]
 
 
+def system(version: str) -> SystemPackage:
+    """The system's own RabbitMQ, if its version begins so: that of Debian 13 is a 4."""
+    programs = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
+    return SystemPackage(programs, "rabbitmq-server", version=version, folders="/usr/lib/rabbitmq/lib/rabbitmq_server-")
+
+
 SPEC = BrokerSpec(
     name="rabbitmq",
     title="RabbitMQ 3.10",
     tried=("3.10.8",),
-    source=SystemPackage(("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"), "rabbitmq-server"),
+    source=system("3."),
     image=Image(
         "rabbitmq:3.10-management",
         {"rabbitmq.conf": "/etc/rabbitmq/rabbitmq.conf", "enabled_plugins": "/etc/rabbitmq/enabled_plugins"},

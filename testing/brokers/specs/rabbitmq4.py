@@ -1,8 +1,9 @@
 """RabbitMQ 4 as the tests want it: AMQP 1.0 of its core, rabbitmq_stomp, its management over HTTP; all log in as guest.
 
 Its queues `full.…` and `denied.…` are as those of RabbitMQ 3 (`redelivery.testing.brokers.specs.rabbitmq`). Natively it
-comes from the packages of a newer Debian (`redelivery.testing.brokers.debian`): 4.0 from Debian 13, or, with
-``REDELIVERY_RABBITMQ4=4.3``, what Debian's unstable suite has.
+is the system's where that is of this version (Debian 13 has 4.0), and else comes from the packages of a newer Debian
+(`redelivery.testing.brokers.debian`): 4.0 from Debian 13, or, with ``REDELIVERY_RABBITMQ4=4.3``, what Debian's unstable
+suite has.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ _ERLANG: Final = (
     *("runtime-tools", "ssl", "syntax-tools", "tools", "xmerl"),
 )
 _LIBRARIES: Final = ("libc6", "libgcc-s1", "libstdc++6", "libtinfo6", "libzstd1", "libssl3t64", "zlib1g")
+_SYSTEM: Final = rabbitmq.system(f"{_VERSION}.")
 
 
 def command(site: Site) -> Sequence[str]:
-    """As RabbitMQ 3's, with the programs of its folder."""
+    """As RabbitMQ 3's, with the programs of its folder; the system's, where those are it."""
+    if not (site.home / "usr").is_dir():
+        return rabbitmq.command(site)
     (server,) = (site.home / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin")
     return rabbitmq.script(site, f"{site.home}/usr/lib/erlang/bin:{server}")
 
@@ -37,7 +41,9 @@ SPEC = BrokerSpec(
     name="rabbitmq4",
     title=f"RabbitMQ {_VERSION}",
     tried=("4.0.5", "4.3.6"),
-    source=DebianPackages(
+    source=_SYSTEM
+    if _SYSTEM.missing() is None
+    else DebianPackages(
         folder=f"rabbitmq-{_VERSION}-of-{_SUITES[_VERSION]}",
         suite=_SUITES[_VERSION],
         packages=("rabbitmq-server", *(f"erlang-{each}" for each in _ERLANG), *_LIBRARIES),
