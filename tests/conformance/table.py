@@ -34,7 +34,7 @@ One suite, `tests/conformance`, runs on every pair: the embedded broker, also wi
 versions; most of it once more with asyncio, which the last column of this table counts (-: not counted yet). The tables
 below have no column for a pair with a store: what it can do is what the pair without one can, or its tests would have
 failed. Nor has RabbitMQ 4.3, which is under `stomp-rabbitmq4` and `amqp-rabbitmq4`: what passed there passed on 4.0 and
-on 4.3.
+on 4.3; nor ActiveMQ Classic 6, which has the dialect of 5.18.
 
 """
 _HEAD = """\
