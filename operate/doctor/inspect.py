@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 from redelivery.client.sync.connection import Connection
+from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
 from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, broker_j_time
 from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
-from redelivery.operate.doctor.management import artemis_queues, artemis_time, managed_as
+from redelivery.operate.doctor.management import artemis_queues, artemis_time, asked_over_http, managed_as
 from redelivery.operate.doctor.observed import ALIKE, QueueState
 from redelivery.operate.doctor.rabbitmq.over_amqp import (
     NOT_NAMED,
@@ -23,6 +24,7 @@ from redelivery.operate.doctor.rabbitmq.over_amqp import (
 )
 from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_queues
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
+from redelivery.operate.management.browsing import browsed
 from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -30,7 +32,7 @@ _SECONDS: Final = 5.0
 _SHOWN: Final = 3  # queues of a sentence that are named
 _BROWSED: Final = 10_000  # messages that are counted by browsing
 _ELSEWHERE: Final[Mapping[str, str]] = {
-    "artemis": "Artemis reports its queues over amqp:// only",
+    "artemis": "Artemis reports its queues over amqp://, or over HTTP: pass --management http://user:password@host:8161",
     "hornetq": "HornetQ reports its queues over JMX and its own protocol only, and shows none to a browser over STOMP",
     "rabbitmq": "RabbitMQ reports its queues over HTTP: pass --management http://user:password@host:15672, or see "
     "'rabbitmqctl list_queues name messages consumers'",
@@ -86,15 +88,14 @@ class Inspector:
 
         At most 200 are looked at; one that cannot be browsed is not among them.
         """
-        if not self._connection.metadata.capabilities.browse:
+        if not (self._connection.metadata.capabilities.browse or asked_over_http(self._connection)):
             return frozenset()
         asked = [each.name for each in queues.values() if each.messages and not each.consumers]
         return frozenset(name for name in asked[:MOST] if self._begins_with_dead_letter(name))
 
     def _begins_with_dead_letter(self, name: str) -> bool:
         try:
-            with self._connection.session() as session, session.browser(name) as browser:
-                return any(message.dead_letter is not None for message in islice(browser, 1))
+            return any(message.dead_letter is not None for message in browsed(self._connection, Queue(name), limit=1))
         except ConnectionLostError:
             raise
         except JMSError:
@@ -171,7 +172,7 @@ def clock_skew(connection: Connection) -> float:
     """
     if is_embedded_here(connection):
         return 0.0
-    managed = managed_as(connection)
+    managed = None if asked_over_http(connection) else managed_as(connection)
     if connection.dialect == "rabbitmq":
         raise UnsupportedError("RabbitMQ hands on the time of the sender, and does not say its own")
     if managed is None and not connection.metadata.protocol.startswith("STOMP"):

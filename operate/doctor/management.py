@@ -1,4 +1,4 @@
-"""Asks Artemis about itself over AMQP, by ``activemq.management``."""
+"""Asks Artemis about itself: over AMQP, by ``activemq.management``, or over HTTP, by its console's Jolokia."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from redelivery.client.sync.connection import Connection
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.management.artemis import ArtemisManagement
+from redelivery.operate.management.opening import management_of
 from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
 from redelivery.policies.brokers.artemis_names import NAMES
 from redelivery.policies.destinations.address_settings import AddressSettings
@@ -34,10 +36,20 @@ _FIELDS: Final = {
 
 def managed_as(connection: Connection) -> str | None:
     """The dialect of a broker that answers questions over this connection, or None: ``artemis`` or ``qpid``."""
+    if asked_over_http(connection) is not None:
+        return "artemis"
     meta = connection.metadata
     if not meta.protocol.upper().startswith("AMQP") or meta.provider_name == "redelivery":
         return None  # the embedded broker obeys other brokers' files, and has no management
     return connection.dialect if connection.dialect in ("artemis", "qpid") else None
+
+
+def asked_over_http(connection: Connection) -> ArtemisManagement | None:
+    """What ``management=`` names, of an Artemis that answers nothing over this protocol; None: there is none."""
+    if connection.metadata.protocol.upper().startswith("AMQP"):
+        return None
+    found = management_of(connection)
+    return found if isinstance(found, ArtemisManagement) else None
 
 
 def artemis_addresses(connection: Connection) -> tuple[str, ...]:
@@ -106,6 +118,9 @@ def artemis_time(connection: Connection) -> float:
 
 
 def _artemis(connection: Connection, operation: str, arguments: list[object]) -> str:
+    over_http = asked_over_http(connection)
+    if over_http is not None:
+        return str(over_http.call(operation, *arguments))
     properties = {"_AMQ_ResourceName": "broker", "_AMQ_OperationName": operation}
     question = Message(json.dumps(arguments), properties=properties)
     answer = connection.request("activemq.management", question, _SECONDS)

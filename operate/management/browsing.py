@@ -34,7 +34,8 @@ def looked_into_by(connection: Connection) -> Management | None:
     if management is None:
         how, example = INSTEAD.get(connection.dialect), EXAMPLES.get(connection.dialect)
         if example is not None:
-            how = f"name its management, --management {example} (management= in Python)"
+            named = f"name its management, --management {example} (management= in Python)"
+            how = named if how is None else f"{how}, or {named}"
         said = f"{meta.provider_name} lets nobody look into a queue over {meta.protocol}"
         if connection.management is not None:
             said += ", and its management over HTTP is not known here"

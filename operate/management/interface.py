@@ -16,10 +16,10 @@ MOST: Final = 10_000
 class ManagedQueue:
     """A queue, as the broker's management shows it; None where it does not say.
 
-    ``kind``: in the broker's word, such as ``classic``, ``quorum`` or ``stream``. ``arguments``: those that it was
-    declared with. ``policy``: the name of the one that applies to it. ``settings``: what holds for it of all
-    policies, by their names. ``ready``: messages that wait; ``unacknowledged``: those that consumers have. Policies and
-    numbers may lag by some seconds.
+    ``kind``: in the broker's word, such as ``classic``, ``quorum`` or ``stream``, and on Artemis ``anycast`` or
+    ``multicast``. ``arguments``: those that it was declared with. ``policy``: the name of the one that applies to it.
+    ``settings``: what holds for it of all policies, by their names. ``ready``: messages that wait; ``unacknowledged``:
+    those that consumers have. Policies and numbers may lag by some seconds. ``address``: on Artemis.
     """
 
     name: str
@@ -33,6 +33,7 @@ class ManagedQueue:
     ready: int | None = None
     unacknowledged: int | None = None
     consumers: int | None = None
+    address: str | None = None
 
     @property
     def messages(self) -> int | None:

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from redelivery.client.sync.connection import Connection
+from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.interface import Management
 from redelivery.operate.management.rabbitmq import RabbitManagement
 
-EXAMPLES: Final[Mapping[str, str]] = {"rabbitmq": "http://guest:guest@host:15672"}
+EXAMPLES: Final[Mapping[str, str]] = {
+    "rabbitmq": "http://guest:guest@host:15672",
+    "artemis": "http://user:password@host:8161",
+}
 """Dialects whose management is known here, and how its URL looks."""
 INSTEAD: Final[Mapping[str, str]] = {"artemis": "connect by amqp://, which has a browser"}
-"""What to do at the others."""
+"""What else to do, or what to do at the others."""
 
 
 def management_of(connection: Connection) -> Management | None:
@@ -23,6 +27,9 @@ def management_of(connection: Connection) -> Management | None:
     address = connection.management
     if address is None:
         return None
-    if connection.dialect == "rabbitmq":
-        return RabbitManagement(address, connection.metadata)
+    match connection.dialect:
+        case "rabbitmq":
+            return RabbitManagement(address, connection.metadata)
+        case "artemis":
+            return ArtemisManagement(address)
     return None

@@ -58,10 +58,14 @@ class Answer:
 
 
 class JsonClient:
-    """Asks one management API. It keeps no connection, so there is nothing to close; threads may share it."""
+    """Asks one management API. It keeps no connection, so there is nothing to close; threads may share it.
 
-    def __init__(self, address: ManagementAddress) -> None:
+    ``headers``: of each request, beyond those of any.
+    """
+
+    def __init__(self, address: ManagementAddress, *, headers: Mapping[str, str] | None = None) -> None:
         self.address = address
+        self._headers = dict(headers or {})
 
     def call(
         self, method: str, path: str, body: Any = None, *, doing: str | None = None, more_time: float = 0.0
@@ -92,7 +96,7 @@ class JsonClient:
         """
         where, seconds = self.address, self.address.timeout + more_time
         deadline = monotonic() + seconds
-        headers = {"Accept": "application/json, */*;q=0.1", "Connection": "close"}
+        headers = {"Accept": "application/json, */*;q=0.1", "Connection": "close", **self._headers}
         if where.username is not None:
             login = f"{where.username}:{where.password or ''}"
             headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
@@ -151,6 +155,8 @@ class JsonClient:
             raise ProtocolError(f"{where} refers to {to[:_SHOWN]!r}: name that as the URL of the management")
         if not said:
             path = self.address.path
+            if response.status in (401, 403):
+                return response.reason
             if response.status >= 400 and path:
                 raise ProtocolError(f"{where} answers {response.status} without a word: is its path {path} right?")
             return None
@@ -219,5 +225,5 @@ class _Reader(io.RawIOBase):
 def _reason(body: Any) -> str:
     said = body
     if isinstance(body, dict):
-        said = next((body[name] for name in ("reason", "error") if body.get(name)), body)
+        said = next((body[name] for name in ("reason", "error", "message") if body.get(name)), body)
     return " ".join(str(said).split())[:_SHOWN] if said else "nothing"

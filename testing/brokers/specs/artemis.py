@@ -72,8 +72,18 @@ _BOOTSTRAP = Template("""\
 <broker xmlns="http://activemq.apache.org/schema">
   <jaas-security domain="activemq"/>
   <server configuration="file:$folder/broker.xml"/>
+  <web path="web" rootRedirectLocation="console">
+    <binding name="artemis" uri="http://$host:$http"><app name="console" url="console" war="console.war"/></binding>
+  </web>
 </broker>
 """)
+
+# what `artemis create` writes, on any host
+_JOLOKIA = """\
+<restrict>
+  <cors><allow-origin>*://localhost*</allow-origin><strict-checking/></cors>
+</restrict>
+"""
 
 _MANAGEMENT = '<management-context xmlns="http://activemq.apache.org/schema"/>\n'
 
@@ -126,6 +136,7 @@ def configure(site: Site) -> None:
     site.write("broker.xml", _BROKER.substitute(values))
     site.write("bootstrap.xml", _BOOTSTRAP.substitute(values))
     site.write("management.xml", _MANAGEMENT)
+    site.write("jolokia-access.xml", _JOLOKIA)
     site.write("login.config", _LOGIN)
     site.write("log4j2.properties", _LOGGING)
     site.write("artemis-users.properties", "admin = admin\nrestricted = restricted\n")
@@ -140,6 +151,12 @@ def command(site: Site) -> Sequence[str]:
         "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
         f"-Djava.security.auth.login.config={site.folder / 'login.config'}",
         f"-Dlog4j2.configurationFile={site.folder / 'log4j2.properties'}",
+        "-Dhawtio.offline=true",
+        "-Dhawtio.disableProxy=true",
+        "-Dhawtio.realm=activemq",
+        "-Dhawtio.roles=everything",
+        "-Dhawtio.rolePrincipalClasses=org.apache.activemq.artemis.spi.core.security.jaas.RolePrincipal",
+        f"-Djolokia.policyLocation=file:{site.folder / 'jolokia-access.xml'}",
         f"-Dartemis.home={site.home}",
         f"-Dartemis.instance={site.folder}",
         f"-Dartemis.instance.etc={site.folder}",
@@ -163,7 +180,7 @@ SPEC = BrokerSpec(
             for name in ("broker.xml", "login.config", "artemis-users.properties", "artemis-roles.properties")
         },
     ),
-    ports={"stomp": 61613, "amqp": 5672, "openwire": 61616},
+    ports={"stomp": 61613, "amqp": 5672, "openwire": 61616, "http": 8161},
     configure=configure,
     command=command,
     ready="AMQ221007",
