@@ -61,7 +61,7 @@ def plain(name: str) -> str:
 
 
 def is_cut(value: object, limit: int) -> bool:
-    """Whether a text is shown cut; one that only looks like it would itself be too long."""
+    """Whether it is a value that is shown cut; one that only looks so would itself be too long."""
     if limit < 0 or not isinstance(value, str):
         return False
     found = CUT.fullmatch(value)

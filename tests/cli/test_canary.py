@@ -95,8 +95,9 @@ def test_where_nobody_can_look_it_is_refused(
     done = run(url, "dlq", "replay", names[1], "--canary", "1", "--yes", code=1)
     assert "lets nobody look into a queue over" in done.stderr
     if "rabbitmq" not in request.node.name:
-        monkeypatch.setenv("REDELIVERY_MANAGEMENT", "http://127.0.0.1:8161")
-        assert "its management over HTTP is not known here" in run(url, "browse", names[1], code=1).stderr
+        monkeypatch.setenv("REDELIVERY_MANAGEMENT", "http://127.0.0.1:1")
+        known = "there is no management at" if "artemis" in request.node.name else "over HTTP is not known here"
+        assert known in run(url, "browse", names[1], code=1).stderr
     assert bodies(url, names[1]) == ["x"]
 
 

@@ -166,7 +166,7 @@ def test_properties_that_are_shown_cut_are_whole_or_refused(site: Site) -> None:
         for each in causes:  # several within a millisecond
             producer.send("same", properties={"cause": each}, persistent=False)
         producer.send("confirmed, and so are those before it")
-    with pytest.raises(UnsupportedError, match="of the property cause of message .* the first 256 char"):
+    with pytest.raises(UnsupportedError, match=r"of the property cause of message .* the first 256 char"):
         list(site.management.browse(site.queue))
     said = site.run("dlq", "groups", site.queue, code=1).stderr
     assert "set management-message-attribute-size-limit to -1" in said

@@ -4,5 +4,5 @@
 broker's own API is called and answers is a file for each.
 
 `declaring` is what any management does for a session, over whichever protocol: make queues, and remove them.
-`over_http` does it by RabbitMQ's API.
+`over_http` does it by RabbitMQ's API. `jolokia` is Java's management over HTTP.
 """
