@@ -138,7 +138,7 @@ def _pairs(
     shown: Mapping[str, Any], properties: Mapping[str, Value], body: str | bytes | None
 ) -> Iterator[tuple[str, str]]:
     yield "message-id", f"0,{shown['messageID']}"
-    yield "destination", _text(properties.get("destination", shown["address"]))
+    yield "destination", _text(shown["address"])  # the property `destination` of a dead letter is its origin
     for header, value in _headers(shown, properties):
         if value is not None:
             yield header, _text(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from redelivery import (
     ProtocolError,
     Queue,
     SecurityError,
+    Topic,
     UnsupportedError,
 )
 from redelivery.cli.app import app
@@ -203,6 +205,41 @@ def test_letters_are_seen_by_each_command_and_stay(site: Site) -> None:
     site.run("dlq", "replay", site.queue, "--group", group, "--yes")
     assert [each.body for each in site.received(site.queue + ".back")] == ["order of chair", "order of chair"]
     assert [each.body for each in site.received()] == ["order of table"]
+
+
+def test_what_the_broker_dead_lettered_says_so(site: Site) -> None:
+    own = uuid4().hex
+    site.send("late", ttl=0.05, properties={"own": own, "long": "y" * 300})
+    time.sleep(0.1)
+    assert site.received() == []  # by which the broker notices
+    until = time.monotonic() + 5
+    while not (seen := [each for each in site.management.browse("ExpiryQueue") if each.properties.get("own") == own]):
+        assert time.monotonic() < until
+    (late,) = seen
+    with site.connection.session() as session:
+        got = session.consumer(Queue("ExpiryQueue"), selector=f"own = '{own}'").receive(timeout=5)
+    assert got is not None
+    assert late.dead_letter is not None
+    assert (late.dead_letter.origin, late.dead_letter.expired) == (Queue(site.queue), True)
+    for name in HEADERS:
+        assert getattr(late, name) == getattr(got, name), name
+
+
+def test_a_subscription_of_a_topic_is_looked_into(site: Site) -> None:
+    topic, name = Topic("news" + uuid4().hex), "s" + uuid4().hex
+    with redelivery.connect(site.url, client_id=name, management=site.http) as connection:
+        with connection.session() as session:
+            session.durable_consumer(topic, "sub").close()
+            session.producer(topic).send("hello")
+        management = management_of(connection)
+        assert management is not None
+        (queue,) = [each for each in management.queues() if each.address == topic.name]
+        assert (queue.kind, queue.ready, queue.consumers) == ("multicast", 1, 0)
+        for asked in (queue.name, f"{topic.name}::{queue.name}"):
+            assert [each.body for each in management.browse(asked)] == ["hello"]
+        with connection.session() as session:
+            session.unsubscribe("sub")
+        assert management.queue(queue.name) is None
 
 
 def test_a_canary_that_nobody_takes_stops_it(site: Site) -> None:
