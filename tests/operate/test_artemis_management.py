@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from tests.client.shell import eventually
 from typer.testing import CliRunner, Result
 
 import redelivery
@@ -27,6 +28,7 @@ from redelivery import (
 )
 from redelivery.cli.app import app
 from redelivery.operate.management.artemis import ArtemisManagement
+from redelivery.operate.management.interface import ManagedQueue
 from redelivery.operate.management.opening import management_of
 from redelivery.testing.brokers.real import RealBroker, UnavailableError
 
@@ -233,13 +235,19 @@ def test_a_subscription_of_a_topic_is_looked_into(site: Site) -> None:
             session.producer(topic).send("hello")
         management = management_of(connection)
         assert management is not None
-        (queue,) = [each for each in management.queues() if each.address == topic.name]
-        assert (queue.kind, queue.ready, queue.consumers) == ("multicast", 1, 0)
+        found: list[ManagedQueue] = []
+
+        def is_listed() -> bool:
+            found[:] = [each for each in management.queues() if each.address == topic.name]
+            return [(each.kind, each.ready, each.consumers) for each in found] == [("multicast", 1, 0)]
+
+        eventually(is_listed)
+        (queue,) = found
         for asked in (queue.name, f"{topic.name}::{queue.name}"):
             assert [each.body for each in management.browse(asked)] == ["hello"]
         with connection.session() as session:
             session.unsubscribe("sub")
-        assert management.queue(queue.name) is None
+        eventually(lambda: management.queue(queue.name) is None)
 
 
 def test_a_canary_that_nobody_takes_stops_it(site: Site) -> None:
@@ -275,8 +283,8 @@ def test_what_is_wrong_is_said_in_a_line(site: Site) -> None:
     stomp, amqp = urlsplit(site.url).port, urlsplit(site.broker.amqp_url).port
     site.send("a")
     wrong: tuple[tuple[str, type[JMSError], str], ...] = (
-        (f"http://admin:wrong@{host}", SecurityError, "403"),
-        (f"http://restricted:restricted@{host}", SecurityError, "403"),
+        (f"http://admin:wrong@{host}", SecurityError, "403|429"),
+        (f"http://restricted:restricted@{host}", SecurityError, "403|429"),
         (f"http://admin:admin@127.0.0.1:{amqp}", JMSError, str(amqp)),
         (f"http://admin:admin@127.0.0.1:{stomp}", JMSError, str(stomp)),
         ("http://admin:admin@127.0.0.1:1", ConnectError, "there is no management at http://admin:****@127.0.0.1:1"),
@@ -286,7 +294,7 @@ def test_what_is_wrong_is_said_in_a_line(site: Site) -> None:
         with redelivery.connect(site.url, management=url, request_timeout=2) as connection:
             management = management_of(connection)
             assert management is not None
-            with pytest.raises(kind, match="(?s).*" + words.replace("*", r"\*")) as error:
+            with pytest.raises(kind, match=words.replace("*", r"\*")) as error:
                 list(management.queues())
             assert "wrong" not in str(error.value)
         if kind is not JMSError:

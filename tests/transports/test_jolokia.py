@@ -92,6 +92,7 @@ def test_the_origin_that_is_let_in_is_kept() -> None:
     [
         ((401, b"<html>"), SecurityError, r"asking: .*Unauthorized \(401\)"),
         ((401, b'{"status":"401","message":"Unauthorized","servlet":"x"}'), SecurityError, r"Unauthorized \(401\)"),
+        ((429, b""), SecurityError, r"lets this login wait, as it failed before.*\(429\)"),
         ((403, b""), SecurityError, r"Forbidden \(403\)"),
         (
             jolokia(403, error="java.lang.SecurityException : Operation gc() forbidden for MBean a:b=c"),

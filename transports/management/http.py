@@ -39,6 +39,7 @@ _REFUSALS: Final[Mapping[int, type[JMSError]]] = {
     403: SecurityError,
     404: InvalidDestinationError,
 }
+_WITHOUT_WORDS: Final = (401, 403, 429)  # are of who asks, not of the path
 _OTHER_PORT: Final = "its management has a port of its own"
 
 
@@ -155,7 +156,7 @@ class JsonClient:
             raise ProtocolError(f"{where} refers to {to[:_SHOWN]!r}: name that as the URL of the management")
         if not said:
             path = self.address.path
-            if response.status in (401, 403):
+            if response.status in _WITHOUT_WORDS:
                 return response.reason
             if response.status >= 400 and path:
                 raise ProtocolError(f"{where} answers {response.status} without a word: is its path {path} right?")

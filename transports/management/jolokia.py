@@ -19,6 +19,7 @@ _SHOWN: Final = 200  # characters of an error of the broker
 _LOCAL: Final = "http://localhost"
 _FORBIDDEN: Final = 403
 _ABSENT: Final = 404
+_TOO_MANY: Final = 429
 _SPECIAL: Final = re.compile(r'["*?\\\n]')
 _JAVA: Final = re.compile(r"^(?:[\w.$]+(?:Exception|Error) ?: ?)+")  # classes before what they say
 _REFUSALS: Final[Mapping[int, type[JMSError]]] = {
@@ -78,6 +79,11 @@ class JolokiaClient:
         answer = self._answer(body, more_time)
         said, refusal = answer.body, answer.refusal(doing)
         if not isinstance(said, dict) or not isinstance(said.get("status"), int):  # nor is it Jolokia that refuses
+            if answer.status == _TOO_MANY:
+                raise SecurityError(
+                    f"{doing}: the broker's management lets this login wait, as it failed before: try again in some "
+                    f"seconds ({_TOO_MANY})"
+                )
             if answer.status == _ABSENT:
                 path = self.address.path
                 raise ProtocolError(f"there is no management at {self.address.masked}: is its path {path} right?")
