@@ -104,6 +104,9 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "leave it out: a query is observed by Spark's own StreamingQueryListener": ("observer", "listener"),
     "leave it out: what a task sends once, and on which brokers, stands in docs/spark.md": ("deduplicatesends",),
     "leave it out: the source looks after its connections itself": ("heartbeat", "keepalive", "closetimeout", "start"),
+    "destination queue://orders?declare=false": ("declare", "passive", "autocreate"),
+    "leave it out: the source asks no broker's management; redelivery doctor does": ("management", "managementurl"),
+    "leave it out: Spark ends its processes itself": ("interrupts",),
     _ALL_COLUMNS: ("includeheaders", "columns", "includetimestamp"),
     "it belongs to the query, not to the source: df.writeStream.option('checkpointLocation', …)": (
         *("checkpointlocation", "checkpoint", "checkpointdir"),

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from tests.client.aio.cancellation import of_consumers
 from tests.client.aio.cancellation.cancelled import SOON
 from tests.client.aio.cancellation.scenes import ALL, Scene, consumes
 
-from redelivery import InDoubtError, TransactionRolledBackError
+from redelivery import InDoubtError, TransactionRolledBackError, UnsupportedError
 
 _SHORT = 0.01  # seconds
 
@@ -130,6 +131,16 @@ async def subscribes(made: Scene) -> None:
 
 async def unsubscribe(made: Scene) -> None:
     await made.session.unsubscribe("durable")
+
+
+async def declare(made: Scene) -> None:
+    with pytest.raises(UnsupportedError):  # the embedded broker makes a queue when it is used
+        await made.session.declare(made.name)
+
+
+async def delete(made: Scene) -> None:
+    with pytest.raises(UnsupportedError):
+        await made.session.delete(made.name)
 
 
 async def temporary_queue(made: Scene) -> None:

@@ -59,6 +59,8 @@ ROWS = (
         begin=of_sessions.subscribes,
         check=of_sessions.can_be_made_again,
     ),
+    row(of_sessions.declare, "Session.declare"),
+    row(of_sessions.delete, "Session.delete"),
     row(of_sessions.temporary_queue, "Session.temporary_queue"),
     row(of_sessions.temporary_topic, "Session.temporary_topic"),
     row(of_sessions.browse, "Session.browser", "QueueBrowser.__aiter__", "QueueBrowser.acknowledge"),
