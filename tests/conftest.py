@@ -130,6 +130,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
     with hangs.bounded(item):
         done = yield
     left = signal.getsignal(signal.SIGINT)
+    left = getattr(left, "before", left)  # the guard of a connection that a fixture holds
     if left is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a later test would wait for its Ctrl-C for ever
         if not getattr(left, "__module__", "").startswith("pyspark"):  # which sets one, and keeps it

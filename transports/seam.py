@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ssl import SSLContext
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from redelivery.model.capabilities import Capabilities
 from redelivery.model.destinations import Destination
@@ -221,8 +221,6 @@ class Channel(ABC):
         """The queue was made or removed: what was found of it, or opened to send there, is of another one."""
         if self.finder is not None:
             self.finder.forget(queue)
-
-    commits_whole: ClassVar[bool] = False  # an interrupt leaves nothing half done in `commit`, where nothing is sent
 
     @abstractmethod
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:

@@ -37,7 +37,7 @@ from redelivery.model.modes import AckMode
 from redelivery.model.parts.callables import check_runs, not_run, unrun
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic, session_time
-from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 log = logging.getLogger(WORKERS)
 PAUSE: Final = 1.0  # seconds after a session failed before there is another one
@@ -79,7 +79,7 @@ class ListenerContainer(BaseContainer):
         try:
             for _ in range(self._settings.minimum):
                 lanes.append(self._open())
-            sheltered(lambda: self._begin(lanes))
+            uninterruptible(lambda: self._begin(lanes))
         except BaseException:
             for lane in () if self._started else lanes:
                 lane.session.close()

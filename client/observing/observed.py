@@ -14,6 +14,7 @@ from redelivery.model.events import (
     DeadLettered,
     Delivered,
     Discarded,
+    Event,
     Expired,
     GuardedObserver,
     Observer,
@@ -22,6 +23,7 @@ from redelivery.model.events import (
 )
 from redelivery.model.parts.tracing import Tracing
 from redelivery.transports.seam import Delivery
+from redelivery.transports.wire.threads.guard import interruptible, later
 
 
 class Observed(GuardedObserver):
@@ -33,6 +35,15 @@ class Observed(GuardedObserver):
     def __init__(self, observer: Observer) -> None:
         super().__init__(observer)
         self.tracing = observer if isinstance(observer, Tracing) else None
+
+    @interruptible
+    def notify(self, event: Event) -> None:
+        """Give it one event; an interrupt ends it and nothing else."""
+        try:
+            super().notify(event)
+        except BaseException as error:
+            if not later(error):
+                raise
 
     def delivered(self, session: int, deliveries: Iterable[Delivery]) -> None:
         """The application has them."""

@@ -24,11 +24,6 @@ log = logging.getLogger(__name__)
 _DONE = {"commit": "committed", "acknowledge": "acknowledged"}
 
 
-def commits_whole(s: SessionState) -> bool:
-    """Whether `commit` needs no shelter: an interrupt finds the transaction committed, in doubt, or as it was."""
-    return s.epoch.channel.commits_whole and not s.sent and not s.ledger.link_has_ended
-
-
 def commit(s: SessionState, action: str = "commit") -> Flow[None]:
     """`_commit`, as it says. Called by the one who drives it, who is asked here whether he follows it."""
     flow = _commit(s, action)

@@ -65,7 +65,7 @@ class QueueBrowser(BaseBrowser, Closing):
         self.check_open("browse")
         while True:
             try:
-                core.do_open(open_channel(core, state))
+                core.do(open_channel(core, state))
                 return core.do(begin(state))
             except ConnectionLostError:  # nothing was shown yet
                 if not core.comes_back:

@@ -22,7 +22,7 @@ from redelivery.client.containers.sync import MakesContainers
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.core import Closing, SessionCore
-from redelivery.client.sync.driver import NEVER, close_transport, run_open
+from redelivery.client.sync.driver import NEVER, close_transport, run
 from redelivery.client.sync.listeners import ListenerExit
 from redelivery.client.sync.publisher import Publishes, Requester
 from redelivery.client.sync.session import Session
@@ -31,6 +31,7 @@ from redelivery.model.events import ConnectionClosed
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Flow
 from redelivery.transports.wire.clock import monotonic, session_time
+from redelivery.transports.wire.threads import guard
 from redelivery.transports.wire.threads.waiter import Waiter
 
 log = logging.getLogger(CONNECTIONS)
@@ -57,8 +58,13 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
     def open(self, goes_on: GoesOn | None = None) -> None:
         """For `connect`, and for who wants no connection any more while it is tried again. Raises as `connect`."""
-        opening = self.dialer.open(again=False, goes_on=goes_on)
-        self._opened(run_open(opening, self.dialer, self.dialer.parked, NEVER))
+        guard.enter(self)
+        try:
+            opening = self.dialer.open(again=False, goes_on=goes_on)
+            self._opened(run(opening, self.dialer, self.dialer.parked, NEVER))
+        except BaseException:
+            guard.leave(self)
+            raise
         self._seek_priority()
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
@@ -73,6 +79,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
+        guard.enter(self)  # another thread may have opened it
         until = session_time() + self._options.request_timeout
         while True:
             self.await_connection("session", until)
@@ -156,6 +163,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         with self._lock:
             self._life.step("end")
             self._troubles.end()
+        guard.leave(self)
 
     def orphan(self) -> None:
         """See ComingBack."""
@@ -251,7 +259,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
     def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
         threading.Thread(
-            target=run_open, args=(flow, driven, driven.parked, driven.patience), name=name, daemon=True
+            target=run, args=(flow, driven, driven.parked, driven.patience), name=name, daemon=True
         ).start()
 
     def await_connection(self, action: str, until: float = NEVER) -> None:
@@ -276,7 +284,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         """None: the connection was lost meanwhile, and comes back."""
         try:
             core = SessionCore(self._transport, self._shared, mode, self.on_error)
-            core.do_open(open_first(core))
+            core.do(open_first(core))
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
             if self._comes_back:

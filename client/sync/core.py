@@ -23,13 +23,13 @@ from redelivery.client.operations.close import await_answers, close_channels, cl
 from redelivery.client.operations.orders import GRACE, carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
 from redelivery.client.state import NEVER, SessionState
-from redelivery.client.sync.driver import run, run_for, run_open
+from redelivery.client.sync.driver import run, run_for
 from redelivery.client.sync.futures import Expiry
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
 _STEP = 0.1  # seconds until the listener's thread is woken once more
@@ -82,7 +82,7 @@ class SessionCore(SessionState):
 
     def whole(self, work: Callable[[], T]) -> T:
         """See SessionState."""
-        return sheltered(work)
+        return uninterruptible(work)
 
     @property
     def listens(self) -> bool:
@@ -192,17 +192,10 @@ class SessionCore(SessionState):
         """Drive a flow, each answer within `request_timeout`."""
         return run(flow, self.epoch, self.waiter, self.options.request_timeout, self.until)
 
-    def do_open(self, flow: Flow[T]) -> T:
-        """The same for one whose steps are whole by themselves: see `run_open`."""
-        return run_open(flow, self.epoch, self.waiter, self.options.request_timeout, self.until)
-
-    def perform(self, flow: Flow[T], *, whole: bool = False) -> T:
-        """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that.
-
-        ``whole``: its steps are whole by themselves.
-        """
+    def perform(self, flow: Flow[T]) -> T:
+        """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that."""
         try:
-            result = self.do_open(flow) if whole else self.do(flow)
+            result = self.do(flow)
         except JMSError:
             if self.lost is None:
                 self.carry_out()
@@ -299,13 +292,13 @@ class SessionCore(SessionState):
             if delivery is None:
                 if timeout == 0:
                     self.do(fetch(self, consumer))
-                delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
+                delivery = self.do(receive(self, consumer, deadline, hand, hold=hold))
             while self.ledger.orders:
                 if not self.carry_out(deadline):
                     not_now(self, delivery, hand)
                     return None
                 if delivery not in hand:  # or no more: the connection was lost meanwhile
-                    delivery = self.do_open(receive(self, consumer, deadline, hand, hold=hold))
+                    delivery = self.do(receive(self, consumer, deadline, hand, hold=hold))
         finally:
             self.hand = before
         return delivery

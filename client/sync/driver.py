@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, cast
+from typing import cast
 
 from redelivery.client.connection.shared import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
@@ -21,8 +21,8 @@ from redelivery.transports.seam import (
     Wish,
 )
 from redelivery.transports.wire.clock import monotonic, session_time
+from redelivery.transports.wire.threads.guard import later, uninterruptible
 from redelivery.transports.wire.threads.opening import fulfil
-from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
 
 NEVER = float("inf")
@@ -31,29 +31,21 @@ NEVER = float("inf")
 def run(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
     """Drive ``flow`` to its end; each answer may take ``timeout`` seconds, and all together until ``until``.
 
-    It is sheltered as a whole: an interrupt ends a wait, never a step. An interrupt (KeyboardInterrupt, SystemExit) is
-    thrown into the flow as a time-out, so that its `finally` puts everything right, and then goes on.
+    An interrupt (KeyboardInterrupt, SystemExit) ends a wait, never a step. It is thrown into the flow as a time-out, so
+    that its `finally` puts everything right, and then goes on.
     """
-    interrupt = Interrupt(waiter)
-    return sheltered(lambda: _drive(flow, wired, waiter, timeout, until, interrupt), interrupt.come)
+    return uninterruptible(lambda: _drive(flow, wired, waiter, timeout, until))
 
 
-def run_open(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float = NEVER) -> T:
-    """The same for a flow whose steps are whole by themselves: it needs no shelter, whose hand-over takes its time."""
-    return _drive(flow, wired, waiter, timeout, until, _UNINTERRUPTED)
-
-
-def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float, interrupt: Interrupt) -> T:
+def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: float) -> T:
     try:
         wish = next(flow)
         while True:
             if isinstance(wish, Pending):
                 limit = timeout if until == NEVER else min(timeout, until - monotonic())
-                error = _wait_for(wish, wired.transport, waiter, limit, interrupt)
+                error = _wait_for(wish, wired.transport, waiter, limit)
             else:
                 error = _fulfil(wish, wired, waiter)
-            if interrupt.came and not (isinstance(wish, Pending) and wish.done):
-                raise KeyboardInterrupt  # here; the thread that was interrupted goes on with its own
             wish = next(flow) if error is None else flow.throw(error)
     except StopIteration as end:
         value: T = end.value
@@ -79,36 +71,26 @@ def run_for(
     An interrupt is not thrown into the flow, the rest of which ``leave`` is called with. ``begin``: takes the flow from
     where it stands.
     """
-    interrupt = Interrupt(waiter)
-    sheltered(lambda: _drive_for(begin(), wired, waiter, timeout, pause, leave, until, interrupt), interrupt.come)
 
-
-def _drive_for(
-    flow: Flow[T],
-    wired: Wired,
-    waiter: Waiter,
-    timeout: float,
-    pause: float,
-    leave: Callable[[Flow[T]], None],
-    until: float,
-    interrupt: Interrupt,
-) -> None:
-    def kept(wish: Wish) -> bool:
+    def kept(flow: Flow[T], wish: Wish, error: RequestTimeoutError) -> bool:
         """Whether a wait that has ended without an answer is another one's from now on."""
-        if not interrupt.came and monotonic() < pause:
+        if not isinstance(error, InterruptedWait) and monotonic() < pause:
             return False
-        leave(_rest(flow, wish, lambda _: False))
+        leave(_rest(flow, wish, lambda *_: False))
         return True
 
-    with suppress(_LeftError):
-        _drive(_rest(flow, None, kept), wired, waiter, timeout, min(until, pause), interrupt)
+    def drive() -> None:
+        with suppress(_LeftError):
+            _drive(_rest(begin(), None, kept), wired, waiter, timeout, min(until, pause))
+
+    uninterruptible(drive)
 
 
 class _LeftError(JMSError):
     """The flow goes on without this thread."""
 
 
-def _rest(flow: Flow[T], wish: Wish | None, leave: Callable[[Wish], bool]) -> Flow[T]:
+def _rest(flow: Flow[T], wish: Wish | None, leave: Callable[[Flow[T], Wish, RequestTimeoutError], bool]) -> Flow[T]:
     """A flow from what it wishes on (None: from its beginning), until ``leave`` says that it is another one's."""
     try:
         wish = next(flow) if wish is None else wish
@@ -116,7 +98,7 @@ def _rest(flow: Flow[T], wish: Wish | None, leave: Callable[[Wish], bool]) -> Fl
             try:
                 yield wish
             except RequestTimeoutError as error:
-                if leave(wish):
+                if leave(flow, wish, error):
                     raise _LeftError from None
                 wish = flow.throw(error)
             except BaseException as error:  # noqa: BLE001  # it is the flow's
@@ -131,25 +113,7 @@ def _rest(flow: Flow[T], wish: Wish | None, leave: Callable[[Wish], bool]) -> Fl
 def close_transport(transport: Transport) -> None:
     """See `Transport.close`; returns within `close_timeout`."""
     waiter = transport.new_waiter()
-    run_open(transport.close(waiter), Bare(transport), waiter, NEVER, monotonic() + transport.options.close_timeout)
-
-
-class Interrupt:
-    """That the thread was interrupted for which another one waits here, sheltered."""
-
-    __slots__ = ("_waiter", "came")
-
-    def __init__(self, waiter: Waiter) -> None:
-        self._waiter = waiter
-        self.came = False
-
-    def come(self) -> None:
-        """The wait ends now."""
-        self.came = True
-        self._waiter.wake()
-
-
-_UNINTERRUPTED: Final = Interrupt(ParkedWaiter())  # the thread itself drives: an interrupt is raised there
+    run(transport.close(waiter), Bare(transport), waiter, NEVER, monotonic() + transport.options.close_timeout)
 
 
 def _fulfil(wish: Arrival | Parked | Opening, wired: Wired, waiter: Waiter) -> JMSError | None:
@@ -168,9 +132,7 @@ def _fulfil(wish: Arrival | Parked | Opening, wired: Wired, waiter: Waiter) -> J
     return None
 
 
-def _wait_for(
-    pending: Pending, transport: Transport, waiter: Waiter, timeout: float, interrupt: Interrupt
-) -> JMSError | None:
+def _wait_for(pending: Pending, transport: Transport, waiter: Waiter, timeout: float) -> JMSError | None:
     """Wait until the broker has answered; the error is that no answer came (its own refusal is in the pending)."""
     if pending.done:
         return None
@@ -180,11 +142,17 @@ def _wait_for(
     again = NEVER if patience is None else now + patience
     waiter.awaits = True
     try:
-        while now < deadline and not interrupt.came:
+        while now < deadline:
             if now >= again and patience is not None:
                 again = now + patience
-                sheltered(pending.ask_again)
-            transport.wait(waiter, (deadline if deadline < again else again) - now)
+                pending.ask_again()
+            try:
+                transport.wait(waiter, (deadline if deadline < again else again) - now)
+            except Exception:
+                raise
+            except BaseException as error:
+                if not pending.done or not later(error):  # it has come too late for this wait
+                    raise
             if pending.done:
                 return None
             now = monotonic()

@@ -113,7 +113,7 @@ class Producer(BaseProducer, Closing):
         if self._transacted or not message.fields["persistent"]:
             self._send(message, None)
         else:
-            core.do_open(send_confirmed(core, message))
+            core.do(send_confirmed(core, message))
 
     def _send(self, message: Message, pending: Pending | None) -> None:
         core = self._core

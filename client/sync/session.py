@@ -18,7 +18,7 @@ from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.browse import browse_state
-from redelivery.client.operations.commit import commit, commits_whole, rollback
+from redelivery.client.operations.commit import commit, rollback
 from redelivery.client.operations.destinations import declaration, declare, delete, describe, one_queue, temporary
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.client.sync.browser import QueueBrowser
@@ -35,7 +35,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 log = logging.getLogger(__name__)
 # A look-up in the class is slow, on the path of every message.
@@ -151,7 +151,7 @@ class Session(MakesConsumers):
         turn: list[bool] = []
         try:
             core.enter("commit", turn)
-            core.perform(commit(core), whole=commits_whole(core))
+            core.perform(commit(core))
         finally:
             if turn and turn[-1]:
                 core.use.release()
@@ -292,10 +292,10 @@ class Session(MakesConsumers):
             core.take_in()
             if core.lost is None and core.epoch.lost is None:
                 core.end_work(until)
-            sheltered(core.ledger.transport_lost)
+            uninterruptible(core.ledger.transport_lost)
         except JMSError as error:
             log.warning("close: %s", error)
-            sheltered(core.ledger.transport_lost)
+            uninterruptible(core.ledger.transport_lost)
         finally:
             if turn and turn[-1]:
                 core.use.release()

@@ -22,6 +22,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 import redelivery
+from redelivery.transports.wire.threads import guard
 
 Place: TypeAlias = tuple[CodeType, int]
 _ROOT = Path(redelivery.__file__).resolve().parents[2]
@@ -71,7 +72,7 @@ def interrupted(place: Place, call: Callable[[], object]) -> bool:
             return _ctrl_c.comes
         return trace
 
-    with _python_handler():
+    with _guarded_handler():
         sys.settrace(trace)
         try:
             call()
@@ -138,9 +139,11 @@ def _ours(code: CodeType) -> bool:
 
 
 @contextmanager
-def _python_handler() -> Iterator[None]:
+def _guarded_handler() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a detached process may ignore it
+    guard.enter(_guarded_handler)
     try:
         yield
     finally:
+        guard.leave(_guarded_handler)
         signal.signal(signal.SIGINT, before)

@@ -18,14 +18,14 @@ from tests.client.shell import SOON, Bench, eventually, receive
 
 import redelivery
 from redelivery.events import ConnectionLost, Event
-from redelivery.transports.wire.threads import shelter
+from redelivery.transports.wire.threads import guard
 
 OFTEN: Final = 0.1  # seconds
 
 
 @pytest.fixture(autouse=True)
 def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelter, "_LOOK", OFTEN)
+    monkeypatch.setattr(guard, "_LOOK", OFTEN)
 
 
 def interrupted(call: Callable[[], object]) -> None:

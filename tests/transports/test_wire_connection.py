@@ -17,8 +17,8 @@ from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.outbox import Outbox
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.housekeeping import Housekeeper, housekeeper
-from redelivery.transports.wire.threads.shelter import sheltered
 
 LARGE = 8 << 20
 TIMEOUT = 10.0
@@ -197,7 +197,7 @@ def test_a_thread_that_python_does_not_know_may_lose_a_connection_and_leaves_no_
     before, ended = threading.active_count(), threading.Event()
 
     def lose() -> None:
-        sheltered(lambda: pipe.wire.lose(ConnectionLostError("dropped")))  # as the collector's thread does
+        uninterruptible(lambda: pipe.wire.lose(ConnectionLostError("dropped")))  # as the collector's thread does
         ended.set()
 
     _thread.start_new_thread(lose, ())

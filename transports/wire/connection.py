@@ -233,6 +233,9 @@ class WireConnection(Generic[P]):
                         return self._took_nothing()
             except JMSError as error:
                 return self.lost or error
+            except BaseException:  # an interrupt: what is left leaves without this thread
+                self.flush_soon()
+                raise
             finally:
                 self._drainer = None
             return self.lost

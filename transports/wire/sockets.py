@@ -16,7 +16,7 @@ from typing import Final
 from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
 from redelivery.transports.seam import Address, Flow, Lookup, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.shelter import sheltered
+from redelivery.transports.wire.threads.guard import interruptible, interruption_point, uninterruptible
 from redelivery.transports.wire.tls import tls_problem
 
 # One read at most. The system gives and takes back the memory of a large one each time, which costs more than a small
@@ -37,7 +37,7 @@ class Stream:
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self.name = name
-        self.whole: Callable[[Callable[[], None]], None] = sheltered  # its runtime's
+        self.whole: Callable[[Callable[[], None]], None] = uninterruptible  # its runtime's
         self.drained = False  # the last `receive_noting` brought all that was there
         self._read_sizes = (_LITTLE,)  # for `map`
         sock.setblocking(False)
@@ -69,8 +69,10 @@ class Stream:
         """For others that wait for input; -1 once closed."""
         return self._sock.fileno()
 
+    @interruptible
     def wait_readable(self, timeout: float | None) -> bool:
         """Whether there is input, or `poke` was called, within ``timeout`` seconds. One thread at a time."""
+        interruption_point()
         if self._tls is not None and self._tls.pending():
             return True
         if self.owes_ack:
@@ -173,8 +175,10 @@ class Stream:
         except OSError as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
 
+    @interruptible
     def wait_writable(self, timeout: float) -> bool:
         """Whether the peer takes more within ``timeout`` seconds."""
+        interruption_point()
         writable = select.poll()
         try:
             writable.register(self._sock, select.POLLOUT)

@@ -196,11 +196,6 @@ class StompChannel(Channel):
         """Until the system has taken what is written."""
         return self._context.drained()
 
-    @property
-    def commits_whole(self) -> bool:  # type: ignore[override]  # which is a constant of the others
-        """See `Channel`: where all of it leaves in one write."""
-        return self._dialect.ack_in_transaction and not (self._work.begun or self._windows or self._parking.busy)
-
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """COMMIT, with the ACKs that are still missing."""
         ours = cast(Sequence[StompDelivery], deliveries)

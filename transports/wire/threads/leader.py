@@ -16,8 +16,8 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads.guard import at_once
 from redelivery.transports.wire.threads.runtime import THREADS
-from redelivery.transports.wire.threads.shelter import interruptible
 from redelivery.transports.wire.threads.waiter import Waiter
 
 _END: Final = b""  # of the stream
@@ -180,7 +180,7 @@ class Leader:
             waiter.poke = self._stream.poke
             try:
                 # Read after `poke` was set: a wake that came before that is seen, a later one pokes.
-                ready = waiter.woken or self._stream.wait_readable(interruptible(remaining))
+                ready = waiter.woken or self._stream.wait_readable(at_once(remaining))
             finally:
                 waiter.poke = None
             if not ready or self._leader != me:  # a signal handler has read meanwhile, and leads no more

@@ -9,10 +9,13 @@ import time
 
 from redelivery.transports.seam import Lookup, Opening, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
+from redelivery.transports.wire.threads.guard import interruptible, interruption_point
 
 
+@interruptible
 def fulfil(wish: Opening) -> None:
     """Return when it is fulfilled, or at its deadline: the flow that wished finds out which."""
+    interruption_point()
     match wish:
         case Readable(where, deadline):
             _wait(where.fileno(), select.POLLIN, deadline)
@@ -24,6 +27,7 @@ def fulfil(wish: Opening) -> None:
             _look_up(wish)
 
 
+@interruptible
 def _wait(descriptor: int, event: int, deadline: float) -> None:
     if descriptor < 0:  # closed: the next call says so
         return
@@ -32,6 +36,7 @@ def _wait(descriptor: int, event: int, deadline: float) -> None:
     poll.poll(max(0.0, deadline - monotonic()) * 1000)
 
 
+@interruptible
 def _look_up(wish: Lookup) -> None:
     """The system's resolver knows no time-out, so it gets a thread, which may outlive us."""
     found = Lookup(wish.host, wish.port, wish.deadline)

@@ -7,8 +7,8 @@ from typing import Final
 
 from redelivery.transports.flows import T
 from redelivery.transports.runtime import Owner, Task, Watch
+from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.housekeeping import housekeeper
-from redelivery.transports.wire.threads.shelter import sheltered
 from redelivery.transports.wire.threads.waiter import Waiter
 
 
@@ -26,7 +26,7 @@ class ThreadRuntime:
 
     def whole(self, work: Callable[[], T]) -> T:
         """See `Runtime.whole`."""
-        return sheltered(work)
+        return uninterruptible(work)
 
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""
@@ -42,7 +42,7 @@ class ThreadRuntime:
         if keeper.runs:
             keeper.at(due, task)
         else:
-            sheltered(lambda: keeper.at(due, task))
+            uninterruptible(lambda: keeper.at(due, task))
 
     def soon(self, work: Callable[[], None]) -> None:
         """See `Runtime.soon`."""
@@ -50,7 +50,7 @@ class ThreadRuntime:
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
-        sheltered(lambda: housekeeper().watch(descriptor, watch))  # a signal handler may close while it starts
+        uninterruptible(lambda: housekeeper().watch(descriptor, watch))  # a signal handler may close while it starts
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_ended`."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.shelter import interruptible
+from redelivery.transports.wire.threads.guard import at_once, interruptible, interruption_point
 
 
 class Waiter:
@@ -44,9 +44,11 @@ class Waiter:
             except RuntimeError:  # another thread was faster: the gate is open
                 return
 
+    @interruptible
     def park(self, timeout: float | None) -> None:
         """Wait at the gate, at most ``timeout`` seconds; the caller finds out why it was opened, or if it was."""
-        timeout = interruptible(timeout)
+        interruption_point()
+        timeout = at_once(timeout)
         self._parks = True  # before `woken` is read: who wakes sets that, and reads this afterwards
         try:
             if self.woken:

@@ -1,0 +1,145 @@
+"""Signals that wait until the library has ended its step, as trio's guard has it.
+
+Python runs signal handlers in the main thread only, between nearly any two calls, and KeyboardInterrupt, or whatever
+else they raise, comes out there. What must not stop halfway (a frame that is half written, a table that is half
+changed) is called by `uninterruptible`. While it runs, a signal is noted. It is handled where such work waits, in a
+function that is marked `interruptible`, and so ends that wait; else when the work has ended.
+
+`enter` puts the guard before each handler of Python's that is there, with the first connection, and `leave` puts them
+back with the last. Other threads, where no handler runs, pay nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import CodeType, FrameType
+from typing import Final, NoReturn, ParamSpec, TypeAlias, TypeVar
+from weakref import WeakSet
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Handler: TypeAlias = Callable[[int, FrameType | None], object]
+_LOOK: Final = 1.0  # seconds; see `at_once`
+_main = threading.main_thread().ident
+_protected_code: Final[set[CodeType]] = set()
+_open_code: Final[set[CodeType]] = set()
+_noted: Final[list[Callable[[], object]]] = []  # each raises, or does what else the handler does
+_users: Final[WeakSet[object]] = WeakSet()
+
+
+class _Wrapped:
+    """Our handler, before the one that was there."""
+
+    def __init__(self, before: Handler) -> None:
+        self.before = before
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if _protects(frame):
+            _noted.append(partial(self.before, number, frame))
+        else:
+            self.before(number, frame)
+
+
+def _protects(frame: FrameType | None) -> bool:
+    """Whether the frame belongs to work that must not be interrupted, and does not wait."""
+    while frame is not None:
+        if frame.f_code in _open_code:
+            return False
+        if frame.f_code in _protected_code:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def uninterruptible(work: Callable[[], T]) -> T:
+    """Do it so that no interrupt can end it halfway; what it returns, or raises.
+
+    An interrupt that has come meanwhile, and has ended no wait, is raised afterwards instead.
+    """
+    try:
+        return _protected(work)
+    finally:
+        if _noted and not _protects(sys._getframe()):
+            interruption_point()
+
+
+def _protected(work: Callable[[], T]) -> T:
+    return work()
+
+
+def interruptible(function: Callable[P, T]) -> Callable[P, T]:
+    """Mark a function that waits: an interrupt may come there, at each place, also where it is part of other work.
+
+    It begins with an `interruption_point`, for what has come just before.
+    """
+    _open_code.add(function.__code__)
+    return function
+
+
+def interruption_point() -> None:
+    """Handle here what was noted, in the main thread."""
+    while _noted and threading.get_ident() == _main:
+        _noted.pop(0)()
+
+
+def later(error: BaseException) -> bool:
+    """Whether what application code has raised, called by work that must not be interrupted, is raised after that."""
+
+    def again() -> NoReturn:
+        raise error
+
+    if threading.get_ident() != _main or not _protects(sys._getframe(2)):
+        return False
+    _noted.append(again)
+    return True
+
+
+_protected_code.add(_protected.__code__)
+_open_code.update((_Wrapped.__call__.__code__, interruption_point.__code__))
+
+
+def at_once(timeout: float | None) -> float | None:
+    """How long the thread that calls may wait at once, of the ``timeout`` seconds it has: then it waits again.
+
+    Python looks for signals before it waits, and a signal ends the wait; one that comes between the two is seen when
+    the wait is over. So the main thread, where their handlers run, waits for a second at once.
+    """
+    if threading.get_ident() != _main or (timeout is not None and timeout <= _LOOK):
+        return timeout
+    return _LOOK
+
+
+def enter(user: object) -> None:
+    """Guard what the user, a connection, does in the main thread, where signals are handled; elsewhere, nothing."""
+    if threading.get_ident() == _main:
+        _users.add(user)
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler) and not isinstance(handler, _Wrapped):
+                signal.signal(number, _Wrapped(handler))
+
+
+def leave(user: object) -> None:
+    """It does nothing more. With the last, the handlers are back, but for what has come in our place since."""
+    _users.discard(user)
+    if threading.get_ident() == _main and not _users:
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Wrapped):
+                signal.signal(number, handler.before)
+
+
+def _after_fork() -> None:
+    global _main  # the thread that forked is the main thread here, and has none of its parent's connections
+    _main = threading.get_ident()
+    _noted.clear()
+    _users.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
