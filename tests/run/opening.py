@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from redelivery.client.connection.shared import Bare
-from redelivery.client.sync.driver import NEVER, run_open
+from redelivery.client.sync.driver import NEVER, run
 from redelivery.transports.seam import Transport
 
 
 def open_transport(transport: Transport) -> None:
     """See `Transport.open`."""
-    run_open(transport.open(), Bare(transport), transport.new_waiter(), NEVER)
+    run(transport.open(), Bare(transport), transport.new_waiter(), NEVER)

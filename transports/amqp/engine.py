@@ -21,7 +21,7 @@ Handlers: TypeAlias = Mapping[int, Callable[[Event], None]]  # by event type, su
 
 _NOTHING: Final = ffi.NULL
 _WRITE: Final = 64 << 10  # bytes up to which one buffer serves all writes
-_FULL: Final = 16 << 10  # bytes of proton's own buffer, at first: when it is full, asking again makes it grow
+_FULL: Final = 8 << 10  # bytes of proton's own buffer, at first: when it is full, asking again makes it grow
 _LEAST: Final = 512  # bytes of its own buffer, at least: with fewer in it it has said all that it had to say
 
 

@@ -47,8 +47,6 @@ class Stream:
         self.plain = self._tls is None  # whether `receive_noting` works
         self._quick_ack: int | None = getattr(socket, "TCP_QUICKACK", None)
         self.owes_ack = False  # something was received, and nothing sent since
-        # the system's own, which raises OSError where it takes nothing; None on TLS
-        self.send_directly: Callable[[bytes], int] | None = sock.send if self._tls is None else None
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake = self._wake_in.fileno()
         self._wake_in.setblocking(False)
@@ -167,9 +165,12 @@ class Stream:
         """Send what the system takes now; how many bytes that were. Raises ConnectionLostError."""
         try:
             if self._tls is None:
-                return self._sock.send(data)
-            with self._tls_lock:
-                return self._tls.send(data[:_TLS_WRITE])
+                sent = self._sock.send(data)
+            else:
+                with self._tls_lock:
+                    sent = self._tls.send(data[:_TLS_WRITE])
+            self.owes_ack = False
+            return sent
         except _WANTS:
             return 0
         except OSError as error:

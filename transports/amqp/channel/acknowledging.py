@@ -1,17 +1,17 @@
-"""Acknowledging the long way: several deliveries, credit to give, or a peer that does not take all at once."""
+"""Acknowledging: one delivery or several, with the credit that they give back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from redelivery.model.errors import ConnectionLostError, JMSError
+from redelivery.model.errors import JMSError
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 
 
 def accept_all(protocol: AmqpProtocol, deliveries: Sequence[AmqpDelivery], *, batched: bool, done: list[None]) -> None:
-    """`Channel.accept`, for any number of them; ``done`` gets its entry. Where an interrupt may come, sheltered."""
+    """`Channel.accept`, ``done`` gets its entry. Where an interrupt may come, uninterruptible."""
     with protocol.lock:
         protocol.check()
         written = protocol.written
@@ -36,24 +36,3 @@ def accept_all(protocol: AmqpProtocol, deliveries: Sequence[AmqpDelivery], *, ba
         protocol.flush_soon()
     elif protocol.blocked:
         protocol.drain()
-
-
-def write_rest(protocol: AmqpProtocol, done: list[None], *, refused: bool) -> bool:
-    """Write what a row has left; whether all has left, or this thread has waited until it had.
-
-    ``refused``: the row has written nothing, so that ``done`` is cleared where nothing leaves now either.
-
-    Raises:
-        ConnectionLostError: it is gone.
-    """
-    with protocol.lock:
-        protocol.check()
-        written = protocol.written
-        protocol.write()
-    if protocol.blocked and refused:
-        try:
-            protocol.raise_refused(written)
-        except ConnectionLostError:
-            done.clear()
-            raise
-    return not protocol.blocked or protocol.drain()

@@ -6,25 +6,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import cast
 
-from cproton_ffi import lib
-
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.amqp.channel.acknowledging import accept_all, write_rest
+from redelivery.transports.amqp.channel.acknowledging import accept_all
 from redelivery.transports.amqp.channel.browsing import BrowsingReceiver, browse_more
 from redelivery.transports.amqp.channel.checking import check_link
 from redelivery.transports.amqp.channel.context import ChannelContext
 from redelivery.transports.amqp.channel.detaching import detach, drain, echo
-from redelivery.transports.amqp.channel.sending import TOGETHER, Sending
+from redelivery.transports.amqp.channel.sending import Sending
 from redelivery.transports.amqp.channel.transactions import Transactions
 from redelivery.transports.amqp.channel.unsubscribing import free_name
-from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery, Receiver
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
-
-_update, _settle = lib.pn_delivery_update, lib.pn_delivery_settle
 
 
 class AmqpChannel(Channel):
@@ -129,48 +124,8 @@ class AmqpChannel(Channel):
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """`accepted`, settled."""
         ours: Sequence[AmqpDelivery] = deliveries  # type: ignore[assignment]  # as above
-        protocol, delivery = self._protocol, ours[0]
-        receiver, rows = delivery.receiver, protocol.rows
-        done = [] if done is None else done
-        new = not delivery.credited
-        try:
-            if len(ours) > 1 or not rows.usable or (new and receiver.seen + 1 >= receiver.ack_threshold):
-                protocol.whole(lambda: accept_all(protocol, ours, batched=batched, done=done))
-                return
-            alone = not batched or receiver.batched + 1 >= receiver.step
-            take, handle = receiver.unsettled.pop, delivery.handle
-            left = rows.run(
-                ((take, delivery), (_update, handle, ACCEPTED), (_settle, handle), (done.append, None)), write=alone
-            )
-            if not done:
-                protocol.whole(lambda: accept_all(protocol, ours, batched=batched, done=done))
-                return
-            # no call until it is noted
-            if new:
-                delivery.credited = True
-                receiver.seen += 1
-            receiver.batched = 0 if alone else receiver.batched + 1
-            if not alone:
-                protocol.flush_soon()
-            elif left != 0:
-                protocol.whole(lambda: self._write_rest(done, refused=left is None))
-        except JMSError:
-            raise
-        except BaseException:  # an interrupt
-            protocol.whole(lambda: self._go_on(delivery, done))
-            raise
-
-    def _write_rest(self, done: list[None], *, refused: bool) -> None:
-        if not write_rest(self._protocol, done, refused=refused):
-            self._sending.congested = True
-
-    def _go_on(self, delivery: AmqpDelivery, done: list[None]) -> None:
-        """After an interrupt."""
-        protocol = self._protocol
-        if done:
-            with protocol.lock:
-                delivery.receiver.make_room(delivery)
-        protocol.go_on_soon()
+        protocol, noted = self._protocol, [] if done is None else done
+        protocol.whole(lambda: accept_all(protocol, ours, batched=batched, done=noted))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """At the detach, which follows: while the link has credit, the broker may send them to it again."""
@@ -216,41 +171,9 @@ class AmqpChannel(Channel):
         """A transfer, which leaves as soon as the broker gives credit."""
         parts = self._sending.encode(message)
         destination = cast(Destination, message.destination)
-        protocol = self._protocol
-        rows = protocol.rows
-        sender = None if transacted or not rows.usable else self._sending.links.get(destination)
-        size = sum(map(len, parts))
-        published = self._dialect.management and isinstance(destination, Topic)
-        if sender is None or sender.queued or published or 0 < sender.most < size:
-            protocol.whole(
-                lambda: self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
-            )
-            return
-        answer = Pending(None, self._sending.report_refusal) if pending is None else pending
-        # as many as are known here: it is no matter where another thread counts at the same time
-        protocol.waiting += size
-        at_once = not batched or protocol.waiting > TOGETHER
-        done: list[None] = []
-        try:
-            left = rows.run((*sender.steps(parts, answer), (done.append, None)), write=at_once)
-            if not done:
-                protocol.whole(
-                    lambda: self._sending.send(destination, parts, pending, transacted=False, batched=batched)
-                )
-                return
-            if at_once:
-                protocol.waiting = 0
-                if left != 0:
-                    protocol.whole(lambda: self._write_rest(done, refused=False))
-            if batched or pending is None:
-                protocol.read_on_behalf()
-                if not at_once:
-                    protocol.flush_soon()
-        except JMSError:
-            raise
-        except BaseException:  # an interrupt
-            protocol.whole(protocol.go_on_soon)
-            raise
+        self._protocol.whole(
+            lambda: self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
+        )
 
     def withdraw(self, pending: Pending) -> None:
         """See `Channel.withdraw`: what waits for credit."""

@@ -1,4 +1,4 @@
-"""Sending the long way: to a new link, in a transaction, without credit, or to a peer that takes not all at once."""
+"""Sending: by a link to each destination or by the relay, in a transaction or not, with credit or without."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, Pending
 from redelivery.transports.wire.clock import monotonic
 
-TOGETHER: Final = 40 << 10  # bytes of asynchronous sends that leave in one write: with their frames, what one row can
+_TOGETHER: Final = 40 << 10  # bytes of asynchronous sends that leave in one write
 _MOST_BLOCKED: Final = 1000  # messages that may wait for the broker's credit before a sender waits too
 _LOOK: Final = 0.25  # seconds after which a sender that waits for credit looks again
 _OWN_LINKS: Final = 16  # destinations that get a link of their own; more go by the relay, where there is one
@@ -75,7 +75,7 @@ class Sending:
         transacted: bool,
         batched: bool,
     ) -> None:
-        """`Channel.send`, in a transaction too. Where an interrupt may come, sheltered."""
+        """`Channel.send`, in a transaction too. Where an interrupt may come, uninterruptible."""
         if transacted:  # the commit waits for it
             answer = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
         else:
@@ -91,7 +91,7 @@ class Sending:
             else:
                 sender.send(parts, None, answer)
             protocol.waiting += sum(map(len, parts))
-            at_once = not (batched or transacted) or protocol.waiting > TOGETHER
+            at_once = not (batched or transacted) or protocol.waiting > _TOGETHER
             if at_once:
                 protocol.write()
             alone = pending is None and not transacted  # its caller goes on when it has left

@@ -18,7 +18,6 @@ from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.engine import Engine, Event
 from redelivery.transports.amqp.links.endpoints import LinkTable, Nodes
-from redelivery.transports.amqp.rows import Rows
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending, TransportOptions, Waiter
 from redelivery.transports.wire.clock import monotonic
@@ -38,7 +37,6 @@ class AmqpProtocol:
     ) -> None:
         self.engine = engine
         self.lock = threading.Lock()
-        self.rows = Rows(self.lock, engine.raw, stream)
         self.table = LinkTable(
             engine, stream.name, options.request_timeout, owner.tick_at, client_id=options.client_id is not None
         )
@@ -109,20 +107,14 @@ class AmqpProtocol:
                 sent = stream.send(view)
             except ConnectionLostError as error:
                 self._failure = error
-                self._block()  # `drain` says so
+                self.blocked = True  # `drain` says so
                 return
             engine.written(sent)
             self.written += sent
             if sent < len(view):
-                self._block()
+                self.blocked = True
                 return
-        if self.blocked:
-            self.blocked = False
-            self.rows.allow()
-
-    def _block(self) -> None:
-        self.blocked = True
-        self.rows.forbid()
+        self.blocked = False
 
     def flush_soon(self) -> None:
         """Something waits for company; within milliseconds it leaves anyway."""
@@ -133,11 +125,7 @@ class AmqpProtocol:
     def flush_now(self) -> None:
         """See `WireProtocol.flush_now`."""
         if self.unwritten:
-            if self.rows.usable and self.rows.run((), write=True) == 0:
-                self.unwritten = False
-                self.waiting = 0
-            else:
-                self.whole(self._flush_all)
+            self.whole(self._flush_all)
 
     def _flush_all(self) -> None:
         with self.lock:
@@ -145,11 +133,6 @@ class AmqpProtocol:
             self.write()
         if self.blocked:
             self.drain()
-
-    def go_on_soon(self) -> None:
-        """After an interrupt: what was begun leaves, and is answered."""
-        self._owner.flush_soon()
-        self.read_on_behalf()
 
     def flush(self) -> bool:
         """See `WireProtocol.flush`."""
@@ -180,7 +163,6 @@ class AmqpProtocol:
         """See `WireProtocol.fail`."""
         with self.lock:
             self.lost = error
-            self.rows.forbid()
             lost = ConnectionLostError(str(error))
             lost.__cause__ = error
             self.table.lose(lost)
@@ -193,7 +175,6 @@ class AmqpProtocol:
     def orphan(self, error: JMSError) -> None:
         """See `WireProtocol.orphan`."""
         self.lock = threading.Lock()
-        self.rows.forbid()
         self.lost = error
         for endpoint in self.table.endpoints.values():
             endpoint.ended = error

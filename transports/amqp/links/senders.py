@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 from functools import partial
-from itertools import count, repeat
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 import proton
@@ -36,7 +36,6 @@ from redelivery.transports.amqp.links.dispositions import (
 from redelivery.transports.amqp.links.endpoints import Endpoint
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import describe, link_name, outcomes
-from redelivery.transports.amqp.rows import Step
 from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import Pending, SessionEvents
@@ -51,7 +50,6 @@ _ALARM: Final = (
     "broker goes on"
 )
 _DELETE_ON_CLOSE: Final = 0x2B
-_SOME: Final = range(1, 1 << 31)  # of credit: its `index` raises for any other number
 _LOCAL_TRANSACTIONS: Final = proton.symbol("amqp:local-transactions")
 
 
@@ -64,8 +62,7 @@ class Sender(Endpoint):
     """
 
     __slots__ = (
-        *("_alive", "_credit", "_moved", "_numbers", "blocked_senders"),
-        *("held", "most", "published", "queued", "session", "unanswered"),
+        *("_moved", "_numbers", "blocked_senders", "held", "most", "published", "queued", "session", "unanswered"),
     )
 
     def __init__(self, session: AmqpSession, what: str, name: str | None = None) -> None:
@@ -79,8 +76,6 @@ class Sender(Endpoint):
         self.most = 0  # bytes of a message that the peer takes; 0: it does not say
         self.held = 0  # queues that are looked up or made: what is sent is queued
         self._numbers = count(1)
-        self._alive = [True]  # until it is ended
-        self._credit = map(_SOME.index, map(lib.pn_link_credit, repeat(self.raw)))  # a step of it raises without any
         self.handle.source.outcomes.put_object(outcomes())
         self.handle.snd_settle_mode = proton.Link.SND_UNSETTLED
         self.handle.rcv_settle_mode = proton.Link.RCV_FIRST
@@ -113,25 +108,6 @@ class Sender(Endpoint):
             ResourceAllocationError(
                 f"{self.what}: a message of {size} bytes is larger than the {self.most} that the broker takes"
             ),
-        )
-
-    def steps(self, parts: Parts, pending: Pending) -> tuple[Step, ...]:
-        """`send` outside a transaction as steps of a row. The first two raise where it has ended or has no credit.
-
-        Nothing may be `queued`.
-        """
-        raw, tag = self.raw, b"%x" % next(self._numbers)
-        delivery = map(lib.pn_delivery, (raw,), ((len(tag), ffi.from_buffer(tag)),))
-        note = map(self.unanswered.__setitem__, delivery, (pending,))
-        send = [(lib.pn_link_send, raw, part, len(part)) for part in parts]
-        count_it = (self.table.unanswered.append, None)
-        return (
-            (self._alive.index, True),
-            (next, self._credit),
-            (next, note),
-            *send,
-            (lib.pn_link_advance, raw),
-            count_it,
         )
 
     @property
@@ -254,7 +230,6 @@ class Sender(Endpoint):
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`: what is not answered fails."""
-        self._alive.clear()
         unanswered, queued = list(self.unanswered.values()), [each[2] for each in self.queued]
         self.unanswered.clear()
         self.published.clear()

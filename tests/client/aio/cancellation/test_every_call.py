@@ -105,9 +105,5 @@ def test_nor_while_the_connection_is_away(gated: Site, row: Row) -> None:
 
 @long_form
 @EVERY
-def test_nor_while_the_peer_takes_nothing(gated: Site, row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
-    if gated.url.startswith("amqp"):
-        from redelivery.transports.amqp.rows import Rows
-
-        monkeypatch.setattr(Rows, "allow", lambda _: None)  # as with TLS: all of it leaves by `Stream.send`
+def test_nor_while_the_peer_takes_nothing(gated: Site, row: Row) -> None:
     run(gated, gated.url, row, trouble=congest)

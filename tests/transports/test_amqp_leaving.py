@@ -1,38 +1,20 @@
-"""Acknowledgements and sends over AMQP in the main thread: whole, and mostly without the help of another thread."""
+"""Acknowledgements and sends over AMQP: when they leave, and together with what."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
-from tests.transports.amqp_sessions import Client, Session, with_messages
+from tests.transports.amqp_sessions import Client, with_messages
 from tests.transports.scripted import TIMEOUT, text
 
 from redelivery.model.errors import IllegalStateError
-from redelivery.transports.amqp.rows import Rows, Step
-from redelivery.transports.seam import Pending, T
+from redelivery.transports.seam import Pending
 from redelivery.transports.wire.sockets import Stream
 
 
-class Helped:
-    """How often another thread was asked, while something else is looked at."""
-
-    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.times = 0
-        protocol = session.channel._protocol  # type: ignore[attr-defined]  # nothing public tells
-        whole = protocol.whole
-
-        def counted(work: Callable[[], T]) -> T:
-            self.times += 1
-            result: T = whole(work)
-            return result
-
-        monkeypatch.setattr(protocol, "whole", counted)
-
-
-def test_an_acknowledgement_leaves_before_accept_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_acknowledgement_leaves_before_accept_returns() -> None:
     taken = threading.Event()
 
     def script(end: PeerEnd) -> None:
@@ -46,17 +28,15 @@ def test_an_acknowledgement_leaves_before_accept_returns(monkeypatch: pytest.Mon
         session = client.session()
         session.attach()
         deliveries = session.receive_many(3)
-        helped = Helped(session, monkeypatch)
         for delivery in deliveries:
             done: list[None] = []
             session.channel.accept([delivery], batched=False, done=done)
             assert taken.wait(TIMEOUT)
             taken.clear()
             assert done
-        assert not helped.times
 
 
-def test_acknowledgements_that_wait_for_company_leave_before_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acknowledgements_that_wait_for_company_leave_before_a_wait() -> None:
     def script(end: PeerEnd) -> None:
         end.log_in()
         link = end.attached()
@@ -75,11 +55,9 @@ def test_acknowledgements_that_wait_for_company_leave_before_a_wait(monkeypatch:
         session = client.session()
         session.attach()
         deliveries = session.receive_many(3)
-        helped = Helped(session, monkeypatch)
         for delivery in deliveries:
             session.channel.accept([delivery], batched=True)
         assert session.receive(TIMEOUT) is not None
-        assert not helped.times
 
 
 def test_what_is_settled_already_is_refused_and_the_connection_goes_on() -> None:
@@ -97,26 +75,6 @@ def test_what_is_settled_already_is_refused_and_the_connection_goes_on() -> None
             session.channel.accept([first], batched=False, done=done)
         assert not done
         session.channel.accept([second], batched=False)
-
-
-def test_a_send_needs_no_help_but_for_a_new_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    def script(end: PeerEnd) -> None:
-        end.log_in()
-        end.attached()
-        for _ in range(3):
-            end.settle(end.take("transfer"))
-        end.goodbye()
-
-    with ScriptedPeer(script) as peer, Client(peer.port) as client:
-        session = client.session()
-        pending = session.post(text())
-        session.until(lambda: pending.done)
-        helped = Helped(session, monkeypatch)
-        for _ in range(2):
-            pending = session.post(text())
-            session.until(lambda: pending.done)  # noqa: B023  # called at once
-            assert pending.error is None
-        assert not helped.times
 
 
 def test_a_send_without_credit_leaves_when_there_is_some() -> None:
@@ -160,14 +118,13 @@ def test_batched_sends_leave_together(waiting: bool, monkeypatch: pytest.MonkeyP
         first = session.post(text())
         session.until(lambda: first.done)
         protocol = session.channel._protocol  # type: ignore[attr-defined]  # nothing public tells
-        run, writes = Rows.run, []
+        send, writes = Stream.send, []
 
-        def counted(rows: Rows, steps: tuple[Step, ...], *, write: bool) -> int | None:
-            if write:
-                writes.append(steps)
-            return run(rows, steps, write=write)
+        def counted(stream: Stream, data: bytes | memoryview) -> int:
+            writes.append(len(data))
+            return send(stream, data)
 
-        monkeypatch.setattr(Rows, "run", counted)
+        monkeypatch.setattr(Stream, "send", counted)
         monkeypatch.setattr(protocol._owner, "flush_soon", lambda: None)  # after milliseconds
         sends = [Pending(session.waiter if waiting else None) for _ in range(2 * number)]
         for pending in sends[:number]:
@@ -213,25 +170,3 @@ def test_what_the_system_does_not_take_at_once_arrives_whole_and_in_order(monkey
             session.channel.send(text(f"{each:06}{body}"), transacted=False, pending=pending, batched=True)
         session.until(lambda: all(each.done for each in sends))
         assert not any(each.error for each in sends)
-
-
-def test_a_step_that_raises_leaves_the_lock_free() -> None:
-    lock = threading.Lock()
-    stream = type("Plain", (), {"send_directly": len, "owes_ack": False})()
-    rows = Rows(lock, None, _as_stream(stream))
-    held: list[bool] = []
-    assert rows.run(((held.append, True), ({}.pop, "missing"), (held.append, False)), write=False) is None
-    assert held == [True]
-    assert not lock.locked()
-    with pytest.raises(TypeError):
-        rows.run(((len, 5),), write=False)
-    assert not lock.locked()
-    rows.forbid()
-    assert rows.run(((held.append, False),), write=False) is None
-    assert held == [True]
-    assert not lock.locked()
-
-
-def _as_stream(stream: object) -> Stream:
-    assert not isinstance(stream, Stream)
-    return stream  # type: ignore[return-value]  # what rows ask of one
