@@ -22,6 +22,7 @@ from redelivery.model.messages import Message, Receipt
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import session_time
+from redelivery.transports.wire.threads.guard import uninterruptible
 
 MessageListener = Callable[[Message], None]
 
@@ -74,34 +75,30 @@ class Consumer(BaseConsumer, Closing):
             timeout = left_until(deadline)
 
     def _receive(self, timeout: float | None) -> Message | None:
-        core, consumer = self._core, self._state
-        turn: list[bool] = []
         hand: list[Delivery] = []
-        message = None
         try:
-            try:
-                if not core.enter("receive", turn, timeout):
-                    return None
-                if self._closed or core.listener is not None or not consumer.attached:
-                    self._ready_to_receive()
-                delivery = next_ready(core, consumer, hand, self._hold)
-                if delivery is None or core.ledger.orders:
-                    delivery = core.receive(consumer, timeout, hand, delivery, hold=self._hold)
-                if delivery is not None:
-                    message = Message.received(delivery, delivery.redeliveries, self._receipt)
-                    if self._hold:
-                        dispatched(core, delivery)
-                    else:
-                        accept(core, (delivery,), batched=self._batched)
-                        if self._logs:
-                            self._say_acknowledged(delivery)
-            finally:
-                if turn and turn[-1]:
-                    core.use.release()
+            return self._core.inside("receive", lambda: self._next(timeout, hand), timeout)
         except BaseException:
             if hand:
-                core.release(hand)  # failed or interrupted: the application has not got it
+                uninterruptible(lambda: self._core.release(hand))  # failed: the application has not got it
             raise
+
+    def _next(self, timeout: float | None, hand: list[Delivery]) -> Message | None:
+        core, consumer = self._core, self._state
+        if self._closed or core.listener is not None or not consumer.attached:
+            self._ready_to_receive()
+        delivery = next_ready(core, consumer, hand, self._hold)
+        if delivery is None or core.ledger.orders:
+            delivery = core.receive(consumer, timeout, hand, delivery, hold=self._hold)
+        if delivery is None:
+            return None
+        message = Message.received(delivery, delivery.redeliveries, self._receipt)
+        if self._hold:
+            dispatched(core, delivery)
+        else:
+            accept(core, (delivery,), batched=self._batched)
+            if self._logs:
+                self._say_acknowledged(delivery)
         return message
 
     def receive_nowait(self) -> Message | None:
@@ -182,12 +179,12 @@ class Consumer(BaseConsumer, Closing):
             try:
                 return core.inside(action, partial(self._take, step, hand), left_until(deadline), late)
             except ConnectionLostError:
-                core.release(hand)
+                uninterruptible(lambda: core.release(hand))  # noqa: B023  # called at once
                 if not core.comes_back:
                     raise
             except BaseException:
                 if hand:
-                    core.release(hand)  # the application gets none of them
+                    uninterruptible(lambda: core.release(hand))  # noqa: B023  # the application gets none of them
                 raise
             core.inside(action, partial(self._await_loss, number))
 

@@ -3,7 +3,7 @@
 1. `use` is the session's one lock. It is taken without waiting by every public call, so that a second thread gets an
    error that says so instead of a race; only `close`, `listen` and the listener thread wait for it, bounded.
 2. It is never held while application code runs.
-3. An interrupt ends a wait and nothing else: the lock is taken and noted in one step, and so is a delivery (`hand`).
+3. An interrupt ends a wait and nothing else (`transports.wire.threads.guard`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from itertools import repeat
 from types import TracebackType
 from typing import Self
 
@@ -29,9 +28,8 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import uninterruptible
+from redelivery.transports.wire.threads.guard import take, uninterruptible
 
-AT_ONCE, PATIENT = (False,), (True,)  # `blocking` of `Lock.acquire`, for `map`
 _STEP = 0.1  # seconds until the listener's thread is woken once more
 
 
@@ -78,7 +76,6 @@ class SessionCore(SessionState):
         self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: the next one inside goes on with it
         self.finisher: threading.Thread | None = None  # who does so where nobody else comes
         self.waits = threading.Lock()  # the listener's thread has it while it waits at the session's waiter
-        self._turns = map(self.use.acquire, repeat(False))  # each step tries to take it, without waiting
 
     def whole(self, work: Callable[[], T]) -> T:
         """See SessionState."""
@@ -96,81 +93,84 @@ class SessionCore(SessionState):
 
     # who may come in
 
-    def enter(self, action: str, turn: list[bool], patience: float | None = None) -> bool:
-        """Take `use` for a public call, and note it in ``turn`` in the same step, so that no interrupt comes between.
+    def enter(self, action: str, patience: float | None = None) -> bool:
+        """Take `use` for a public call, which releases it, unless this raises or is False. Called uninterruptibly.
 
-        The caller releases it in a ``finally``, if it is noted: ``if turn and turn[-1]: core.use.release()``. False: a
-        call that has ended goes on with its dead letter (`carry_out`) for longer than ``patience`` seconds; None: as
-        long as that takes.
+        False: a call that has ended goes on with its dead letter (`carry_out`) for longer than ``patience`` seconds;
+        None: as long as that takes.
 
         Raises:
             IllegalStateError: another thread is inside, a listener has the session, or the session is closed.
             ConnectionLostError: the connection is gone.
         """
-        for taken in self._turns:  # no look for signals until it is noted
-            turn += (taken,)
-            break
-        if not turn[-1]:
-            if self.visitors or self.listens:
-                # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
-                left = self.finisher is not None
-                self.enter_patiently(turn, patience if left and patience is not None else self.options.close_timeout)
-                if left and patience is not None and not turn[-1]:
-                    return False
-            if not turn[-1]:
+        if not self.use.acquire(blocking=False):
+            if not self.visitors and not self.listens:
                 raise self._busy(action)
-        if self.unfinished and not self._finish(None if patience is None else self.now() + patience):
-            return False
-        if self.irregular:
-            problem = self.ended(action) or self.listened(action)
-            if problem is not None:
-                raise problem
+            # another thread only closes a consumer or sets a listener; a callback's own call waits for that, too
+            waits = patience is not None and self.finisher is not None
+            if not self.enter_patiently(patience if waits and patience is not None else self.options.close_timeout):
+                if waits:
+                    return False
+                raise self._busy(action)
+        entered = False
+        try:
+            if self.unfinished and not self._finish(None if patience is None else self.now() + patience):
+                return False
+            if self.irregular:
+                problem = self.ended(action) or self.listened(action)
+                if problem is not None:
+                    raise problem
+            entered = True
+        finally:
+            if not entered:
+                self.use.release()
         return True
 
-    def enter_patiently(self, turn: list[bool], timeout: float) -> bool:
-        """Take `use`, from any thread, within ``timeout`` seconds; noted as by `enter`."""
-        turn += map(self.use.acquire, PATIENT, (max(0.0, timeout),))
-        return turn[-1]
+    def enter_patiently(self, timeout: float) -> bool:
+        """Take `use`, from any thread, within ``timeout`` seconds."""
+        return take(self.use, timeout)
 
     def inside(self, action: str, step: Callable[[], T], patience: float | None = None, late: T | None = None) -> T:
         """`enter`, ``step``, and out again; ``late``: what it returns where it came in too late."""
-        turn: list[bool] = []
-        try:
-            if not self.enter(action, turn, patience):
+
+        def inside() -> T:
+            if not self.enter(action, patience):
                 return late  # type: ignore[return-value]  # given with ``patience``
-            return step()
-        finally:
-            if turn and turn[-1]:
+            try:
+                return step()
+            finally:
                 self.use.release()
+
+        return uninterruptible(inside)
 
     def make_way(self) -> None:
         """Let the listener's thread leave its wait: the holder of `use` waits at the same place, one at a time."""
-        turn: list[bool] = []  # noted in the step that takes it; an interrupted Event would keep its lock for ever
-        try:
-            turn.extend(map(self.waits.acquire, AT_ONCE))
-            while not turn[-1]:
-                self.waiter.wake()
-                turn.extend(map(self.waits.acquire, PATIENT, (_STEP,)))
-        finally:
-            if turn and turn[-1]:
-                self.waits.release()
+        while not take(self.waits, 0.0):
+            self.waiter.wake()
+            if take(self.waits, _STEP):
+                break
+        self.waits.release()
 
     def inside_patiently(self, action: str, step: Callable[[], T]) -> T:
         """The same from any thread, whatever the state of the session: waits, bounded, for the one who has it."""
-        turn: list[bool] = []
-        self.visitors.append(None)
-        self.waiter.wake()
-        try:
-            if not self.enter_patiently(turn, self.options.close_timeout):
-                raise RequestTimeoutError(
-                    f"{action}: a thread did not leave the session within close_timeout="
-                    f"{self.options.close_timeout:g} s"
-                )
-            return step()
-        finally:
-            del self.visitors[-1]  # no call before the release: an interrupt would come between
-            if turn and turn[-1]:
-                self.use.release()
+
+        def inside() -> T:
+            self.visitors.append(None)
+            self.waiter.wake()
+            try:
+                if not self.enter_patiently(self.options.close_timeout):
+                    raise RequestTimeoutError(
+                        f"{action}: a thread did not leave the session within close_timeout="
+                        f"{self.options.close_timeout:g} s"
+                    )
+                try:
+                    return step()
+                finally:
+                    self.use.release()
+            finally:
+                del self.visitors[-1]
+
+        return uninterruptible(inside)
 
     def _busy(self, action: str) -> JMSError:
         if self.life.ended:
@@ -236,10 +236,11 @@ class SessionCore(SessionState):
 
     def _finish_alone(self) -> None:
         """As soon as the session is free; one who is inside before goes on with it himself."""
-        turn: list[bool] = []
         self.visitors.append(None)
+        entered = False
         try:
-            if self.enter_patiently(turn, self.options.request_timeout) and self.unfinished:
+            entered = self.enter_patiently(self.options.request_timeout)
+            if entered and self.unfinished:
                 self._finish(None)
         except ConnectionLostError:
             pass  # the session's next call meets it
@@ -248,15 +249,16 @@ class SessionCore(SessionState):
         finally:
             self.finisher = None
             del self.visitors[-1]
-            if turn and turn[-1]:
+            if entered:
                 self.use.release()
 
     def come_back(self, timeout: float) -> bool:
         """On the connection that has come, unless its holder does so himself; False where it is still to be done."""
-        turn: list[bool] = []
         self.visitors.append(None)
+        entered = False
         try:
-            if self.enter_patiently(turn, timeout):
+            entered = self.enter_patiently(timeout)
+            if entered:
                 self.make_way()
                 self.take_in()
                 if self.epoch.successor is not None and not self.life.ended:
@@ -264,7 +266,7 @@ class SessionCore(SessionState):
             return self.epoch.lost is None or self.lost is not None or self.life.ended
         finally:
             del self.visitors[-1]
-            if turn and turn[-1]:
+            if entered:
                 self.use.release()
 
     def receive(

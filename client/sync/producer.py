@@ -49,20 +49,7 @@ class Producer(BaseProducer, Closing):
             ResourceAllocationError: it has no room; or it gave no credit (AMQP), and nothing was sent.
             JMSError: the broker refused it, as the class says.
         """
-        core = self._core
-        turn: list[bool] = []
-        try:
-            core.enter("send", turn)
-            message = self._prepare(body_or_message, destination, options)
-            if core.tracer is None:
-                self._send_out(message)
-            else:
-                with core.tracer.sending(message):
-                    self._send_out(message)
-            return message
-        finally:
-            if turn and turn[-1]:
-                core.use.release()
+        return self._core.inside("send", lambda: self._send_now(body_or_message, destination, options))
 
     @suggesting(SYNONYMS)
     def send_async(
@@ -76,37 +63,48 @@ class Producer(BaseProducer, Closing):
 
         Bad arguments raise here; whatever the broker says is in the future.
         """
-        core = self._core
-        turn: list[bool] = []
-        try:
-            core.enter("send_async", turn)
-            message = self._prepare(body_or_message, destination, options)
-            pending = self._answer()
-            future = SendFuture(message, pending, core)
-            try:
-                core.watch(pending)
-                if core.tracer is None:
-                    self._send(message, pending)
-                else:
-                    with core.tracer.sending(message):
-                        self._send(message, pending)
-            except JMSError as error:
-                future.refuse(error)
-                if not isinstance(error, ConnectionLostError) or not core.comes_back:
-                    raise
-            except BaseException:  # an interrupt
-                core.whole(lambda: core.unwatch(pending))
-                raise
-            if isinstance(pending, Deferrable) and pending.waits:
-                core.whole(lambda: core.expiry.add(pending, core.epoch.lost))
-            return future
-        finally:
-            if turn and turn[-1]:
-                core.use.release()
+        return self._core.inside("send_async", lambda: self._send_async(body_or_message, destination, options))
 
     def close(self) -> None:
         """No more sends. What a transaction holds is still committed with it."""
         self._closed = True
+
+    def _send_now(
+        self, body_or_message: object, destination: Destination | str | None, options: SendKeywords
+    ) -> Message:
+        core = self._core
+        message = self._prepare(body_or_message, destination, options)
+        if core.tracer is None:
+            self._send_out(message)
+        else:
+            with core.tracer.sending(message):
+                self._send_out(message)
+        return message
+
+    def _send_async(
+        self, body_or_message: object, destination: Destination | str | None, options: SendKeywords
+    ) -> Future[Message]:
+        core = self._core
+        message = self._prepare(body_or_message, destination, options)
+        pending = self._answer()
+        future = SendFuture(message, pending, core)
+        try:
+            core.watch(pending)
+            if core.tracer is None:
+                self._send(message, pending)
+            else:
+                with core.tracer.sending(message):
+                    self._send(message, pending)
+        except JMSError as error:
+            future.refuse(error)
+            if not isinstance(error, ConnectionLostError) or not core.comes_back:
+                raise
+        except BaseException:  # an interrupt
+            core.unwatch(pending)
+            raise
+        if isinstance(pending, Deferrable) and pending.waits:
+            core.expiry.add(pending, core.epoch.lost)
+        return future
 
     def _send_out(self, message: Message) -> None:
         core = self._core

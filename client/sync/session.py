@@ -23,7 +23,7 @@ from redelivery.client.operations.destinations import declaration, declare, dele
 from redelivery.client.operations.prepare import SendOptions
 from redelivery.client.sync.browser import QueueBrowser
 from redelivery.client.sync.consuming import MakesConsumers
-from redelivery.client.sync.core import PATIENT, SessionCore
+from redelivery.client.sync.core import SessionCore
 from redelivery.client.sync.listeners import ListenerLoop
 from redelivery.client.sync.producer import Producer
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic
@@ -35,7 +35,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import uninterruptible
+from redelivery.transports.wire.threads.guard import take, uninterruptible
 
 log = logging.getLogger(__name__)
 # A look-up in the class is slow, on the path of every message.
@@ -148,13 +148,7 @@ class Session(MakesConsumers):
         """
         self._check_transacted("commit")
         core = self._core
-        turn: list[bool] = []
-        try:
-            core.enter("commit", turn)
-            core.perform(commit(core))
-        finally:
-            if turn and turn[-1]:
-                core.use.release()
+        core.inside("commit", lambda: core.perform(commit(core)))
 
     def rollback(self, cause: BaseException | None = None) -> None:
         """Nothing of the transaction was sent; everything received is redelivered, or dead-lettered, by the policy.
@@ -188,21 +182,7 @@ class Session(MakesConsumers):
             IllegalStateError: the session is closed (JMS 3.1, `Message.acknowledge`), or INDIVIDUAL mode and no
                 message.
         """
-        core = self._core
-        turn: list[bool] = []
-        try:
-            core.enter("acknowledge", turn)
-            if core.mode is INDIVIDUAL:
-                if message is None:
-                    raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
-                acknowledge_one(core, message)
-                if core.ledger.orders:
-                    core.carry_out()
-            elif core.mode is CLIENT:
-                core.perform(commit(core, "acknowledge"))
-        finally:
-            if turn and turn[-1]:
-                core.use.release()
+        self._core.inside("acknowledge", lambda: self._acknowledge(message))
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
@@ -244,17 +224,7 @@ class Session(MakesConsumers):
         core.waiter.wake()
         if self.close_after_callback(self.close):
             return
-        turn: list[bool] = []
-        try:
-            turn.extend(map(self._closer.acquire, PATIENT, (max(0.0, until - monotonic()),)))
-            if turn[0] and core.life.stage is not SessionStage.CLOSED:  # else another thread is at it, for long
-                self._shut(until)
-                core.step("end", "closed by close()")
-        finally:
-            if turn and turn[0]:
-                self._closer.release()
-                if core.life.stage is SessionStage.CLOSED:
-                    self._on_closed(self)
+        uninterruptible(lambda: self._close_alone(until))
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
@@ -273,9 +243,33 @@ class Session(MakesConsumers):
         self._loop.after_callback.append(close)
         return True
 
+    def _acknowledge(self, message: Message | None) -> None:
+        core = self._core
+        if core.mode is INDIVIDUAL:
+            if message is None:
+                raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
+            acknowledge_one(core, message)
+            if core.ledger.orders:
+                core.carry_out()
+        elif core.mode is CLIENT:
+            core.perform(commit(core, "acknowledge"))
+
     def _temporary(self, action: str, kind: type[Destination]) -> Destination:
         core = self._core
         return core.inside(action, lambda: core.do(temporary(core, kind)))
+
+    def _close_alone(self, until: float) -> None:
+        """Unless another thread is at it, for long."""
+        core = self._core
+        if take(self._closer, until - monotonic()):
+            try:
+                if core.life.stage is not SessionStage.CLOSED:
+                    self._shut(until)
+                    core.step("end", "closed by close()")
+            finally:
+                self._closer.release()
+                if core.life.stage is SessionStage.CLOSED:
+                    self._on_closed(self)
 
     def _shut(self, until: float) -> None:
         """End the listener's thread, the ledger, the channel; what hangs is left after a bounded wait, and logged."""
@@ -284,20 +278,21 @@ class Session(MakesConsumers):
         # JMS: a running listener keeps its session until it returns
         if not self._loop.end(max(0.0, until - monotonic())):
             log.warning("close: a listener did not return within close_timeout; it is left to itself")
-        turn: list[bool] = []
+        entered = False
         try:
-            if not core.enter_patiently(turn, until - monotonic()):
+            entered = core.enter_patiently(until - monotonic())
+            if not entered:
                 log.warning("close: a thread did not leave the session within close_timeout")
                 return
             core.take_in()
             if core.lost is None and core.epoch.lost is None:
                 core.end_work(until)
-            uninterruptible(core.ledger.transport_lost)
+            core.ledger.transport_lost()
         except JMSError as error:
             log.warning("close: %s", error)
-            uninterruptible(core.ledger.transport_lost)
+            core.ledger.transport_lost()
         finally:
-            if turn and turn[-1]:
+            if entered:
                 core.use.release()
             core.end_unanswered("the session was closed before the broker's answer came")
 

@@ -21,9 +21,12 @@ from types import CodeType, FrameType
 from typing import Final, NoReturn, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from redelivery.transports.wire.clock import monotonic
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
+_STEP: Final = 0.05  # seconds
 _LOOK: Final = 1.0  # seconds; see `at_once`
 _main = threading.main_thread().ident
 _protected_code: Final[set[CodeType]] = set()
@@ -85,6 +88,19 @@ def interruption_point() -> None:
     """Handle here what was noted, in the main thread."""
     while _noted and threading.get_ident() == _main:
         _noted.pop(0)()
+
+
+def take(lock: threading.Lock, timeout: float) -> bool:
+    """Take a lock that others may hold for long, within ``timeout`` seconds; whether it is taken.
+
+    An interrupt ends the wait. Called by work that must not be interrupted, which notes it.
+    """
+    until = monotonic() + timeout
+    while not lock.acquire(timeout=max(0.0, min(_STEP, until - monotonic()))):
+        interruption_point()
+        if monotonic() >= until:
+            return False
+    return True
 
 
 def later(error: BaseException) -> bool:
