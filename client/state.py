@@ -4,15 +4,14 @@
    see to that.
 2. Deliveries, and what becomes of links, of the connection and of consumers, come from other threads as entries of
    `inbox`, in their order, which is the only thing that they share.
-3. A delivery is always in one place: `inbox`, `arrivals`, the ledger, or the hand of a call; so that an interrupt
-   (KeyboardInterrupt comes after nearly any call) leaves nothing half done. What is not whole by itself is done by
-   `whole`.
+3. A delivery is always in one place: `inbox`, `arrivals`, the ledger, or the hand of a call, which an interrupted call
+   gives back.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import count
@@ -30,7 +29,7 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Link, Pending, T, Transport
+from redelivery.transports.seam import Channel, Delivery, Link, Pending, Transport
 from redelivery.transports.wire.answers import finish
 from redelivery.transports.wire.clock import epoch_ms, follow, session_time, utc_now
 
@@ -90,10 +89,6 @@ class SessionState:
     def wall(self) -> datetime:
         """The time of the wall clock, aware: what messages are stamped with."""
         return utc_now()
-
-    def whole(self, work: Callable[[], T]) -> T:
-        """Do it so that no interrupt ends it halfway, where interrupts come between any two calls."""
-        return work()
 
     # what the transport says, on whichever thread reads
 
@@ -212,7 +207,7 @@ class SessionState:
         with suppress(IndexError):  # in one step: until that says that there is no more
             arrivals.extend(iter(self.inbox.popleft, None))
         if self.news:
-            self.whole(self._take_news)
+            self._take_news()
             return
         if self.history.places:
             self.history.mark(arrivals)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias
 
-from redelivery.transports.flows import T, Waiter
+from redelivery.transports.flows import Waiter
 
 OF_THE_PARENT: Final = "the connection was made before fork() and is the parent's: make one in the child"
 BROKER_OF_THE_PARENT: Final = "it was started before fork() and is the parent's: start one in the child"
@@ -32,9 +32,6 @@ class Runtime(Protocol):
 
     def new_waiter(self) -> Waiter:
         """A place to wait; see `redelivery.transports.seam.Transport.new_waiter`."""
-
-    def whole(self, work: Callable[[], T]) -> T:
-        """Do it so that no interrupt ends it halfway, where interrupts come between any two calls."""
 
     def enter(self, owner: Owner) -> None:
         """From now on it may be needed."""

@@ -59,9 +59,6 @@ class BrokerCalls(Protocol):
     def call(self, function: Callable[[Engine, int], _T]) -> _T:
         """The same without faults."""
 
-    def whole(self, work: Callable[[], None]) -> None:
-        """See `redelivery.transports.runtime.Runtime.whole`."""
-
     def forget(self, channel: VmChannel) -> None:
         """A channel has ended."""
 
@@ -142,7 +139,7 @@ class VmChannel(Channel):
     def dispatched(self, delivery: Delivery) -> None:
         """The window moves on at once, so that a batch may be larger than the prefetch."""
         transport, dispatches = self._transport, (_dispatch(delivery),)
-        transport.whole(lambda: transport.call(lambda engine, now: engine.mark_seen(dispatches, now)))
+        transport.call(lambda engine, now: engine.mark_seen(dispatches, now))
 
     def accept(
         self,
@@ -153,13 +150,9 @@ class VmChannel(Channel):
     ) -> None:
         """Acknowledge."""
         dispatches = [_dispatch(delivery) for delivery in deliveries]
-
-        def acknowledge() -> None:
-            self._transport.run("ACK", lambda engine, now: engine.acknowledge(dispatches, now))
-            if done is not None:
-                done.append(None)
-
-        self._transport.whole(acknowledge)
+        self._transport.run("ACK", lambda engine, now: engine.acknowledge(dispatches, now))
+        if done is not None:
+            done.append(None)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Release, uncounted. Their links are stopped, or the same messages would be dispatched to them again."""
@@ -204,9 +197,7 @@ class VmChannel(Channel):
         batched: bool = False,  # noqa: ARG002  # nothing is written
     ) -> None:
         """Send at once, or at the commit, and stamp the message; a refusal goes to ``pending``."""
-        self._transport.whole(lambda: self._send(message, transacted=transacted, pending=pending))
 
-    def _send(self, message: Message, *, transacted: bool, pending: Pending | None) -> None:
         def put(engine: Engine, now: int) -> None:
             stored = self._stored(message, now)
             if transacted:

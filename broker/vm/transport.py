@@ -45,7 +45,6 @@ from redelivery.transports.seam import (
     TransportOptions,
 )
 from redelivery.transports.seam import Waiter as SeamWaiter
-from redelivery.transports.wire.threads.runtime import THREADS
 from redelivery.transports.wire.threads.waiter import Waiter
 
 CAPABILITIES: Final = Capabilities(
@@ -89,7 +88,6 @@ class VmTransport(Transport):
                 raise ConfigError(f"vm://{options.host}: create={value!r} is not a flag: pass true or false")
             if name == "store" and (not value or "\0" in value):
                 raise ConfigError(f"vm://{options.host}: store={value!r} is not a file's name")
-        self.whole: Callable[[Callable[[], None]], None] = (runtime or THREADS).whole
         self._broker: RunningBroker | None = None
         self._channels: list[VmChannel] = []
         self._temporary: list[Destination] = []

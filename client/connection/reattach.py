@@ -12,7 +12,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 from redelivery.client.arguments import check_evaluates, check_selector
@@ -36,7 +35,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.finding import found
 from redelivery.transports.flows import NotSent
-from redelivery.transports.seam import Arrival, Flow, Parked, Pending, Wish
+from redelivery.transports.seam import Arrival, Flow, Parked, Pending
 
 log = logging.getLogger(CONNECTIONS)
 _NEWS: Final = 0.05  # seconds until one who has met a loss looks again for the news of it
@@ -227,7 +226,7 @@ def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
 def _reattached(s: SessionState) -> Flow[bool]:
     """False: the session needs a socket of its own, and got none; as the connection may be lost again, it is no end."""
     try:
-        yield from _whole(s, reattach(s))
+        yield from reattach(s)
     except RequestTimeoutError:
         raise  # or an interrupt: it is tried again
     except ConnectError as error:
@@ -237,30 +236,6 @@ def _reattached(s: SessionState) -> Flow[bool]:
         s.step("lose", "the other broker refused the session", error)
         s.report(error, deadly=s.listener is not None)
     return True
-
-
-def _whole(s: SessionState, flow: Flow[None]) -> Flow[None]:
-    """The flow, of which no interrupt ends a step halfway, whatever drives it."""
-    error: JMSError | None = None
-    try:
-        while True:
-            wish = s.whole(partial(_step, flow, error))
-            if wish is None:
-                return
-            error = None
-            try:
-                yield wish
-            except JMSError as problem:
-                error = problem
-    finally:
-        flow.close()  # interrupted: it ends now, and not when it is collected, in the midst of the next
-
-
-def _step(flow: Flow[None], error: JMSError | None) -> Wish | None:
-    try:
-        return next(flow) if error is None else flow.throw(error)
-    except StopIteration:
-        return None
 
 
 def _check_hope(s: SessionState) -> None:

@@ -1,8 +1,4 @@
-"""Acknowledging outside a transaction, which needs no answer; called by the holder of the session.
-
-An interrupt (KeyboardInterrupt, or whatever a signal handler raises) may come after any call of the main thread. What
-the channel has done by then is in its ``done``, or seen in no other way: see `Channel`.
-"""
+"""Acknowledging outside a transaction, which needs no answer; called by the holder of the session."""
 
 from __future__ import annotations
 
@@ -51,8 +47,8 @@ def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) ->
         except BaseException as problem:
             if not done:
                 raise
-            # an interrupt or a loss behind it: what is accepted must not be so once more
-            s.whole(lambda: accepted(s.ledger, missing))
+            # lost behind it: what is accepted must not be so once more
+            accepted(s.ledger, missing)
             if not isinstance(problem, ConnectionLostError):
                 raise
     if s.observed is not None:
@@ -91,7 +87,7 @@ def _acknowledge_one(s: SessionState, message: Message) -> None:
         s.ledger.acknowledge(delivery, redeliveries)
     except BaseException as problem:
         if done:
-            s.whole(lambda: s.ledger.acknowledge(delivery, redeliveries))
+            s.ledger.acknowledge(delivery, redeliveries)
         if not isinstance(problem, ConnectionLostError) or not s.comes_back:
             raise
         _note_late(delivery)  # or just not
@@ -130,7 +126,7 @@ def _note_late(delivery: Delivery) -> None:
 
 def give_up_stranded(s: SessionState, action: str, error: JMSError) -> JMSError:
     """The error for what cannot be acknowledged, as the broker has ended its consumer; the rest is held still."""
-    s.whole(s.ledger.give_up_stranded)
+    s.ledger.give_up_stranded()
     problem = type(error)(f"{action}: nothing was acknowledged: {STRANDED}: {error}")
     problem.__cause__ = error
     return problem

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.ledger import BY_POLICY, Ledger, Ruling, parking
@@ -68,7 +67,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         s.ledger.settled(covered)
         s.settled(covered)  # not every protocol and mode has an answer
     except BaseException as error:  # an interrupt is a time-out here
-        s.whole(partial(_not_committed, s, covered, error))
+        _not_committed(s, covered, error)
         if _in_vain(s, covered, error):
             return
         if not (yield from _made_again(s, action, sent, covered, error)):
@@ -155,7 +154,7 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
         yield from _await_return(s)
         try:
             for message in sent:
-                s.whole(partial(s.epoch.channel.send, message, transacted=True, pending=None))
+                s.epoch.channel.send(message, transacted=True, pending=None)
             yield from patiently(s, s.epoch.channel.commit(()))
         except ConnectionLostError:
             continue
@@ -245,19 +244,19 @@ def _rollback(s: SessionState, cause: BaseException | None, ruling: Ruling) -> F
 def put_back(s: SessionState) -> Flow[None]:
     """Undo the sends; what is held is delivered again at once, as if it had not been."""
     yield from _undo(s)
-    s.whole(lambda: _released(s, _put_back))
+    _released(s, _put_back)
 
 
 def park(s: SessionState) -> Flow[None]:
     """The same, but that others are delivered first: until `recall` it does not come."""
     yield from _undo(s)
-    s.whole(lambda: _released(s, parking.park))
+    _released(s, parking.park)
 
 
 def recall(s: SessionState) -> Flow[None]:
     """What was set aside is delivered next."""
     s.take_in()
-    s.whole(lambda: parking.recall(s.ledger))
+    parking.recall(s.ledger)
     yield from ()
 
 

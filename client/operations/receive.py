@@ -43,7 +43,7 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         return
     try:
         if consumer.link.pulls:
-            s.whole(lambda: s.epoch.channel.pull(consumer.link))
+            s.epoch.channel.pull(consumer.link)
         yield from s.epoch.channel.fetch(consumer.link)
     except ConnectionLostError:
         if not s.comes_back:
@@ -64,7 +64,7 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], ro
     if channel.has_room(consumer.link, len(ledger.held) + len(ledger.condemned) + ledger.delayed_count):
         return True  # as most often; the rest takes a hand-over and frames
     roomy += new
-    return s.whole(lambda: channel.make_room(new))
+    return channel.make_room(new)
 
 
 def not_now(s: SessionState, delivery: Delivery | None, hand: list[Delivery]) -> None:
@@ -78,7 +78,7 @@ def settle_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) ->
     """They are to be acknowledged now. Where the call fails, `SessionState.release` does this."""
     _forget_lost(hand, roomy)
     if roomy:
-        s.whole(lambda: s.epoch.channel.unpark(roomy))
+        s.epoch.channel.unpark(roomy)
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def _receive(
         if ledger.delayed and ledger.delayed[0][0] <= now:
             yield from arrival(s, Arrival(poll=True))  # what the wire has brought goes first, or short waits starve it
             s.take_in()
-            s.whole(lambda now=now: ledger.tick(now))  # type: ignore[misc]  # bound at once
+            ledger.tick(now)
         delivery = next_ready(s, consumer, hand, hold)
         if delivery is not None or ledger.orders:
             return delivery
@@ -170,4 +170,4 @@ def pull(s: SessionState, consumer: ConsumerState) -> None:
     """One more message than it has, where its link `pulls`; the wait that follows meets a loss."""
     if consumer.link.pulls and not consumer.not_before and s.running:
         with suppress(ConnectionLostError):
-            s.whole(lambda: s.epoch.channel.pull(consumer.link))
+            s.epoch.channel.pull(consumer.link)

@@ -77,10 +77,6 @@ class SessionCore(SessionState):
         self.finisher: threading.Thread | None = None  # who does so where nobody else comes
         self.waits = threading.Lock()  # the listener's thread has it while it waits at the session's waiter
 
-    def whole(self, work: Callable[[], T]) -> T:
-        """See SessionState."""
-        return uninterruptible(work)
-
     @property
     def listens(self) -> bool:
         """Whether the caller is one of its listeners."""

@@ -17,6 +17,7 @@ from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.outbox import Outbox
 from redelivery.transports.wire.protocol import WireOwner
 from redelivery.transports.wire.sockets import Stream
+from redelivery.transports.wire.threads import guard
 from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.housekeeping import Housekeeper, housekeeper
 
@@ -163,8 +164,10 @@ def closing(pipe: Pipe) -> Iterator[Callable[[], None]]:
     main = threading.main_thread().ident
     assert main is not None
     before = signal.signal(signal.SIGUSR1, handle)
+    guard.enter(pipe)
     pipe.wire.timeout = TIMEOUT
     yield lambda: signal.pthread_kill(main, signal.SIGUSR1)
+    guard.leave(pipe)
     signal.signal(signal.SIGUSR1, before)
 
 
@@ -189,7 +192,7 @@ def test_a_signal_handler_may_close_while_its_thread_asks_the_housekeeping_threa
 
     monkeypatch.setattr(keeper, "_need", need)
     with pytest.raises(ConnectionLostError, match="closed by the handler"):
-        pipe.outbox.write(b"a" * LARGE)
+        uninterruptible(lambda: pipe.outbox.write(b"a" * LARGE))
     assert len(pipe.lost) == 1
 
 

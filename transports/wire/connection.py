@@ -53,7 +53,6 @@ class WireConnection(Generic[P]):
     ) -> None:
         self._stream = stream
         self._runtime = runtime
-        stream.whole = runtime.whole
         self._undrained: list[Pending] = []  # under an event loop: who wait until what is written has left
         self._left = 0.0  # when the peer last took something of it
         self._events = events
@@ -69,7 +68,7 @@ class WireConnection(Generic[P]):
         self.lost: JMSError | None = None
         self.protocol = protocol = make(self)
         self._flush_now, self._acknowledge = protocol.flush_now, stream.acknowledge_owed
-        self.leader = Leader(stream, protocol, self, runtime)
+        self.leader = Leader(stream, protocol, self)
 
     @property
     def address(self) -> str | None:
@@ -131,11 +130,7 @@ class WireConnection(Generic[P]):
         """See `WireOwner.read_on_behalf`: the housekeeping thread does; an event loop reads anyway."""
         if not self._reads_on_behalf and self._runtime.blocks:
             self._reads_on_behalf = True
-            try:
-                self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._read_on_behalf)
-            except BaseException:  # an interrupt
-                self._reads_on_behalf = False
-                raise
+            self._runtime.at(monotonic() + _READ_ON_BEHALF_AFTER, self._read_on_behalf)
 
     def drain(self) -> bool:
         """See `WireOwner.drain`."""

@@ -14,16 +14,6 @@ class WireProtocol(Protocol):
     def receive(self, data: bytes) -> None:
         """Take what the peer has sent, on the thread that reads. Raises JMSError where that ends the connection."""
 
-    def take(self, taken: list[bytes]) -> bool:
-        """The same as `receive` for the first of ``taken``, which is taken out, in steps that no interrupt tears.
-
-        After an interrupt `resume` is called, and `receive` with what is left in ``taken``. False where only `receive`
-        can do it, and is to: nothing is changed then.
-        """
-
-    def resume(self) -> None:
-        """Finish what an interrupted `take` has begun."""
-
     def flush(self) -> bool:
         """Write what waits, as far as the system takes it at once; whether something is left.
 

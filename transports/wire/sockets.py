@@ -9,14 +9,14 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
 from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
 from redelivery.transports.seam import Address, Flow, Lookup, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import interruptible, interruption_point, uninterruptible
+from redelivery.transports.wire.threads.guard import interruptible, interruption_point
 from redelivery.transports.wire.tls import tls_problem
 
 # One read at most. The system gives and takes back the memory of a large one each time, which costs more than a small
@@ -37,14 +37,12 @@ class Stream:
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self.name = name
-        self.whole: Callable[[Callable[[], None]], None] = uninterruptible  # its runtime's
-        self.drained = False  # the last `receive_noting` brought all that was there
-        self._read_sizes = (_LITTLE,)  # for `map`
+        self.drained = False  # the last `receive` brought all that was there
+        self._read_size = _LITTLE
         sock.setblocking(False)
         self._sock = sock
         self._tls = sock if isinstance(sock, ssl.SSLSocket) else None
         self._tls_lock = threading.Lock()
-        self.plain = self._tls is None  # whether `receive_noting` works
         self._quick_ack: int | None = getattr(socket, "TCP_QUICKACK", None)
         self.owes_ack = False  # something was received, and nothing sent since
         self._wake_in, self._wake_out = socket.socketpair()
@@ -88,28 +86,16 @@ class Stream:
         with suppress(OSError):  # full: it is poked already; closed: nobody waits
             self._wake_out.send(b"!")
 
-    def receive_noting(self, received: list[bytes]) -> None:
-        """`receive`, which notes what it was, if anything, in the same step; no bytes are the end of the stream.
+    def receive(self) -> bytes | None:
+        """What is there, None for nothing; it leaves `acknowledge_quickly` to the next `wait_readable`, or the caller.
 
-        It leaves `acknowledge_quickly` to the next `wait_readable`, or to the caller.
+        Raises:
+            ConnectionLostError: also at the end of the stream.
         """
         self.drained = True
         try:
-            received += map(self._sock.recv, self._read_sizes)
-        except _WANTS:
-            return
-        except OSError as error:
-            raise ConnectionLostError(f"{self.name}: {error}") from error
-        self.owes_ack = True
-        size = len(received[-1])
-        self.drained = size < self._read_sizes[0]
-        self._read_sizes = (_MUCH if size >= _LITTLE else _LITTLE,)
-
-    def receive(self) -> bytes | None:
-        """What is there, None for nothing. Raises ConnectionLostError at the end of the stream."""
-        try:
             if self._tls is None:
-                data = self._sock.recv(_MUCH)
+                data = self._sock.recv(self._read_size)
             else:
                 with self._tls_lock:
                     data = self._tls.recv(_LITTLE)
@@ -117,13 +103,11 @@ class Stream:
             return None
         except OSError as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
-        self.acknowledge_quickly()
-        return self.not_ended(data)
-
-    def not_ended(self, data: bytes) -> bytes:
-        """What was received. Raises ConnectionLostError where that is the end of the stream."""
         if not data:
             raise ConnectionLostError(f"{self.name} closed the connection")
+        self.owes_ack = True
+        self.drained = self._tls is None and len(data) < self._read_size
+        self._read_size = _MUCH if len(data) >= _LITTLE else _LITTLE
         return data
 
     def acknowledge_owed(self) -> None:
@@ -142,24 +126,6 @@ class Stream:
                 self._sock.setsockopt(socket.IPPROTO_TCP, self._quick_ack, 1)
             except OSError:  # no TCP, or just being shut down
                 self._quick_ack = None
-
-    def send_noting(self, data: bytes | memoryview, sent: list[int]) -> None:
-        """`send`, which notes how many bytes that were, if any, in the same step: no interrupt comes in between."""
-        if self._tls is not None:
-            self.whole(lambda: self._note(data, sent))
-            return
-        try:
-            sent += map(self._sock.send, (data,))
-            self.owes_ack = False
-        except _WANTS:
-            return
-        except OSError as error:
-            raise ConnectionLostError(f"{self.name}: {error}") from error
-
-    def _note(self, data: bytes | memoryview, sent: list[int]) -> None:
-        count = self.send(data)
-        if count:
-            sent.append(count)
 
     def send(self, data: bytes | memoryview) -> int:
         """Send what the system takes now; how many bytes that were. Raises ConnectionLostError."""

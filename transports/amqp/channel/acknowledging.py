@@ -11,7 +11,7 @@ from redelivery.transports.amqp.links.receivers import AmqpDelivery
 
 
 def accept_all(protocol: AmqpProtocol, deliveries: Sequence[AmqpDelivery], *, batched: bool, done: list[None]) -> None:
-    """`Channel.accept`, ``done`` gets its entry. Where an interrupt may come, uninterruptible."""
+    """`Channel.accept`, ``done`` gets its entry."""
     with protocol.lock:
         protocol.check()
         written = protocol.written

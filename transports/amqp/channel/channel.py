@@ -111,9 +111,8 @@ class AmqpChannel(Channel):
         if not ours.credited:
             receiver = ours.receiver
             if receiver.seen + 1 >= receiver.ack_threshold:
-                self._protocol.whole(lambda: self._make_room(ours))
+                self._make_room(ours)
             else:
-                # no call between the two
                 ours.credited = True
                 receiver.seen += 1
 
@@ -124,8 +123,7 @@ class AmqpChannel(Channel):
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """`accepted`, settled."""
         ours: Sequence[AmqpDelivery] = deliveries  # type: ignore[assignment]  # as above
-        protocol, noted = self._protocol, [] if done is None else done
-        protocol.whole(lambda: accept_all(protocol, ours, batched=batched, done=noted))
+        accept_all(self._protocol, ours, batched=batched, done=[] if done is None else done)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """At the detach, which follows: while the link has credit, the broker may send them to it again."""
@@ -171,13 +169,11 @@ class AmqpChannel(Channel):
         """A transfer, which leaves as soon as the broker gives credit."""
         parts = self._sending.encode(message)
         destination = cast(Destination, message.destination)
-        self._protocol.whole(
-            lambda: self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
-        )
+        self._sending.send(destination, parts, pending, transacted=transacted, batched=batched)
 
     def withdraw(self, pending: Pending) -> None:
         """See `Channel.withdraw`: what waits for credit."""
-        self._protocol.whole(lambda: self._sending.withdraw((pending,)))
+        self._sending.withdraw((pending,))
 
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """Discharge; in CLIENT mode, where there are no sends to go with it, `accepted`.

@@ -75,7 +75,7 @@ class Sending:
         transacted: bool,
         batched: bool,
     ) -> None:
-        """`Channel.send`, in a transaction too. Where an interrupt may come, uninterruptible."""
+        """`Channel.send`, in a transaction too."""
         if transacted:  # the commit waits for it
             answer = Pending(self._context.events.waiter, None if pending is None else pending.pass_on)
         else:

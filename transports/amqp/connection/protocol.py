@@ -48,7 +48,6 @@ class AmqpProtocol:
         self.written = 0  # bytes that the system took
         self.read_on_behalf = owner.read_on_behalf
         self.drain = owner.drain
-        self.whole = stream.whole
         self.when_drained = owner.when_drained
         self._stream = stream
         self._events = events
@@ -125,7 +124,7 @@ class AmqpProtocol:
     def flush_now(self) -> None:
         """See `WireProtocol.flush_now`."""
         if self.unwritten:
-            self.whole(self._flush_all)
+            self._flush_all()
 
     def _flush_all(self) -> None:
         with self.lock:
@@ -201,13 +200,6 @@ class AmqpProtocol:
             raise self._failure
         if self.blocked:  # the thread that reads must not wait for the peer to read
             self.flush_soon()
-
-    def take(self, taken: list[bytes]) -> bool:  # noqa: ARG002  # proton is not to be interrupted
-        """See `WireProtocol.take`."""
-        return False
-
-    def resume(self) -> None:
-        """See `WireProtocol.resume`."""
 
     # what the peer did; by the holder of the lock
 

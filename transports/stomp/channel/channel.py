@@ -122,11 +122,7 @@ class StompChannel(Channel):
                 self._outbox.write(data, done=done)
         finally:
             if self._windows and done:
-                try:
-                    settle(self._windows, self._shown, ours)
-                except BaseException:  # an interrupt: what is acknowledged must not be released at the end
-                    settle(self._windows, self._shown, ours)
-                    raise
+                settle(self._windows, self._shown, ours)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """STOMP has no word for it: they go back at UNSUBSCRIBE."""
@@ -177,7 +173,7 @@ class StompChannel(Channel):
                 self._outbox.later(b"".join(parts), done)
             else:
                 self._outbox.write(b"".join(parts), done=done)
-        finally:  # also behind an interrupt: no call until it is noted
+        finally:
             if not done:
                 if receipt:
                     self._context.router.forget(receipt)
@@ -324,7 +320,7 @@ class StompChannel(Channel):
         done: list[None] = []
         try:
             self._outbox.write(written, done=done)
-        finally:  # also behind an interrupt: no call until it is noted
+        finally:
             if done:
                 self._work.begun, subscription.held = True, []
                 self._work.enlisted |= missing

@@ -47,13 +47,11 @@ class FrameCutter(ABC, Generic[Whole]):
     """
 
     __slots__ = (
-        *("_body", "_crlf", "_head", "_left", "_max_body", "_max_head", "_scanned", "_size", "_tail"),
-        *("rest", "version"),
+        *("_body", "_crlf", "_head", "_left", "_max_body", "_max_head", "_scanned", "_size", "_tail", "version"),
     )
 
     def __init__(self, *, max_head: int = MAX_HEAD, max_body: int = MAX_BODY) -> None:
         self.version = "1.2"
-        self.rest = b""  # of `cut`
         self._max_head = max_head
         self._max_body = max_body
         self._tail = bytearray()  # of a head under way
@@ -66,30 +64,10 @@ class FrameCutter(ABC, Generic[Whole]):
 
     def lone_receipt(self, data: bytes) -> bytes | None:
         """The id where the bytes are one RECEIPT and nothing else, as the answer to one who waits is; else None."""
-        if self._head is not None or self._tail or self.rest:
+        if self._head is not None or self._tail:
             return None
         found = _lone_receipt.fullmatch(data)
         return None if found is None else found[1]
-
-    def cut(self, data: bytes) -> tuple[list[AnyFrame[Whole]], bytes] | None:
-        """What `feed` returns, and the new `rest`, which the caller sets; nothing is changed here.
-
-        None where `feed` must do it: a frame is under way for longer.
-
-        Raises:
-            ProtocolError: as `feed`.
-        """
-        if self._head is not None or self._tail:
-            return None
-        rest = self.rest
-        if rest:
-            data = rest + data
-        frames: list[AnyFrame[Whole]] = []
-        at = self._cut(data, 0, frames)
-        left = len(data) - at
-        if left > _SMALL_REST or (rest and not frames):  # it would be looked at again and again
-            return None
-        return frames, data[at:]
 
     def feed(self, data: bytes) -> list[AnyFrame[Whole]]:
         """The frames that these bytes complete; heart-beats are swallowed.
@@ -99,8 +77,6 @@ class FrameCutter(ABC, Generic[Whole]):
         """
         frames: list[AnyFrame[Whole]] = []
         at = 0
-        if self.rest:
-            data, self.rest = self.rest + data, b""
         if self._head is not None:
             at = self._continue_body(data, frames)
             if at < 0:

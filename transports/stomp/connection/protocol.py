@@ -11,7 +11,7 @@ from redelivery.transports.seam import ConnectionEvents, TransportOptions
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.reader import RawFrame
 from redelivery.transports.stomp.connection.engine import Engine
-from redelivery.transports.stomp.connection.router import Parcel, Router
+from redelivery.transports.stomp.connection.router import Router
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.connection import WireConnection
 from redelivery.transports.wire.outbox import Outbox
@@ -48,6 +48,9 @@ class StompProtocol:
     def receive(self, data: bytes) -> None:
         """See `WireProtocol.receive`."""
         self._heard = True
+        receipt = self._engine.reader.lone_receipt(data)
+        if receipt is not None and self.router.confirm(receipt):
+            return
         frames = self._engine.receive(data)
         if frames:
             self.router.route(frames)
@@ -55,33 +58,6 @@ class StompProtocol:
             if ending is not None and self.outbox.refusal is None:
                 self.outbox.refusal = ending
                 self._owner.ends()
-
-    def take(self, taken: list[bytes]) -> bool:
-        """See `WireProtocol.take`: messages, and answers that call nothing back."""
-        reader, router = self._engine.reader, self.router
-        receipt = reader.lone_receipt(taken[0])
-        if receipt is not None and router.confirm(receipt):  # which can be repeated, until it is taken out
-            self._heard = True
-            del taken[0]
-            return True
-        parcels: list[Parcel] = []
-        try:
-            cut = reader.cut(taken[0])
-            if cut is None or not router.sort(cut[0], parcels):
-                return False
-        except JMSError:
-            return False  # `receive` raises it
-        # no call until all is noted: an interrupt finds it done, or not begun
-        reader.rest = cut[1]
-        router.parcels = parcels
-        del taken[0]
-        self._heard = True
-        router.deliver()
-        return True
-
-    def resume(self) -> None:
-        """See `WireProtocol.resume`."""
-        self.router.deliver()
 
     def flush(self) -> bool:
         """See `WireProtocol.flush`."""

@@ -57,7 +57,6 @@ class Router:
         self._first_map: bytes | None = None  # see `asks_for_maps`
         self._arrival = Lock()  # of messages whose subscription may be retired
         self.receipts: dict[bytes, Pending] = {}
-        self.parcels: list[Parcel] = []  # what was read, and is not delivered yet
         self.last_error: JMSError | None = None
         self.ending: ConnectionLostError | None = None  # the broker has said ERROR, and closes the connection
         self.errors = 0  # so far
@@ -97,13 +96,11 @@ class Router:
         return receipt
 
     def confirm(self, receipt: bytes) -> bool:
-        """The RECEIPT has come; False, and nothing is done, where something is to be delivered or called before."""
-        pending = self.receipts.get(receipt)
-        if self.parcels or pending is None or pending.on_done is not None:
-            return False
-        pending.complete()
-        self.receipts.pop(receipt, None)
-        return True
+        """The RECEIPT has come; False, and nothing is done, where nobody waits for it."""
+        pending = self.receipts.pop(receipt, None)
+        if pending is not None:
+            finish(pending, None)
+        return pending is not None
 
     def asks_for_maps(self, receipt: bytes = b"") -> None:
         """A frame that asks for them leaves: if the first one is answered, the broker has what it takes.
@@ -156,24 +153,17 @@ class Router:
         Raises:
             ProtocolError: a frame that no server sends, or that lacks what it must have.
         """
+        parcels: list[Parcel] = []
         try:
-            self.sort(frames, self.parcels)
+            self._sort(frames, parcels)
         finally:
-            self.deliver()  # also what came before a frame that no server sends
+            self._deliver_all(parcels)  # also what came before a frame that no server sends
 
-    def sort(self, frames: list[RawFrame], parcels: list[Parcel]) -> bool:
-        """Append what is to be delivered, in order: messages and answers. Nothing else is changed.
-
-        Returns:
-            Whether an interrupted `deliver` of them can be called again.
-
-        Raises:
-            ProtocolError: as `route`.
-        """
+    def _sort(self, frames: list[RawFrame], parcels: list[Parcel]) -> None:
+        """Append what is to be delivered, in order: messages and answers. Nothing else is changed."""
         target, line = self._last or (None, b"")
         batch: list[StompDelivery] | None = None
         receipts: list[bytes] | None = None
-        plain = True
         for head, body in frames:
             if head[0] == _M:  # of the frames that a reader cuts, MESSAGE alone begins so
                 receipts = None
@@ -187,61 +177,29 @@ class Router:
                 if batch is None:
                     batch = []
                     parcels.append((target, batch, _NONE, None))
-                    plain = plain and _is_simple(target)
                 batch.append(StompDelivery(head, body, target))
                 continue
             batch = None  # answers come in the order in which the broker did things
             if not head.startswith(_RECEIPT) or head.find(b"\n", _AFTER) != len(head) - 1:
                 receipts = None
                 parcels.append((None, _NONE, _NONE, (head, body)))
-                plain = False
                 continue
             if receipts is None:
                 receipts = []
                 parcels.append((None, _NONE, receipts, None))
-            receipt = head[_AFTER:-1]
-            receipts.append(receipt)
-            pending = self.receipts.get(receipt)
-            plain = plain and (pending is None or pending.on_done is None)
-        return plain
+            receipts.append(head[_AFTER:-1])
 
-    def deliver(self) -> None:
-        """Everything in `parcels`. Raises as `route`."""
-        parcels = self.parcels
-        while parcels:
-            target, batch, receipts, frame = parcels[0]
+    def _deliver_all(self, parcels: list[Parcel]) -> None:
+        for target, batch, receipts, frame in parcels:
             if frame is not None:
-                del parcels[0]  # first: it may end the connection
                 self._answer(*frame)
                 if self.ending is not None:
-                    parcels.clear()
-                continue
-            if receipts:
-                self._confirm(receipts)
-            elif target is not None and batch:
-                if not _is_simple(target):
-                    self._deliver(target, batch)
-                elif target.ended is None and not target.stopping:
-                    inbox = target.events.inbox
-                    # no call between the two
-                    inbox += batch
-                    parcels[0] = (target, _NONE, _NONE, None)
-                    target.events.waiter.wake()
-            del parcels[0]
-
-    def _confirm(self, receipts: Sequence[bytes]) -> None:
-        """Can be repeated where nothing is called back."""
-        expected = self.receipts
-        for receipt in receipts:
-            pending = expected.get(receipt)
-            if pending is None:
-                continue  # nobody waits for it any more
-            if pending.on_done is not None:
-                expected.pop(receipt, None)
-                finish(pending, None)
+                    return
+            elif target is not None:
+                self._deliver(target, batch)
             else:
-                pending.complete()
-                expected.pop(receipt, None)
+                for receipt in receipts:
+                    self.confirm(receipt)  # or nobody waits for it any more
 
     def _warn_of_amqp(self, target: Subscription, body: bytes) -> None:
         if body[2:3] not in _SECTIONS:
@@ -315,11 +273,6 @@ class Router:
             while True:
                 taken.append(self.receipts.popitem()[1])
         return taken
-
-
-def _is_simple(target: Subscription) -> bool:
-    """Whether there is no more to do than to put its messages into its session's inbox."""
-    return target.unsettled is None and target.shown is None and not target.link.browse
 
 
 def _hand_over(subscription: Subscription, batch: Sequence[StompDelivery]) -> None:

@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 
-from redelivery.transports.flows import T
 from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.aio.waiter import LoopWaiter, Woken
 from redelivery.transports.wire.clock import monotonic
@@ -31,10 +30,6 @@ class LoopRuntime:
     def new_waiter(self) -> LoopWaiter:
         """See `Runtime.new_waiter`."""
         return LoopWaiter(self.loop, self.thread, self._woken)
-
-    def whole(self, work: Callable[[], T]) -> T:
-        """See `Runtime.whole`: asyncio ends a task where it waits, and nowhere else."""
-        return work()
 
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""

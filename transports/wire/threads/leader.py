@@ -4,7 +4,7 @@
 2. The leader only passes bytes on (they become deliveries in inboxes and answers to requests); it never runs a session.
 3. A leader that leaves, also by an exception, wakes one parked thread, unless another thread already leads. So while
    anybody waits, somebody reads.
-4. An interrupt ends a wait, never what a read has brought: that is taken in as a whole (`shelter`).
+4. An interrupt ends a wait, never what a read has brought (`guard`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ import threading
 from typing import Final, Protocol
 
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
-from redelivery.transports.runtime import Runtime
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream
-from redelivery.transports.wire.threads.guard import at_once
-from redelivery.transports.wire.threads.runtime import THREADS
+from redelivery.transports.wire.threads.guard import at_once, uninterruptible
 from redelivery.transports.wire.threads.waiter import Waiter
 
-_END: Final = b""  # of the stream
 _READS_AFTER_DEADLINE: Final = 4  # what is there counts as in time; others' messages must not hold us
 _READS_ON_BEHALF: Final = 8
 
@@ -30,12 +27,6 @@ class Receiver(Protocol):
 
     def receive(self, data: bytes) -> None:
         """Some bytes, on the thread that reads. Raises JMSError when they end the connection."""
-
-    def take(self, taken: list[bytes]) -> bool:
-        """See `WireProtocol.take`."""
-
-    def resume(self) -> None:
-        """See `WireProtocol.resume`."""
 
 
 class StreamOwner(Protocol):
@@ -54,15 +45,13 @@ class StreamOwner(Protocol):
 class Leader:
     """Who reads one stream."""
 
-    def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner, runtime: Runtime = THREADS) -> None:
+    def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner) -> None:
         self._stream = stream
-        self._whole = runtime.whole
         self._receiver = receiver
-        self._taken: list[bytes] = []  # from the stream, and not taken in
         self._owner = owner
         self._mutex = threading.Lock()
         self._leader: int | None = None  # the thread that leads
-        self._reader: int | None = None  # the thread that is inside `receive`: the leader, or its shelter
+        self._reader: int | None = None  # the thread that is inside `receive`: the leader
         self._parked: list[Waiter] = []
         self._closed = False
         self.lost: JMSError | None = None
@@ -91,6 +80,9 @@ class Leader:
                 "a callback that is notified of an answer, or a signal handler that has come in between, runs in the "
                 "midst of a read: it cannot wait; let another thread do it, or raise SystemExit in the handler"
             )
+        uninterruptible(lambda: self._wait(waiter, timeout))
+
+    def _wait(self, waiter: Waiter, timeout: float | None) -> None:
         deadline = None if timeout is None else monotonic() + timeout
         if timeout == 0:
             waiter.woken = False  # it may be for an answer that was seen without a wait
@@ -101,11 +93,7 @@ class Leader:
                 else:
                     waiter.park(None if deadline is None else deadline - monotonic())
             finally:
-                try:
-                    self._step_back(waiter)
-                except BaseException:  # interrupted before it was done
-                    self._step_back(waiter)
-                    raise
+                self._step_back(waiter)
             if not waiter.woken and deadline is not None and monotonic() >= deadline:
                 break
         waiter.woken = False
@@ -126,11 +114,7 @@ class Leader:
             if acknowledges:
                 self._stream.acknowledge_quickly()
         finally:
-            try:
-                self._step_back(None)
-            except BaseException:
-                self._step_back(None)
-                raise
+            self._step_back(None)
         return True
 
     def stop(self, error: JMSError) -> None:
@@ -189,40 +173,11 @@ class Leader:
 
     def _read(self) -> bool:
         """One read and all that it brings; False when nothing came."""
-        return self._read_noting() if self._stream.plain else self._whole(self._read_whole)
-
-    def _read_noting(self) -> bool:
-        """The same, without a shelter where that can be, since its hand-over takes its time."""
-        taken = self._taken
-        self._reader = threading.get_ident()
-        try:
-            if self.lost is None:
-                self._stream.receive_noting(taken)
-            if not taken:
-                return False
-            taken_in = taken[0] != _END and self._receiver.take(taken)
-            return taken_in or self._whole(self._read_whole)
-        except ConnectionLostError as error:
-            lost = error
-            self._whole(lambda: self._owner.lose(lost))
-            return False
-        except BaseException:  # an interrupt
-            self._whole(self._resume)
-            raise
-        finally:
-            self._reader = None
-
-    def _resume(self) -> None:
-        self._receiver.resume()
-        if self._taken:
-            self._read_whole()
-
-    def _read_whole(self) -> bool:
         if self.lost is not None:
             return False
         self._reader = threading.get_ident()
         try:
-            data = self._stream.not_ended(self._taken.pop()) if self._taken else self._stream.receive()
+            data = self._stream.receive()
             if data is None or self.lost is not None:
                 return False
             self._receiver.receive(data)
@@ -234,7 +189,7 @@ class Leader:
         return True
 
     def _step_back(self, waiter: Waiter | None) -> None:
-        """Lead no more, or park no more, whichever it was; an interrupt may have come at any moment."""
+        """Lead no more, or park no more, whichever it was."""
         me = threading.get_ident()
         with self._mutex:
             if self._leader == me:

@@ -1,13 +1,11 @@
-"""What a connection needs of threads: the housekeeping thread's lists, and a shelter from signals."""
+"""What a connection needs of threads: the housekeeping thread's lists, and waiters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from redelivery.transports.flows import T
 from redelivery.transports.runtime import Owner, Task, Watch
-from redelivery.transports.wire.threads.guard import uninterruptible
 from redelivery.transports.wire.threads.housekeeping import housekeeper
 from redelivery.transports.wire.threads.waiter import Waiter
 
@@ -24,10 +22,6 @@ class ThreadRuntime:
         """See `Runtime.new_waiter`."""
         return Waiter()
 
-    def whole(self, work: Callable[[], T]) -> T:
-        """See `Runtime.whole`."""
-        return uninterruptible(work)
-
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""
         housekeeper().enter(owner)
@@ -38,11 +32,7 @@ class ThreadRuntime:
 
     def at(self, due: float, task: Task) -> None:
         """See `Runtime.at`."""
-        keeper = housekeeper()
-        if keeper.runs:
-            keeper.at(due, task)
-        else:
-            uninterruptible(lambda: keeper.at(due, task))
+        housekeeper().at(due, task)
 
     def soon(self, work: Callable[[], None]) -> None:
         """See `Runtime.soon`."""
@@ -50,7 +40,7 @@ class ThreadRuntime:
 
     def watch(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.watch`."""
-        uninterruptible(lambda: housekeeper().watch(descriptor, watch))  # a signal handler may close while it starts
+        housekeeper().watch(descriptor, watch)
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """See `Runtime.when_ended`."""
