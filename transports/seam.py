@@ -121,8 +121,6 @@ class Peer:
 class Channel(ABC):
     """One session at the broker. One thread at a time, the session's own (`close` aside).
 
-    An interrupt leaves nothing half done in `dispatched`, `accept` and `send`.
-
     Attributes:
         has_client_id: a durable subscription of the connection's client id can be consumed by it.
         finder: where a destination must be found before it is used.
@@ -179,7 +177,7 @@ class Channel(ABC):
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """Acknowledge outside any transaction; batched ones may stay with us for a few milliseconds to leave together.
 
-        ``done`` gets an entry in the step from which on they leave, whatever interrupts the rest.
+        ``done`` gets an entry when they leave, or will, whatever fails afterwards.
         """
 
     @abstractmethod
@@ -346,3 +344,7 @@ class Transport(ABC):
     @abstractmethod
     def abort(self) -> None:
         """Close without a goodbye; every pending answer fails with ConnectionLostError."""
+
+    @abstractmethod
+    def fail(self, error: JMSError) -> None:
+        """The same, as a loss of which its events are notified."""

@@ -205,9 +205,13 @@ class VmTransport(Transport):
     def lose(self, reason: str) -> ConnectionLostError:
         """The connection breaks; returns the error for a call that is under way."""
         error = ConnectionLostError(f"vm://{self.options.host}: {reason}")
+        self.fail(error)
+        return error
+
+    def fail(self, error: JMSError) -> None:
+        """See `Transport.fail`."""
         if self._end(error):
             self.events.on_lost(error)
-        return error
 
     def new_waiter(self, beside: SeamWaiter | None = None) -> SeamWaiter:  # noqa: ARG002 - one kind serves all
         """What a thread, or task, waits on."""

@@ -28,7 +28,7 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.guard import take, uninterruptible
+from redelivery.transports.wire.threads.guard import take, tore, uninterruptible
 
 _STEP = 0.1  # seconds until the listener's thread is woken once more
 
@@ -137,7 +137,7 @@ class SessionCore(SessionState):
             finally:
                 self.use.release()
 
-        return uninterruptible(inside)
+        return self._guarded(inside)
 
     def make_way(self) -> None:
         """Let the listener's thread leave its wait: the holder of `use` waits at the same place, one at a time."""
@@ -166,7 +166,17 @@ class SessionCore(SessionState):
             finally:
                 del self.visitors[-1]
 
-        return uninterruptible(inside)
+        return self._guarded(inside)
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Do it uninterruptibly; where an interrupt has come all the same, the connection ends: it may be half done."""
+        try:
+            return uninterruptible(work)
+        except BaseException as error:
+            if tore(error):
+                where = "a signal handler that was set after the connection was made has interrupted a call"
+                self.epoch.transport.fail(ConnectionLostError(f"{where} by {error!r}: set it before"))
+            raise
 
     def _busy(self, action: str) -> JMSError:
         if self.life.ended:

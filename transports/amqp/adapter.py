@@ -203,6 +203,10 @@ class AmqpTransport(Transport):
             connection.closing = True
             connection.lose(ConnectionLostError("the connection was aborted"))
 
+    def fail(self, error: JMSError) -> None:
+        """See `Transport.fail`."""
+        self._opened().lose(error)
+
     def _opened(self) -> AmqpConnection:
         if self._connection is None:
             raise IllegalStateError("the transport is not open")

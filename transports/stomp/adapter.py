@@ -296,6 +296,10 @@ class StompTransport(Transport):
         """See `Transport.abort`."""
         self._wires.abort()
 
+    def fail(self, error: JMSError) -> None:
+        """See `Transport.fail`."""
+        self._wires.on_lost(error)
+
     def _opened(self) -> StompWire:
         if self._first is None:
             raise IllegalStateError("the transport is not open")

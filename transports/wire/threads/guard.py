@@ -119,6 +119,19 @@ _protected_code.add(_protected.__code__)
 _open_code.update((_Wrapped.__call__.__code__, interruption_point.__code__))
 
 
+def tore(error: BaseException) -> bool:
+    """Whether a handler that was set after `enter` may have raised this, where nothing may be interrupted."""
+    if isinstance(error, Exception) or threading.get_ident() != _main:
+        return False
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in _open_code:
+            return False
+        trace = trace.tb_next
+    handlers = map(signal.getsignal, signal.valid_signals())
+    return any(callable(each) and not isinstance(each, _Wrapped) for each in handlers)
+
+
 def at_once(timeout: float | None) -> float | None:
     """How long the thread that calls may wait at once, of the ``timeout`` seconds it has: then it waits again.
 
