@@ -60,6 +60,8 @@ class ConnectionKeywords(TypedDict, total=False):
         ``heartbeat`` together. Needs ``reconnect=`` or a ``failover:`` URL.
     observer: called with what happens, as events: see `redelivery.model.events`. From the thread in which it happens,
         so it must be quick, and must not use the session; what it raises is logged once.
+    interrupts: while there is a connection of threads, a signal whose handler is Python's (Ctrl-C; what was set before)
+        is handled where a call waits, or when it has ended, so that it tears nothing. False leaves signals alone.
     """
 
     username: str | None
@@ -83,6 +85,7 @@ class ConnectionKeywords(TypedDict, total=False):
     reconnect: ReconnectPolicy | None
     deduplicate_sends: bool
     observer: Observer | None
+    interrupts: bool
 
 
 # What is not None where it is left out.
@@ -93,6 +96,7 @@ CONNECTION_DEFAULTS: Final[ConnectionKeywords] = {
     "close_timeout": 15.0,
     "heartbeat": 10.0,
     "deduplicate_sends": False,
+    "interrupts": True,
 }
 CONNECTION_SYNONYMS: Final = {
     "user": "username",
@@ -130,6 +134,7 @@ class ConnectionOptions:
     servers: Mapping[str, TransportOptions] = field(repr=False)  # by URL, passwords masked; `transport` is the first
     priority: tuple[str, ...] = field(repr=False)  # those of them that `reconnect.priority_backup` prefers
     request_timeout: float
+    interrupts: bool
     management: ManagementAddress | None = None
     close_timeout: float = field(default=15.0)
 
@@ -177,6 +182,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
             raise ConfigError(f"{name} must be a str, not a {type(text).__name__}")
     if non_blocking_redelivery is not None:
         check_flag("non_blocking_redelivery", non_blocking_redelivery)
+    check_flag("interrupts", given["interrupts"])
     check_exception_listener(exception_listener)
     wait = seconds("request_timeout", given["request_timeout"])
     goodbye = seconds("close_timeout", given["close_timeout"])
@@ -218,6 +224,7 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         ),
         reconnect=reconnect,
         deduplicate_sends=given["deduplicate_sends"],
+        interrupts=given["interrupts"],
         redelivery_policies=policies,
         non_blocking_redelivery=bool(
             parsed.non_blocking_redelivery if non_blocking_redelivery is None else non_blocking_redelivery

@@ -58,7 +58,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
 
     def open(self, goes_on: GoesOn | None = None) -> None:
         """For `connect`, and for who wants no connection any more while it is tried again. Raises as `connect`."""
-        guard.enter(self)
+        self._guard()
         try:
             opening = self.dialer.open(again=False, goes_on=goes_on)
             self._opened(run(opening, self.dialer, self.dialer.parked, NEVER))
@@ -79,7 +79,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
-        guard.enter(self)  # another thread may have opened it
+        self._guard()  # another thread may have opened it
         until = session_time() + self._options.request_timeout
         while True:
             self.await_connection("session", until)
@@ -164,6 +164,10 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             self._life.step("end")
             self._troubles.end()
         guard.leave(self)
+
+    def _guard(self) -> None:
+        if self._options.interrupts:
+            guard.enter(self)
 
     def orphan(self) -> None:
         """See ComingBack."""

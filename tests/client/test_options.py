@@ -264,6 +264,7 @@ def test_the_signature_lists_every_keyword_with_its_default() -> None:
         "close_timeout": 15.0,
         "heartbeat": 10.0,
         "deduplicate_sends": False,
+        "interrupts": True,
     }
     assert inspect.signature(Producer.send).parameters["ttl"].default is None
 
