@@ -5,7 +5,7 @@
 2. Deliveries, and what becomes of links, of the connection and of consumers, come from other threads as entries of
    `inbox`, in their order, which is the only thing that they share.
 3. A delivery is always in one place: `inbox`, `arrivals`, the ledger, or the hand of a call, which an interrupted call
-   gives back.
+   releases.
 """
 
 from __future__ import annotations

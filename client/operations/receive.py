@@ -117,8 +117,7 @@ def _receive(
 ) -> Flow[Delivery | None]:
     """The next delivery for a consumer; None after ``deadline``, once it is closed, or where orders are to carry out.
 
-    ``hand`` is the caller's, who releases what is in it when it fails (`SessionState.release`): the steps are
-    whole without a shelter, since a delivery is in the ledger or in ``hand`` at each moment.
+    ``hand`` is the caller's, who releases what is in it when it fails (`SessionState.release`).
 
     Raises:
         ConnectionLostError: the connection is gone.

@@ -46,7 +46,7 @@ def poll_once(s: SessionState) -> None:
 
 
 def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
-    """Done when the broker has confirmed it. Its steps are whole without a shelter.
+    """Done when the broker has confirmed it.
 
     Raises:
         InDoubtError: no answer came.

@@ -23,7 +23,7 @@ AT_ONCE = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, 
 AUTO, CLIENT, TRANSACTED = AckMode.AUTO, AckMode.CLIENT, AckMode.TRANSACTED
 LONG = pytest.mark.long_form
 WIRES = ("vm", "stomp", "stomp as to ActiveMQ")
-# of what AMQP does without a shelter; the rest takes as long as all of STOMP
+# what matters most over AMQP; the rest takes as long as all of STOMP
 AMQP_TOO = pytest.mark.parametrize("connected", [*WIRES, "amqp"], indirect=True, scope="module")
 
 

@@ -1,4 +1,4 @@
-"""Acknowledging: one delivery or several, with the credit that they give back."""
+"""Acknowledging: one delivery or several, with the credit that this allows."""
 
 from __future__ import annotations
 
