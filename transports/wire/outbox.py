@@ -126,7 +126,7 @@ class Outbox:
 
     def _push_all(self, parts: Sequence[bytes], done: list[None] | None) -> bool:
         first, before = not self._waiting and self._leaving is None, self._written
-        self._waiting += parts
+        self._waiting += filter(None, parts)  # what sends nothing looks like a peer that takes nothing
         if done is not None:
             done.append(None)
         try:
