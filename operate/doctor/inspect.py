@@ -25,6 +25,8 @@ from redelivery.operate.doctor.rabbitmq.over_amqp import (
 from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_queues
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
 from redelivery.operate.management.browsing import browsed
+from redelivery.operate.management.classic import ClassicManagement
+from redelivery.operate.management.opening import management_of
 from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.transports.wire.clock import epoch_ms
 
@@ -38,7 +40,8 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "'rabbitmqctl list_queues name messages consumers'",
 }
 _CONSUMERS: Final[Mapping[str, str]] = {
-    "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin",
+    "activemq": "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin, or by "
+    "its console: pass --management http://user:password@host:8161",
     "redelivery": "the embedded broker reports them to its own process only, over vm://",
     "qpid": "Broker-J reports them over amqp:// only",
 }
@@ -77,6 +80,9 @@ class Inspector:
                 return Seen(artemis_queues(connection))
             case "qpid":
                 return self._by_name(names)
+        if self._console is not None:
+            rows = self._console.queues()
+            return Seen({each.name: QueueState(each.name, each.messages or 0, each.consumers) for each in rows})
         if self._statistics:
             return Seen(classic_queues(connection, names))
         if not connection.metadata.capabilities.browse:
@@ -107,12 +113,18 @@ class Inspector:
         return (
             is_embedded_here(self._connection)
             or self._over_http is not None
+            or self._console is not None
             or managed_as(self._connection) is not None
         )
 
     @cached_property
     def _over_http(self) -> RabbitManagement | None:
         return management_over_http(self._connection)
+
+    @cached_property
+    def _console(self) -> ClassicManagement | None:
+        found = management_of(self._connection)
+        return found if isinstance(found, ClassicManagement) else None
 
     @cached_property
     def _statistics(self) -> bool:

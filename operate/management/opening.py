@@ -7,6 +7,7 @@ from typing import Final
 
 from redelivery.client.sync.connection import Connection
 from redelivery.operate.management.artemis import ArtemisManagement
+from redelivery.operate.management.classic import ClassicManagement
 from redelivery.operate.management.interface import Management
 from redelivery.operate.management.rabbitmq import RabbitManagement
 
@@ -32,4 +33,6 @@ def management_of(connection: Connection) -> Management | None:
             return RabbitManagement(address, connection.metadata)
         case "artemis":
             return ArtemisManagement(address)
+        case "activemq":
+            return ClassicManagement(address)
     return None

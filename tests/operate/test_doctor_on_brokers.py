@@ -88,6 +88,7 @@ def test_artemis_without_a_dead_letter_address_says_so_itself() -> None:
 def test_classic_without_its_statistics_says_what_it_needs(redelivery_activemq: RealBroker) -> None:
     unchecked = examine(redelivery_activemq.amqp_url, watch=0).unchecked
     reason = "ActiveMQ Classic reports them over amqp://, where its activemq.xml has statisticsBrokerPlugin"
+    reason += ", or by its console: pass --management http://user:password@host:8161"
     assert f"whether queues have consumers: {reason}" in unchecked
 
 
