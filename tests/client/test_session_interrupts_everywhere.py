@@ -1,6 +1,6 @@
 """Ctrl-C wherever Python looks for signals in a public call: afterwards the session works, and nothing is lost.
 
-Over vm://, STOMP and AMQP; `tests.client.interrupts` finds the places.
+Over vm://, STOMP and, in the short form what matters most, AMQP; `tests.client.interrupts` finds the places.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ AT_ONCE = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, 
 AUTO, CLIENT, TRANSACTED = AckMode.AUTO, AckMode.CLIENT, AckMode.TRANSACTED
 LONG = pytest.mark.long_form
 WIRES = ("vm", "stomp", "stomp as to ActiveMQ")
-# what matters most over AMQP; the rest takes as long as all of STOMP
 AMQP_TOO = pytest.mark.parametrize("connected", [*WIRES, "amqp"], indirect=True, scope="module")
 
 

@@ -274,7 +274,8 @@ def test_the_doctor_sees_queues_and_settings_over_stomp(site: Site) -> None:
     found = {each["check"]: each["what"] for each in report["findings"] if site.queue in each["what"]}
     assert "(of 10)" in found["prefetch"]
     assert found["dead-letters"].startswith("1 dead letter is in")
-    assert [each for each in report["unchecked"] if "clock" not in each] == []
+    # other tests may have left more addresses on the broker than are asked for
+    assert [each for each in report["unchecked"] if "clock" not in each and "by --queue" not in each] == []
     assert len(site.received()) == 1
 
 
