@@ -123,10 +123,8 @@ class AmqpProtocol:
 
     def flush_now(self) -> None:
         """See `WireProtocol.flush_now`."""
-        if self.unwritten:
-            self._flush_all()
-
-    def _flush_all(self) -> None:
+        if not self.unwritten:
+            return
         with self.lock:
             self.check()
             self.write()

@@ -38,7 +38,7 @@ class LinkTable:
         endpoints: links and sessions by the C library's pointer.
         expire_at: is called where something begins to wait, with the time (monotonic seconds) at which to `expire` it.
         patience: seconds that it may wait for credit.
-        unanswered: an entry for each send; a list, since a row can add to it (`rows`).
+        unanswered: how many sends are.
         view: where a message is read to, which is the C library's ``space``.
     """
 
@@ -71,7 +71,7 @@ class LinkTable:
         self.broker = broker
         self.endpoints: dict[Any, Endpoint] = {}
         self.notifications = Notifications()
-        self.unanswered: list[None] = []
+        self.unanswered = 0
         self.sessions = 0
         self.idle: list[Endpoint] = []  # sessions that are kept for links to come
         self.removed: dict[Destination | None, int] = {}  # queues: sessions of a lower number may know another one

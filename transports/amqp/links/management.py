@@ -166,7 +166,7 @@ class Requests(Sender):
         super()._transfer(parts, transaction, pending)
         (handle,) = self.unanswered
         del self.unanswered[handle]
-        self.table.unanswered.pop()
+        self.table.unanswered -= 1
         lib.pn_delivery_settle(handle)
 
 

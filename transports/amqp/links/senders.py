@@ -86,7 +86,7 @@ class Sender(Endpoint):
         if self.ended is not None:
             self.table.notifications.answer(pending, self.ended)
             return
-        self.table.unanswered.append(None)
+        self.table.unanswered += 1
         if self.queued or self.held or lib.pn_link_credit(self.raw) <= 0:
             now = monotonic()
             if not self.queued:
@@ -102,7 +102,7 @@ class Sender(Endpoint):
 
     def _refuse(self, size: int, pending: Pending) -> None:
         """The peer would end the link instead, and perhaps its session with all others."""
-        self.table.unanswered.pop()
+        self.table.unanswered -= 1
         self.table.notifications.answer(
             pending,
             ResourceAllocationError(
@@ -158,7 +158,7 @@ class Sender(Endpoint):
         return True
 
     def _give_up(self, pending: Pending, error: JMSError) -> None:
-        self.table.unanswered.pop()
+        self.table.unanswered -= 1
         self.table.notifications.answer(pending, error)
 
     def _transfer(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
@@ -197,7 +197,7 @@ class Sender(Endpoint):
         pending = self.unanswered.pop(handle, None)
         if pending is None:
             return
-        self.table.unanswered.pop()
+        self.table.unanswered -= 1
         unwanted = state == RELEASED and pending in self.published
         self.published.discard(pending)
         if state == ACCEPTED or unwanted:
@@ -234,7 +234,7 @@ class Sender(Endpoint):
         self.unanswered.clear()
         self.published.clear()
         self.queued.clear()
-        del self.table.unanswered[: len(unanswered) + len(queued)]
+        self.table.unanswered -= len(unanswered) + len(queued)
         for pending in unanswered:
             self.table.notifications.answer(pending, error)
         if queued and isinstance(error, ConnectionLostError):
