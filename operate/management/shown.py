@@ -26,13 +26,12 @@ def deaths(shown: Mapping[str, Any]) -> Mapping[str, object]:
     """What the broker notes of a dead letter, as it does over AMQP: the header ``x-death``, times in milliseconds."""
     headers = headers_of(shown)
     noted: dict[str, object] = {name: value for name, value in headers.items() if name.startswith("x-first-death-")}
-    died = headers.get("x-death")
-    if isinstance(died, list):
-        noted["x-opt-deaths"] = [{**each, "last-time": _time(each)} for each in died if isinstance(each, dict)]
-        first = [each for each in died if isinstance(each, dict)][-1:]  # the newest stands before
-        for each in first:
+    if isinstance(died := headers.get("x-death"), list):
+        died = [each for each in died if isinstance(each, dict)]
+        noted["x-opt-deaths"] = [{**each, "last-time": _time(each)} for each in died]
+        if died:  # the newest stands before
             for name in ("queue", "reason", "exchange"):
-                noted.setdefault(f"x-first-death-{name}", each.get(name))
+                noted.setdefault(f"x-first-death-{name}", died[-1].get(name))
     return noted
 
 

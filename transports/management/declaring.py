@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redelivery.model.destinations import Queue
@@ -142,8 +142,3 @@ def _undone(queues: Queues, wanted: Declaration, letters: Queue) -> Flow[bool]:
 
 def _and(error: JMSError, made: Queue | None) -> JMSError:
     return error if made is None else type(error)(f"{error}; {made} was made for its dead letters, and stays")
-
-
-def without_letters(wanted: Declaration) -> Declaration:
-    """The same, for who has seen to the dead letters."""
-    return replace(wanted, dead_letters=None, maximum_redeliveries=None)

@@ -24,15 +24,12 @@ class ResourceQueues(ArgumentQueues):
 
     def exists(self, queue: Queue) -> Flow[bool]:
         """See `Queues.exists`."""
-        return (yield from self._depth(queue)) is not None
+        return (yield from self._look_up(queue)) is not None
 
     def describe(self, queue: Queue) -> Flow[Mapping[str, Any] | None]:
         """See `Queues.describe`: ``type``, ``durable``, ``arguments``, ``message_count``, ``consumer_count``."""
-        answer = yield from self._ask("GET", queue, None)
-        if answer.status == 404:
-            return None
-        _check(answer, f"looking for {queue}")
-        return answer.body if isinstance(answer.body, Mapping) else None
+        answer = yield from self._look_up(queue)
+        return answer.body if answer is not None and isinstance(answer.body, Mapping) else None
 
     def make(self, wanted: Declaration) -> Flow[bool]:
         """See `Queues.make`."""
@@ -43,18 +40,20 @@ class ResourceQueues(ArgumentQueues):
 
     def remove(self, queue: Queue) -> Flow[int | None]:
         """See `Queues.remove`."""
-        if (yield from self._depth(queue)) is None:  # the broker would not say so
+        if (yield from self._look_up(queue)) is None:  # the broker would not say so
             raise InvalidDestinationError(f"deleting {queue}: there is no such queue")
         answer = yield from self._ask("DELETE", queue, None)
         _check(answer, f"deleting {queue}")
-        return _count(answer)
+        held = answer.body.get("message_count") if isinstance(answer.body, Mapping) else None
+        return int(held or 0)
 
-    def _depth(self, queue: Queue) -> Flow[int | None]:
+    def _look_up(self, queue: Queue) -> Flow[Answer | None]:
+        """None: it is not there."""
         answer = yield from self._ask("GET", queue, None)
         if answer.status == 404:
             return None
         _check(answer, f"looking for {queue}")
-        return _count(answer)
+        return answer
 
     def _ask(self, method: str, queue: Queue, body: Mapping[str, Any] | None) -> Flow[Answer]:
         nodes = cast(Management, self._protocol.nodes)
@@ -66,8 +65,3 @@ def _check(answer: Answer, doing: str) -> None:
         return
     kind: type[JMSError] = SecurityError if answer.status in (401, 403) else InvalidDestinationError
     raise kind(f"{doing}: the broker says: {answer.body} ({answer.status})")
-
-
-def _count(answer: Answer) -> int:
-    found = answer.body.get("message_count") if isinstance(answer.body, Mapping) else None
-    return int(found or 0)
