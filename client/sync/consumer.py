@@ -22,7 +22,6 @@ from redelivery.model.messages import Message, Receipt
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Delivery, T
 from redelivery.transports.wire.clock import session_time
-from redelivery.transports.wire.threads.guard import uninterruptible
 
 MessageListener = Callable[[Message], None]
 
@@ -80,7 +79,7 @@ class Consumer(BaseConsumer, Closing):
             return self._core.inside("receive", lambda: self._next(timeout, hand), timeout)
         except BaseException:
             if hand:
-                uninterruptible(lambda: self._core.release(hand))  # failed: the application has not got it
+                self._core.release(hand)  # failed or interrupted: the application has not got it
             raise
 
     def _next(self, timeout: float | None, hand: list[Delivery]) -> Message | None:
@@ -179,12 +178,12 @@ class Consumer(BaseConsumer, Closing):
             try:
                 return core.inside(action, partial(self._take, step, hand), left_until(deadline), late)
             except ConnectionLostError:
-                uninterruptible(lambda: core.release(hand))  # noqa: B023  # called at once
+                core.release(hand)
                 if not core.comes_back:
                     raise
             except BaseException:
                 if hand:
-                    uninterruptible(lambda: core.release(hand))  # noqa: B023  # the application gets none of them
+                    core.release(hand)  # the application gets none of them
                 raise
             core.inside(action, partial(self._await_loss, number))
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -141,10 +142,10 @@ class SessionCore(SessionState):
 
     def make_way(self) -> None:
         """Let the listener's thread leave its wait: the holder of `use` waits at the same place, one at a time."""
-        while not take(self.waits, 0.0):
+        if not self.waits.acquire(blocking=False):
             self.waiter.wake()
-            if take(self.waits, _STEP):
-                break
+            while not take(self.waits, _STEP):
+                self.waiter.wake()
         self.waits.release()
 
     def inside_patiently(self, action: str, step: Callable[[], T]) -> T:
@@ -191,6 +192,10 @@ class SessionCore(SessionState):
         problem = self.ended(action)
         if problem is not None:
             raise problem
+
+    def release(self, hand: Iterable[Delivery]) -> None:
+        """See SessionState; a second interrupt takes nothing with it either."""
+        uninterruptible(partial(super().release, hand))
 
     # how its holder waits
 

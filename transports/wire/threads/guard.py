@@ -29,10 +29,18 @@ Handler: TypeAlias = Callable[[int, FrameType | None], object]
 _STEP: Final = 0.05  # seconds
 _LOOK: Final = 1.0  # seconds; see `at_once`
 _main = threading.main_thread().ident
-_protected_code: Final[set[CodeType]] = set()
-_open_code: Final[set[CodeType]] = set()
+_open_code: Final[set[CodeType]] = set()  # of functions in which an interrupt may come: `interruptible`
 _noted: Final[list[Callable[[], object]]] = []  # each raises, or does what else the handler does
 _users: Final[WeakSet[object]] = WeakSet()
+
+
+def interruptible(function: Callable[P, T]) -> Callable[P, T]:
+    """Mark a function that waits: an interrupt may come there, at each place, also where it is part of other work.
+
+    It begins with an `interruption_point`, for what has come just before.
+    """
+    _open_code.add(function.__code__)
+    return function
 
 
 class _Wrapped:
@@ -41,6 +49,7 @@ class _Wrapped:
     def __init__(self, before: Handler) -> None:
         self.before = before
 
+    @interruptible
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if _protects(frame):
             _noted.append(partial(self.before, number, frame))
@@ -53,7 +62,7 @@ def _protects(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code in _open_code:
             return False
-        if frame.f_code in _protected_code:
+        if frame.f_code is _protected.__code__:
             return True
         frame = frame.f_back
     return False
@@ -75,15 +84,7 @@ def _protected(work: Callable[[], T]) -> T:
     return work()
 
 
-def interruptible(function: Callable[P, T]) -> Callable[P, T]:
-    """Mark a function that waits: an interrupt may come there, at each place, also where it is part of other work.
-
-    It begins with an `interruption_point`, for what has come just before.
-    """
-    _open_code.add(function.__code__)
-    return function
-
-
+@interruptible
 def interruption_point() -> None:
     """Handle here what was noted, in the main thread."""
     while _noted and threading.get_ident() == _main:
@@ -113,10 +114,6 @@ def later(error: BaseException) -> bool:
         return False
     _noted.append(again)
     return True
-
-
-_protected_code.add(_protected.__code__)
-_open_code.update((_Wrapped.__call__.__code__, interruption_point.__code__))
 
 
 def tore(error: BaseException) -> bool:
