@@ -22,12 +22,11 @@ from redelivery.operate.doctor.rabbitmq.over_amqp import (
     described_states,
     describes_queues,
 )
-from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_queues
 from redelivery.operate.doctor.statistics import classic_queues, has_statistics
+from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.browsing import browsed
-from redelivery.operate.management.classic import ClassicManagement
+from redelivery.operate.management.interface import Management
 from redelivery.operate.management.opening import management_of
-from redelivery.operate.management.rabbitmq import RabbitManagement
 from redelivery.transports.wire.clock import epoch_ms
 
 _SECONDS: Final = 5.0
@@ -71,8 +70,9 @@ class Inspector:
         connection = self._connection
         if is_embedded_here(connection):
             return Seen(embedded_queues(connection))
-        if self._over_http is not None:
-            return Seen(rabbit_queues(self._over_http))
+        if self._managed is not None:
+            rows = self._managed.queues()
+            return Seen({each.name: QueueState(each.name, each.messages or 0, each.consumers or 0) for each in rows})
         if describes_queues(connection):
             return Seen(described_states(described_queues(connection, names)), (NOT_NAMED,))
         match managed_as(connection):
@@ -80,9 +80,6 @@ class Inspector:
                 return Seen(artemis_queues(connection))
             case "qpid":
                 return self._by_name(names)
-        if self._console is not None:
-            rows = self._console.queues()
-            return Seen({each.name: QueueState(each.name, each.messages or 0, each.consumers) for each in rows})
         if self._statistics:
             return Seen(classic_queues(connection, names))
         if not connection.metadata.capabilities.browse:
@@ -111,20 +108,14 @@ class Inspector:
     def lists_all(self) -> bool:
         """Whether the broker itself says which queues it has."""
         return (
-            is_embedded_here(self._connection)
-            or self._over_http is not None
-            or self._console is not None
-            or managed_as(self._connection) is not None
+            is_embedded_here(self._connection) or self._managed is not None or managed_as(self._connection) is not None
         )
 
     @cached_property
-    def _over_http(self) -> RabbitManagement | None:
-        return management_over_http(self._connection)
-
-    @cached_property
-    def _console(self) -> ClassicManagement | None:
+    def _managed(self) -> Management | None:
+        """What ``management=`` names, where it lists the queues; Artemis' is asked as its own node is."""
         found = management_of(self._connection)
-        return found if isinstance(found, ClassicManagement) else None
+        return None if isinstance(found, ArtemisManagement) else found
 
     @cached_property
     def _statistics(self) -> bool:

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from redelivery.client.sync.connection import Connection
 from redelivery.model.errors import JMSError, SecurityError
-from redelivery.operate.doctor.observed import QueueState
 from redelivery.operate.doctor.rabbitmq.reported import Feature, Reported
 from redelivery.operate.management.opening import management_of
 from redelivery.operate.management.rabbitmq import RabbitManagement
@@ -77,15 +76,6 @@ def _of_queues(queues: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for each in queues
         if isinstance(each.get("effective_policy_definition"), dict) and each["effective_policy_definition"]
     ]
-
-
-def rabbit_queues(management: RabbitManagement) -> dict[str, QueueState]:
-    """All queues of the virtual host that are nobody's own; their numbers may lag by some seconds.
-
-    Raises:
-        JMSError: it does not answer, or refuses.
-    """
-    return {each.name: QueueState(each.name, each.messages or 0, each.consumers or 0) for each in management.queues()}
 
 
 def rabbit_reported(management: RabbitManagement, unchecked: list[str]) -> Reported:
