@@ -11,34 +11,24 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from tests.run.rabbitmq import SITES, ManagedSite, broker_of
 from typer.testing import CliRunner, Result
 
 import redelivery
 from redelivery import BrokerDeadLetterStrategy, InvalidDestinationError, Queue, RedeliveryPolicy
 from redelivery.cli.app import app
-from redelivery.operate.management.opening import management_of
-from redelivery.operate.management.rabbitmq import RabbitManagement
-from redelivery.testing.brokers.real import RealBroker, UnavailableError
+from redelivery.testing.brokers.real import RealBroker
 
-SITES = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
 CROSSWISE = SITES[:1] + SITES[-1:]  # each protocol and each version once
 CAUSE = "Delivery[1] exceeds redelivery policy limit:RedeliveryPolicy, cause:ValueError: no "
 
 
-class Site:
-    """A broker by one protocol; queues, their dead letters, and commands."""
+class Site(ManagedSite):
+    """With a queue, its dead letters, and commands."""
 
     def __init__(self, broker: RealBroker, protocol: str) -> None:
-        self.broker = broker
-        self.url = broker.stomp_url if protocol == "stomp" else broker.amqp_url
-        try:
-            self.http = broker.http_url
-        except UnavailableError as error:
-            pytest.skip(str(error))
-        self.connection = redelivery.connect(self.url, management=self.http)
-        found = management_of(self.connection)
-        assert isinstance(found, RabbitManagement)
-        self.api, self.version = found.api, found.version
+        super().__init__(broker, protocol)
+        self.api, self.version = self.management.api, self.management.version
         end = "ü" if protocol == "stomp" or self.version >= (4,) else ""  # RabbitMQ 3 takes no such name over AMQP
         self.origin = f"or/ders.{uuid4().hex[:8]}%" + end
         self.letters = f"{self.origin}.DLQ"
@@ -69,13 +59,7 @@ class Site:
         return done
 
     def received(self, queue: str) -> list[tuple[Any, int]]:
-        found: list[tuple[Any, int]] = []
-        with self.connection.session("client") as session:
-            consumer = session.consumer(Queue(queue))
-            while (message := consumer.receive(timeout=0.3 if found else 1)) is not None:
-                found.append((message.body, message.delivery_count))
-            session.acknowledge()
-        return found
+        return [(each.body, each.delivery_count) for each in self.messages(queue)]
 
     def close(self) -> None:
         for each in (self.origin, self.letters):
@@ -86,9 +70,7 @@ class Site:
 
 @pytest.fixture(params=SITES)
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    pytest.importorskip("proton", reason="AMQP is missing")
-    protocol, broker = request.param.split()
-    made = Site(request.getfixturevalue(f"redelivery_{broker}"), protocol)
+    made = Site(*broker_of(request))
     yield made
     made.close()
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from tests.run.console import Answer, serving
 
 import redelivery
 from redelivery import Connection, SecurityError, UnsupportedError
@@ -34,39 +33,22 @@ QUEUES = {
 }
 
 
-class Console(BaseHTTPRequestHandler):
-    """Answers as Classic's console does, to one login."""
+LOGIN = "Basic YWRtaW46YWRtaW4="  # admin:admin
 
-    login = "Basic YWRtaW46YWRtaW4="  # admin:admin
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        status, said = 401, b""
-        if self.headers["Authorization"] == self.login:
-            status, said = 200, json.dumps({"status": 200, "value": self.value(asked)}).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
-
-    def value(self, asked: dict[str, Any]) -> object:
-        assert self.path == "/api/jolokia/"
-        if "destinationType=Queue" in asked["mbean"]:
-            return QUEUES
-        return {BROKER: {"BrokerVersion": "5.18.3"}}
-
-    def log_message(self, *_: object) -> None:
-        pass
+def answer(headers: Mapping[str, str], body: Any) -> Answer:
+    """As Classic's console does, to one login."""
+    if headers["Authorization"] != LOGIN:
+        return 401, b""
+    value = QUEUES if "destinationType=Queue" in body["mbean"] else {BROKER: {"BrokerVersion": "5.18.3"}}
+    return 200, json.dumps({"status": 200, "value": value}).encode()
 
 
 @pytest.fixture
 def console() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Console) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join(10)
+    with serving(answer) as (port, asked):
+        yield port
+    assert {path for path, _, _ in asked} == {"/api/jolokia/"}
 
 
 @pytest.fixture

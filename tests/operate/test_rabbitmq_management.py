@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from tests.run.rabbitmq import SITES, ManagedSite, broker_of, managed_by
 
 import redelivery
 from redelivery import (
     ConnectError,
-    Connection,
     JMSError,
     Message,
     ProtocolError,
@@ -23,30 +23,20 @@ from redelivery import (
     UnsupportedError,
 )
 from redelivery.model.errors import InvalidDestinationError
-from redelivery.operate.management.opening import management_of
-from redelivery.operate.management.rabbitmq import RabbitManagement
-from redelivery.testing.brokers.real import RealBroker, UnavailableError
+from redelivery.testing.brokers.real import RealBroker
 from redelivery.transports.management.rabbitmq import OtherwiseError
 
-SITES = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
 HEADERS = (
     *("message_id", "destination", "reply_to", "correlation_id", "timestamp", "priority", "persistent"),
     *("group_id", "body", "raw_body", "properties", "dead_letter"),
 )
 
 
-class Site:
-    """A broker by one protocol, and its management beside it."""
+class Site(ManagedSite):
+    """With the queues that a test makes."""
 
     def __init__(self, broker: RealBroker, protocol: str) -> None:
-        self.broker, self.protocol, self.is_4 = broker, protocol, broker.name == "rabbitmq4"
-        self.url = broker.stomp_url if protocol == "stomp" else broker.amqp_url
-        try:
-            self.http = broker.http_url
-        except UnavailableError as error:
-            pytest.skip(str(error))
-        self.connection = redelivery.connect(self.url, management=self.http)
-        self.management = managed_by(self.connection)
+        super().__init__(broker, protocol)
         self._made: list[str] = []
 
     def make(self, name: str, kind: str = "classic", **arguments: Any) -> str:
@@ -58,15 +48,6 @@ class Site:
         with self.connection.session() as session:
             for each in bodies:
                 session.producer(Queue(queue)).send(each, **how)
-
-    def received(self, queue: str) -> list[Message]:
-        found: list[Message] = []
-        with self.connection.session("client") as session:
-            consumer = session.consumer(Queue(queue))
-            while (message := consumer.receive(timeout=1 if not found else 0.2)) is not None:
-                found.append(message)
-            session.acknowledge()
-        return found
 
     def close(self) -> None:
         for each in self._made:
@@ -81,17 +62,9 @@ def shown(message: Message, name: str) -> Any:
     return found.replace(microsecond=0) if name == "timestamp" else found
 
 
-def managed_by(connection: Connection) -> RabbitManagement:
-    found = management_of(connection)
-    assert isinstance(found, RabbitManagement)
-    return found
-
-
 @pytest.fixture(params=SITES)
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    pytest.importorskip("proton", reason="AMQP is missing")
-    protocol, broker = request.param.split()
-    made = Site(request.getfixturevalue(f"redelivery_{broker}"), protocol)
+    made = Site(*broker_of(request))
     yield made
     made.close()
 
@@ -130,7 +103,7 @@ def test_a_look_shows_what_would_be_received_in_its_order_and_takes_nothing(site
     site.send(queue, "the moon", properties={"tenant": "eu", "size": 5, "new": True}, correlation_id="c/1", priority=7)
     site.send(queue, "zwölf", None, b"\x00\xff", b"ascii", reply_to="queue://back", group_id="g", persistent=False)
     looks = [list(site.management.browse(queue)) for _ in range(2)]
-    received = site.received(queue)
+    received = site.messages(queue)
     assert len(received) == 5
     for seen in looks:
         for name in HEADERS:
@@ -154,7 +127,7 @@ def test_a_look_at_the_first_ones_keeps_the_order(site: Site, queue: str, kind: 
     site.send(queue, *"abcde")
     for limit in (None, 2, 3, None, 1):
         assert [each.body for each in site.management.browse(queue, limit)] == [*"abcde"[:limit]]
-    assert [each.body for each in site.received(queue)] == [*"abcde"]
+    assert [each.body for each in site.messages(queue)] == [*"abcde"]
 
 
 def test_what_a_look_costs_is_known_before(site: Site, queue: str) -> None:

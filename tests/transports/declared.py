@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from tests.run.gate import Gate
+from tests.run.rabbitmq import broker_of, url_of
 
 import redelivery
 from redelivery import Queue
@@ -18,14 +19,13 @@ from redelivery.transports.management.rabbitmq import RabbitApi
 from redelivery.transports.seam import TransportOptions
 
 SOON = 5.0
-SITES = ["stomp rabbitmq", "amqp rabbitmq", "stomp rabbitmq4", "amqp rabbitmq4"]
 
 
 class Site:
     """RabbitMQ by one protocol, and what its own API says."""
 
     def __init__(self, broker: RealBroker, protocol: str) -> None:
-        self.url = broker.stomp_url if protocol == "stomp" else broker.amqp_url
+        self.url = url_of(broker, protocol)
         self.protocol, self.is_4 = protocol, broker.name == "rabbitmq4"
         self.needs_http = not (self.is_4 and protocol == "amqp")
         self.http = broker.http_url
@@ -65,9 +65,6 @@ def gate_of(url: str) -> Gate:
 
 
 def site_of(request: pytest.FixtureRequest) -> Iterator[Site]:
-    protocol, broker = request.param.split()
-    if protocol == "amqp":
-        pytest.importorskip("proton", reason="AMQP is missing")
-    made = Site(request.getfixturevalue(broker), protocol)
+    made = Site(*broker_of(request))
     yield made
     made.clear()

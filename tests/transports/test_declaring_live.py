@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.transports.declared import SITES, SOON, Site, gate_of, site_of
+from tests.run.rabbitmq import SITES
+from tests.transports.declared import SOON, Site, gate_of, site_of
 
 import redelivery
 from redelivery import (

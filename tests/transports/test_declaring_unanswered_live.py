@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from tests.transports.declared import SITES, SOON, Site, behind, gate_of, site_of
+from tests.run.rabbitmq import SITES
+from tests.transports.declared import SOON, Site, behind, gate_of, site_of
 
 import redelivery
 from redelivery import (

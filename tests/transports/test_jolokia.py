@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests.run.console import Answer, Asked, serving
 
 from redelivery import JMSError, ProtocolError, SecurityError
 from redelivery.client.options import merge_options
 from redelivery.model.errors import InvalidDestinationError
 from redelivery.transports.management.jolokia import JolokiaClient, quoted
 
-Answer = tuple[int, bytes]
-Asked = list[tuple[str, Mapping[str, str], Any]]
-
 
 @contextmanager
 def console(answer: Callable[[Mapping[str, str]], Answer], path: str = "") -> Iterator[tuple[JolokiaClient, Asked]]:
     """A console that answers so to the headers of a request."""
-    asked: Asked = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append((self.path, dict(self.headers), body))
-            status, said = answer(dict(self.headers))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(said)))
-            self.end_headers()
-            self.wfile.write(said)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            url = f"http://admin:hidden@127.0.0.1:{server.server_port}{path}"
-            found = merge_options("stomp://broker", management=url, request_timeout=5).management
-            assert found is not None
-            yield JolokiaClient(found, "/console/jolokia"), asked
-        finally:
-            server.shutdown()
-            thread.join(10)
+    with serving(lambda headers, _: answer(headers)) as (port, asked):
+        url = f"http://admin:hidden@127.0.0.1:{port}{path}"
+        found = merge_options("stomp://broker", management=url, request_timeout=5).management
+        assert found is not None
+        yield JolokiaClient(found, "/console/jolokia"), asked
 
 
 def jolokia(status: int, **more: Any) -> Answer:

@@ -8,7 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.transports.test_rabbitmq_queues_live import KINDS, SITES, SOON, Site
+from tests.run.rabbitmq import SITES, broker_of
+from tests.transports.test_rabbitmq_queues_live import KINDS, SOON, Site
 
 import redelivery
 from redelivery import (
@@ -43,9 +44,7 @@ class Place(Site):
 
 @pytest.fixture(params=SITES)
 def site(request: pytest.FixtureRequest) -> Iterator[Place]:
-    pytest.importorskip("proton", reason="AMQP is missing")
-    protocol, broker = request.param.split()
-    made = Place(request.getfixturevalue(broker), protocol)
+    made = Place(*broker_of(request))
     yield made
     made.close()
 

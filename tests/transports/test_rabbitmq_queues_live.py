@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pika
 import pytest
+from tests.run.rabbitmq import SITES, broker_of, url_of
 
 import redelivery
 from redelivery import BrokerDeadLetterStrategy, Queue, RedeliveryPolicy, SharedDeadLetterStrategy
@@ -28,14 +29,13 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 # In the short form, of the ways in which a queue can differ. tests/conformance/test_queues_of_others.py has them all.
 UNLIKE = ("quorum", "not durable", "deleted with its last consumer")
-SITES = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
 
 
 class Site:
     """A broker by one protocol, and a client of the broker's own protocol beside it."""
 
     def __init__(self, broker: RealBroker, protocol: str) -> None:
-        self.url = broker.stomp_url if protocol == "stomp" else broker.amqp_url
+        self.url = url_of(broker, protocol)
         self.is_4, self.protocol = broker.name == "rabbitmq4", protocol
         self._own = pika.BlockingConnection(pika.URLParameters(broker.amqp_url))
         self._channel = self._own.channel()
@@ -81,9 +81,7 @@ class Site:
 
 @pytest.fixture(params=SITES)
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    pytest.importorskip("proton", reason="AMQP is missing")
-    protocol, broker = request.param.split()
-    made = Site(request.getfixturevalue(broker), protocol)
+    made = Site(*broker_of(request))
     yield made
     made.close()
 
