@@ -25,8 +25,8 @@ def replay_canaries(
 ) -> None:
     """Replay so many of what is planned, and return when they have been handled; then ``work`` has planned the rest.
 
-    ``wait``: seconds; None: as many as the policies need that the letters name. ``yes``: nobody is asked whether the
-    queues that they are sent to may be looked into.
+    ``wait``: seconds; None: those that the redelivery policies of the letters need. ``yes``: look into the queues that
+    they are sent to without asking.
 
     Raises:
         CanaryError: one is back, or nobody took it.

@@ -134,7 +134,7 @@ class Dialer:
     def _round(
         self, policy: ReconnectPolicy, refusals: dict[str, JMSError], failures: dict[str, JMSError], *, again: bool
     ) -> Flow[Opened | None]:
-        """Ask each that has not refused; who does is added, and who fails. None: nobody takes the connection."""
+        """Dial each broker that has not refused; None: no one takes it. Refusals and failures are added, by URL."""
         urls = tuple(url for url in self.options.servers if url not in refusals)
         for url in attempt_order(urls, policy, priority=self.options.priority, failed=self.last):
             if self.ended:
@@ -259,7 +259,7 @@ class Dialer:
 
 
 def _refusal(said: str, errors: Mapping[str, JMSError]) -> JMSError:
-    """What is raised where nobody of a list takes the connection, and some refuse it; ``errors``: those first."""
+    """The error where no broker of a list takes the connection; ``errors``: by URL, the refusals first."""
     kind = next((SecurityError for each in errors.values() if isinstance(each, SecurityError)), None)
     return (kind or type(next(iter(errors.values()))))(f"{said}: {_each(errors)}")
 
