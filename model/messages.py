@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from redelivery.model.destinations import Destination
-from redelivery.model.parts.dead_letters import DeadLetter, read_dead_letter
+from redelivery.model.parts.dead_letters import DeadLetterInfo, read_dead_letter
 from redelivery.model.parts.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
 from redelivery.model.parts.headers import COPIED, check_header
 from redelivery.model.parts.raw import KnownBody, RawBody, raw_of
@@ -269,7 +269,7 @@ class Message:
         return self.delivery_count > 1
 
     @property
-    def dead_letter(self) -> DeadLetter | None:
+    def dead_letter(self) -> DeadLetterInfo | None:
         """What a dead letter says of its origin, cause and count, whichever broker or client made it; else None."""
         if self.source is None:
             return None

@@ -1,4 +1,4 @@
-"""What a dead letter says of itself, made by this library, ActiveMQ, Artemis, HornetQ or RabbitMQ."""
+"""`DeadLetterInfo`: reads what this library, ActiveMQ, Artemis, HornetQ and RabbitMQ write on a dead letter."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _PREFIXES: Final[tuple[tuple[str, type[Destination]], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """What is known of a message on a dead-letter queue; None where it does not say.
+class DeadLetterInfo:
+    """The facts that a message on a dead-letter queue has on it: `Message.dead_letter`. None where it does not say.
 
     ``origin``: where it was consumed from, or expired.
     ``cause``: why it is here, in the words of the client or broker that dead-lettered it.
@@ -75,8 +75,8 @@ class Noting(Protocol):
 
 def read_dead_letter(
     properties: Mapping[str, object], source: object, sent_to: Destination | None
-) -> DeadLetter | None:
-    """The dead letter that a received message is; None where nothing says that it is one.
+) -> DeadLetterInfo | None:
+    """The facts of a dead letter; None where nothing says that the received message is one.
 
     Args:
         properties: of the message.
@@ -96,7 +96,7 @@ def read_dead_letter(
         cause = cause.removeprefix(_THROWABLE)
     expiry = _number(_first(said, _EXPIRIES))
     at = _number(said.get(FAILED_AT)) or expiry or _last_death(said)
-    return DeadLetter(
+    return DeadLetterInfo(
         origin=origin,
         cause=cause,
         exception=_exception(cause),

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from redelivery.model.messages import Message
     from redelivery.model.modes import AckMode
+    from redelivery.model.parts.dead_letters import DeadLetterInfo
     from redelivery.model.values import Byte, Float, Long, Short
     from redelivery.policies.dead_letters import (
         BrokerDeadLetterStrategy,
@@ -83,6 +84,7 @@ __all__ = [
     "ConnectionMetaData",
     "Consumer",
     "DeadLetter",
+    "DeadLetterInfo",
     "DeadLetterStrategy",
     "Destination",
     "DiscardingDeadLetterStrategy",
@@ -159,6 +161,7 @@ _HOMES = {
     ),
     "redelivery.model.messages": ("Message",),
     "redelivery.model.modes": ("AckMode",),
+    "redelivery.model.parts.dead_letters": ("DeadLetterInfo",),
     "redelivery.model.values": ("Byte", "Float", "Long", "Short"),
     "redelivery.policies.destinations.address_settings": ("AddressSettings", "AddressSettingsMap"),
     "redelivery.policies.dead_letters": (

@@ -12,7 +12,7 @@ from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
 
 import redelivery
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
-from redelivery.model.parts.dead_letters import DeadLetter
+from redelivery.model.parts.dead_letters import DeadLetterInfo
 from redelivery.operate.letters.canary import CanaryError, Watch, needed
 
 __all__ = ["url"]
@@ -111,7 +111,7 @@ def test_a_wait_without_effect_is_wrong_usage(url: str, names: tuple[str, str], 
 
 def letter(cause: str | None) -> Message:
     class Letter(Message):
-        dead_letter = DeadLetter(None, cause)
+        dead_letter = DeadLetterInfo(None, cause)
 
     return Letter("x")
 

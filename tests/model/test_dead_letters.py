@@ -9,7 +9,7 @@ import pytest
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.messages import Message
-from redelivery.model.parts.dead_letters import DeadLetter, read_dead_letter
+from redelivery.model.parts.dead_letters import DeadLetterInfo, read_dead_letter
 from redelivery.model.times import from_epoch_ms
 
 OURS = (
@@ -40,7 +40,7 @@ def test_a_copy_of_ours() -> None:
         "mine": "x",
     }
     letter = read_dead_letter(properties, None, Queue("ActiveMQ.DLQ"))
-    assert letter == DeadLetter(Queue("orders"), OURS, "ValueError: bad order", 4)
+    assert letter == DeadLetterInfo(Queue("orders"), OURS, "ValueError: bad order", 4)
     assert read_dead_letter({**properties, "dlqDeliveryCount": 4}, None, None) == letter
 
 
@@ -53,69 +53,71 @@ def test_a_copy_of_ours() -> None:
                 "dlqDeliveryFailureCause": f"java.lang.Throwable: {OURS.replace('ValueError', 'java.lang.Error')}",
                 "originalDestination": "topic://news",
             },
-            DeadLetter(Topic("news"), OURS.replace("ValueError", "java.lang.Error"), "java.lang.Error: bad order", 4),
+            DeadLetterInfo(
+                Topic("news"), OURS.replace("ValueError", "java.lang.Error"), "java.lang.Error: bad order", 4
+            ),
         ),
         (
             {"dlqDeliveryFailureCause": "java.lang.Throwable: Dispatch[7] to ID:c:1 exceeds limit:x"},
-            DeadLetter(None, "Dispatch[7] to ID:c:1 exceeds limit:x", None, 7),
+            DeadLetterInfo(None, "Dispatch[7] to ID:c:1 exceeds limit:x", None, 7),
         ),
         (
             {"dlqDeliveryFailureCause": OURS.replace("ValueError: bad order", "null")},
-            DeadLetter(None, OURS.replace("ValueError: bad order", "null"), None, 4),
+            DeadLetterInfo(None, OURS.replace("ValueError: bad order", "null"), None, 4),
         ),
         # Classic, by NACK over STOMP, and an expired one
-        ({"original-destination": "/queue/orders", "originalExpiration": "0"}, DeadLetter(Queue("orders"))),
-        ({"original-destination": "/topic/news"}, DeadLetter(Topic("news"))),
+        ({"original-destination": "/queue/orders", "originalExpiration": "0"}, DeadLetterInfo(Queue("orders"))),
+        ({"original-destination": "/topic/news"}, DeadLetterInfo(Topic("news"))),
         (
             {
                 "dlqDeliveryFailureCause": "java.lang.Throwable: Message Expired. Expiration:1795404982023",
                 "original-destination": "/queue/orders",
             },
-            DeadLetter(Queue("orders"), "Message Expired. Expiration:1795404982023", expired=True),
+            DeadLetterInfo(Queue("orders"), "Message Expired. Expiration:1795404982023", expired=True),
         ),
         # Artemis over AMQP, Artemis and HornetQ over STOMP
         (
             {"x-opt-ORIG-ADDRESS": "orders", "x-opt-ORIG-QUEUE": "orders", "x-opt-ORIG-ROUTING-TYPE": 1},
-            DeadLetter(Queue("orders")),
+            DeadLetterInfo(Queue("orders")),
         ),
-        ({"_AMQ_ORIG_ADDRESS": "news", "_AMQ_ORIG_ROUTING_TYPE": "0"}, DeadLetter(Topic("news"))),
+        ({"_AMQ_ORIG_ADDRESS": "news", "_AMQ_ORIG_ROUTING_TYPE": "0"}, DeadLetterInfo(Topic("news"))),
         (
             {"_AMQ_ORIG_ADDRESS": "orders", "_AMQ_ACTUAL_EXPIRY": "1795404982023"},
-            DeadLetter(Queue("orders"), at=datetime.fromtimestamp(1795404982.023, UTC), expired=True),
+            DeadLetterInfo(Queue("orders"), at=datetime.fromtimestamp(1795404982.023, UTC), expired=True),
         ),
-        ({"_HQ_ORIG_ADDRESS": "jms.queue.orders"}, DeadLetter(Queue("orders"))),
-        ({"_HQ_ORIG_ADDRESS": "jms.topic.news"}, DeadLetter(Topic("news"))),
+        ({"_HQ_ORIG_ADDRESS": "jms.queue.orders"}, DeadLetterInfo(Queue("orders"))),
+        ({"_HQ_ORIG_ADDRESS": "jms.topic.news"}, DeadLetterInfo(Topic("news"))),
         # RabbitMQ
         (
             {"x-first-death-queue": "orders", "x-first-death-reason": "rejected", "x-first-death-exchange": ""},
-            DeadLetter(Queue("orders"), "rejected"),
+            DeadLetterInfo(Queue("orders"), "rejected"),
         ),
         (
             {"x-first-death-queue": "orders", "x-first-death-reason": "expired"},
-            DeadLetter(Queue("orders"), "expired", expired=True),
+            DeadLetterInfo(Queue("orders"), "expired", expired=True),
         ),
         # what is not to be read leaves the rest
-        ({"dlqDeliveryFailureCause": "why", "originalDestination": "ftp://x"}, DeadLetter(None, "why")),
-        ({"dlqDeliveryFailureCause": "why", "dlqDeliveryCount": "9" * 40}, DeadLetter(None, "why")),
-        ({"dlqDeliveryFailureCause": 5}, DeadLetter(None)),
+        ({"dlqDeliveryFailureCause": "why", "originalDestination": "ftp://x"}, DeadLetterInfo(None, "why")),
+        ({"dlqDeliveryFailureCause": "why", "dlqDeliveryCount": "9" * 40}, DeadLetterInfo(None, "why")),
+        ({"dlqDeliveryFailureCause": 5}, DeadLetterInfo(None)),
         *(
             (
                 {"dlqDeliveryFailureCause": "why", "dlqFailedAt": at},
-                DeadLetter(None, "why", at=from_epoch_ms(1700000000001)),
+                DeadLetterInfo(None, "why", at=from_epoch_ms(1700000000001)),
             )
             for at in (1700000000001, "1700000000001")
         ),
-        ({"dlqDeliveryFailureCause": "why", "dlqFailedAt": "soon"}, DeadLetter(None, "why")),
+        ({"dlqDeliveryFailureCause": "why", "dlqFailedAt": "soon"}, DeadLetterInfo(None, "why")),
     ],
 )
-def test_of_others(said: Mapping[str, object], letter: DeadLetter) -> None:
+def test_of_others(said: Mapping[str, object], letter: DeadLetterInfo) -> None:
     assert read_dead_letter(said, None, Queue("ActiveMQ.DLQ")) == letter
     assert read_dead_letter({}, Noted(said), Queue("ActiveMQ.DLQ")) == letter
 
 
 def test_classic_over_amqp_is_known_by_the_address_alone() -> None:
     for queue in ("ActiveMQ.DLQ", "DLQ.orders", "my.dlq"):
-        assert read_dead_letter({}, Noted({}, queue), Queue("orders")) == DeadLetter(Queue("orders"))
+        assert read_dead_letter({}, Noted({}, queue), Queue("orders")) == DeadLetterInfo(Queue("orders"))
     for queue in ("orders", "Consumer.A.VirtualTopic.orders"):  # such a one has the topic's address
         assert read_dead_letter({}, Noted({}, queue), Topic("VirtualTopic.orders")) is None
 

@@ -12,7 +12,7 @@ from tests.run.again import may_hide
 
 import redelivery
 from redelivery import BrokerDeadLetterStrategy, Message, Queue, RedeliveryPolicy
-from redelivery.model.parts.dead_letters import DeadLetter
+from redelivery.model.parts.dead_letters import DeadLetterInfo
 from redelivery.testing.brokers.real import RealBroker
 
 SOON = 10.0
@@ -29,7 +29,7 @@ def send(url: str, queue: str) -> None:
         session.producer(queue).send("x", properties={"ref": queue})
 
 
-def letter(url: str, dead_letters: str, ref: str) -> tuple[DeadLetter | None, Mapping[str, object]]:
+def letter(url: str, dead_letters: str, ref: str) -> tuple[DeadLetterInfo | None, Mapping[str, object]]:
     with redelivery.connect(url) as connection, connection.session("individual") as session:
         consumer = session.consumer(dead_letters)
         while (message := consumer.receive(timeout=SOON)) is not None:
@@ -50,7 +50,7 @@ def test_artemis_after_it_was_rejected(artemis: RealBroker, queue: str, protocol
         assert session.consumer(queue).receive(timeout=SOON) is not None
         session.recover(cause=ValueError("bad"))
     found, _ = letter(getattr(artemis, f"{protocol}_url"), "DLQ", queue)
-    assert found == DeadLetter(Queue(queue))
+    assert found == DeadLetterInfo(Queue(queue))
 
 
 @may_hide
@@ -78,7 +78,7 @@ def test_classic_with_a_nack(activemq: RealBroker, queue: str) -> None:
         assert session.consumer(queue).receive(timeout=SOON) is not None
         session.recover()
     found, properties = letter(activemq.stomp_url, "ActiveMQ.DLQ", queue)
-    assert found == DeadLetter(Queue(queue))
+    assert found == DeadLetterInfo(Queue(queue))
     assert properties["original-destination"] == f"/queue/{queue}"
 
 

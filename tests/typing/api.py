@@ -58,6 +58,7 @@ def publishing(connection: redelivery.Connection, message: Message) -> None:
         assert_type(publisher.send("body", "orders", properties={"a": 1}, ttl=1), Message)
         publisher.send("body", "orders", headers={})  # type: ignore[call-arg]  # they are called properties
     letter = message.dead_letter
+    assert_type(letter, redelivery.DeadLetterInfo | None)
     if letter is not None:
         assert_type(letter.origin, redelivery.Destination | None)
         assert_type(letter.count, int | None)
