@@ -37,7 +37,7 @@ def observe(event: Event) -> None:
 
 
 class ContainerCollector(Collector):
-    """What a container counts itself, read when Prometheus asks."""
+    """A container's own counters, read when Prometheus asks."""
 
     def __init__(self, queue: str, container: ListenerContainer) -> None:
         self._queue = queue

@@ -1,4 +1,4 @@
-"""What a broker can do over a protocol: data that the sessions read, instead of a class per broker."""
+"""The abilities of a broker over a protocol: data that the sessions read, instead of a class per broker."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionMetaData:
-    """Who is at the other end, and what it can do."""
+    """The broker at the other end, and what it can do."""
 
     provider_name: str
     provider_version: str

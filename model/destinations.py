@@ -67,7 +67,7 @@ class Destination:
 
     @property
     def parts(self) -> tuple[Destination, ...]:
-        """Those that a composite destination (ActiveMQ's ``a,topic://b``) sends to; of any other, itself.
+        """The destinations that a composite one (ActiveMQ's ``a,topic://b``) sends to; any other is its own only part.
 
         A part without a scheme is of the same kind as the whole.
 

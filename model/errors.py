@@ -116,7 +116,7 @@ class ConfigError(JMSError, ValueError):
 
 
 class ProtocolError(JMSError):
-    """What the peer sent is not the protocol that was expected."""
+    """The peer sent something else than the protocol that was expected."""
 
 
 class RequestTimeoutError(JMSError, TimeoutError):

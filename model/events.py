@@ -1,4 +1,4 @@
-"""What happens to messages, transactions and connections, as an ``observer`` is given it.
+"""Events of messages, transactions and connections, as an ``observer`` is given them.
 
 ``redelivery.connect(url, observer=f)`` calls ``f(event)`` with each event, in the order of its session, in the step in
 which it happened. An event is immutable. One about a message reads the message's id and destination when they are asked
@@ -88,7 +88,7 @@ class Delivered(MessageEvent):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Acknowledged(MessageEvent):
-    """It is consumed: acknowledged by itself, by its session, or by a commit (then before Committed)."""
+    """The message is consumed: acknowledged by itself, by its session, or by a commit (then before Committed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class NearReturnLimit(MessageEvent):
 
 @dataclass(frozen=True, slots=True)
 class Expired(MessageEvent):
-    """Its time to live was over before it was delivered; it is dead-lettered or discarded next.
+    """The message's time to live was over before it was delivered; it is dead-lettered or discarded next.
 
     ``delivery_count``, here and in what follows: of its last delivery, 0 where it had none.
     """
@@ -135,7 +135,7 @@ class Expired(MessageEvent):
 
 @dataclass(frozen=True, slots=True)
 class DeadLettered(MessageEvent):
-    """It is a dead letter now.
+    """The message is a dead letter now.
 
     ``cause``: the exception of its last failure, if the application gave one. ``reason``: what the dead letter says.
     ``dead_letter_destination``: where its copy is; None where the broker has been asked to move it.
@@ -148,7 +148,7 @@ class DeadLettered(MessageEvent):
 
 @dataclass(frozen=True, slots=True)
 class Discarded(MessageEvent):
-    """It would be a dead letter, but the strategy says that it is dropped; the fields as in DeadLettered."""
+    """The message was discarded: the strategy drops it instead of dead-lettering it. Fields as in DeadLettered."""
 
     cause: BaseException | None
     reason: str

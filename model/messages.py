@@ -48,7 +48,7 @@ _KINDS: Final[Mapping[type, str]] = {str: "text", bytes: "bytes", dict: "map", l
 
 
 class MessageSource(Protocol):
-    """What a received message is read from; every method raises MessageFormatError on what it cannot decode."""
+    """The source of a received message; every method raises MessageFormatError on what it cannot decode."""
 
     def body(self) -> Body:
         """The body, decoded."""
@@ -60,11 +60,11 @@ class MessageSource(Protocol):
         """The value of one of `HEADERS`, None where it is not set."""
 
     def wire_count(self) -> int:
-        """Which delivery this is as far as the wire says, 1 for the first."""
+        """The number of this delivery as far as the wire says, 1 for the first."""
 
 
 class Receipt(Protocol):
-    """Who is asked when a received message is acknowledged."""
+    """The session's part that acknowledges a received message."""
 
     def acknowledge(self, message: Message) -> None:
         """Acknowledge as the session's mode says."""
@@ -185,17 +185,17 @@ class Message:
 
     @property
     def destination(self) -> Destination | None:
-        """Where it was sent to."""
+        """The destination that it was sent to."""
         return self._read("destination")  # type: ignore[no-any-return]  # as above
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it was handed over to be sent."""
+        """The time when it was handed over to be sent."""
         return self._read_time("timestamp")
 
     @property
     def expiration(self) -> datetime | None:
-        """When it stops being worth delivering."""
+        """The time when it stops being worth delivering."""
         return self._read_time("expiration")
 
     @property
@@ -210,7 +210,7 @@ class Message:
 
     @property
     def persistent(self) -> bool:
-        """Whether the broker keeps it through a restart."""
+        """True: the broker keeps it through a restart."""
         return self._read("persistent")  # type: ignore[no-any-return]  # as above
 
     @property
@@ -224,7 +224,7 @@ class Message:
 
     @property
     def reply_to(self) -> Destination | None:
-        """Where a reply is expected."""
+        """The destination where a reply is expected."""
         return self._read("reply_to")  # type: ignore[no-any-return]  # as above
 
     @reply_to.setter
@@ -270,7 +270,7 @@ class Message:
 
     @property
     def dead_letter(self) -> DeadLetterInfo | None:
-        """What a dead letter says of its origin, cause and count, whichever broker or client made it; else None."""
+        """The facts on a dead letter: origin, cause, count, whichever broker or client made it; else None."""
         if self.source is None:
             return None
         return read_dead_letter(self.properties, self.source, self.destination)

@@ -11,7 +11,7 @@ _SYNONYMS = {"transaction": "TRANSACTED", "tx": "TRANSACTED", "manual": "CLIENT"
 
 
 class AckMode(IntEnum):
-    """When a message counts as consumed.
+    """The moment at which a message counts as consumed.
 
     ``TRANSACTED`` is 0, as in JMS: never test a mode by truth.
     """

@@ -103,7 +103,7 @@ def _too_many(shown: Signature, most: int, given: int) -> str:
 
 
 def _unpacked(function: Callable[..., Any], defaults: Mapping[str, object]) -> Signature:
-    """Its signature, with each key of ``**options: Unpack[Options]`` as a keyword; they may all be left out."""
+    """The signature with each key of ``**options: Unpack[Options]`` as a keyword; they may all be left out."""
     shown = signature(function)
     parameters = list(shown.parameters.values())
     if not parameters or parameters[-1].kind is not Parameter.VAR_KEYWORD:

@@ -1,4 +1,4 @@
-"""Which version this is."""
+"""The version of this installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which span was that of a message's first delivery, for the link of its redelivery to it."""
+"""Remembers the span of each message's first delivery, for the link of its redelivery to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FirstDeliveries:
         self._spans: OrderedDict[str, SpanContext] = OrderedDict()
 
     def note(self, event: MessageEvent, span: SpanContext) -> None:
-        """It is delivered in this span, for the first time as far as is known."""
+        """Remember that a message is delivered in this span, for the first time."""
         identifier = event.message_id
         if identifier is None or not span.is_valid:
             return
@@ -36,7 +36,7 @@ class FirstDeliveries:
         return None if identifier is None else self._spans.get(identifier)
 
     def forget(self, event: MessageEvent) -> None:
-        """It is not delivered again."""
+        """Forget a message that is not delivered again."""
         if self._spans:
             identifier = event.message_id
             if identifier is not None:

@@ -34,7 +34,7 @@ _TEMPORARY: Final = (TemporaryQueue, TemporaryTopic)
 
 
 def of_server(server: Server) -> Attributes:
-    """What every span and number of a session has."""
+    """The attributes that every span and number of a session has."""
     found: Attributes = {SYSTEM: server.system, ADDRESS: server.address}
     if server.port is not None:
         found[PORT] = server.port

@@ -1,4 +1,4 @@
-"""How a message carries the context in which it was sent: in its properties, by the application's propagator.
+"""Carries the context of a send in the message's properties, by the application's propagator.
 
 W3C's ``traceparent``, ``tracestate`` and ``baggage`` are names that JMS allows. Of others a ``-`` is written
 ``__dash__``, as OpenTelemetry's and Datadog's instrumentations of JMS do, so that both sides understand each other.

@@ -49,7 +49,7 @@ class Step:
         self._duration.record((now - self._began) / _SECOND, self._attributes)
 
     def _finish(self) -> None:
-        """What is known at the end only."""
+        """Add what is known at the end only."""
 
 
 class SendStep(Step):

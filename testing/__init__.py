@@ -1,4 +1,4 @@
-"""What tests need beside the library: the pytest plug-in, its fixtures, a clock to put ahead, and real brokers.
+"""For tests, beside the library: the pytest plug-in, its fixtures, a clock to put ahead, and real brokers.
 
 `plugin` is what pytest loads by itself; it names `fixtures`, which import nothing but pytest until one is used.
 `fixtures` has an embedded broker for each test (`durable`: with a store, to be killed), and one of each real broker for

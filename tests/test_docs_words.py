@@ -37,6 +37,10 @@ FOLDERS = sorted(
 )
 TESTS = sorted(f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.py")))
 
+# Rooms whose docstrings begin with a subject or a verb, so that nobody has to guess what "it" is.
+WITH_SUBJECTS = ("model", "otel", "testing", "examples")
+WITHOUT_SUBJECT = re.compile(r"(What|Whether|Where|When|Which|Whose|Who|How|It|They|Its|Their|Those)\b")
+
 # What is wrong → what to write. Only what is wrong wherever it stands.
 WORDS = {
     r"\bstations?\b": "consumer",
@@ -179,6 +183,13 @@ def wrong_in(folder: str) -> list[str]:
     return found
 
 
+def without_subject(source: str) -> list[str]:
+    """The first lines of docstrings that have neither a subject nor a verb in front."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    return [text.splitlines()[0] for text in texts if WITHOUT_SUBJECT.match(text)]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_uses_plain_words(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -188,6 +199,17 @@ def test_a_page_uses_plain_words(page: Path) -> None:
 @pytest.mark.parametrize("folder", [*FOLDERS, *TESTS])
 def test_code_uses_plain_words(folder: str) -> None:
     assert wrong_in(folder) == []
+
+
+@pytest.mark.parametrize("room", WITH_SUBJECTS)
+def test_a_docstring_begins_with_a_subject_or_a_verb(room: str) -> None:
+    found = {str(path.relative_to(ROOT)): without_subject(path.read_text()) for path in (ROOT / room).rglob("*.py")}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_a_docstring_without_a_subject_is_found() -> None:
+    source = 'class A:\n    """Its reader."""\n    def f(self):\n        """Itself."""\n'
+    assert without_subject(source) == ["Its reader."]
 
 
 def test_the_words_are_found_where_they_are() -> None:

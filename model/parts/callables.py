@@ -1,4 +1,4 @@
-"""Whether a callback can be called with what it will be given, and does anything when it is: found before its call."""
+"""Finds before its first call whether a callback can be called with what it will be given, and then does anything."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def check_takes_one(callback: object, name: str, given: str, hint: str = "") -> 
 
 
 def name_of(callback: object) -> str:
-    """What a log or an error calls it."""
+    """The name of a callback in a log or an error."""
     return getattr(callback, "__qualname__", None) or type(callback).__qualname__
 
 
 def deferred(callback: object) -> str | None:
-    """What kind of a function it is whose call runs none of its lines; None: it is a plain one.
+    """The kind of a function whose call runs none of its lines (a coroutine's, a generator's); None: it is a plain one.
 
     A ``functools.partial``, a method, or an object with such a ``__call__`` is what it calls.
     """
@@ -84,12 +84,12 @@ def check_runs(callback: object, call: str) -> None:
 
 
 def not_run(callback: object, kind: str) -> str:
-    """What is wrong where it has returned what `unrun` calls so."""
+    """The problem with a callback that returned what `unrun` finds."""
     return f"{name_of(callback)} returned {kind}, which nobody runs or awaits here: nothing of it was done"
 
 
 def unrun(result: object) -> str | None:
-    """What a callback has returned, if that is what it would have done, and nobody does; None: it is something else.
+    """The kind of a result that is yet to run, which nobody does: closed where it can be; None: it is something else.
 
     A coroutine, a generator, a Future, or a context that nobody entered. A coroutine is closed, or Python would warn.
     """

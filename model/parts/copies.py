@@ -37,6 +37,6 @@ def readable(message: Message) -> tuple[Mapping[str, Value], list[str]]:
 
 
 def named(name: object) -> str:
-    """What an unreadable property is called in a cause."""
+    """The name of an unreadable property in a cause."""
     text = ascii(name)
     return f"property {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"

@@ -67,7 +67,7 @@ class Noting(Protocol):
     """A source that knows more of a message than its body, properties and headers."""
 
     def noted(self) -> Mapping[str, object]:
-        """What the broker has written on it beside the application's properties. Raises MessageFormatError."""
+        """The broker's own notes on it beside the application's properties. Raises MessageFormatError."""
 
     def consumed_from(self) -> Destination:
         """The queue or topic that it was received from."""

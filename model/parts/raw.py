@@ -20,12 +20,12 @@ class RawBody(ABC):
 
     @property
     def whole(self) -> bool:
-        """Whether all of it came; False where the broker says that it could not translate it."""
+        """True where all of the body came; False where the broker says that it could not translate it."""
         return True
 
     @abstractmethod
     def data(self) -> bytes:
-        """Its bytes; never raises, whatever they are."""
+        """The body's bytes; never raises, whatever they are."""
 
     @abstractmethod
     def read(self) -> Body:
@@ -106,7 +106,7 @@ def readable_of(source: Readable) -> tuple[Mapping[str, Value], list[str]]:
 
 
 def is_nested(body: object) -> bool:
-    """Whether a body is a map or list with another one in it: AMQP has those, and JMS has not."""
+    """Check whether a body is a map or list with another one in it: AMQP has those, and JMS has not."""
     inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
     return any(isinstance(each, (dict, list)) for each in inner)
 

@@ -1,4 +1,4 @@
-"""What a send may be given beside its body and destination, written once for all who send."""
+"""The arguments of a send beside its body and destination, written once for all who send."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from redelivery.model.values import Body
 
 
 class Showable(Protocol):
-    """What is shown of a message. Each of it may raise MessageFormatError."""
+    """The part of a message that is shown. Each of it may raise MessageFormatError."""
 
     @property
     def message_id(self) -> str | None:
@@ -18,7 +18,7 @@ class Showable(Protocol):
 
     @property
     def destination(self) -> Destination | None:
-        """Where it was sent to."""
+        """The destination that it was sent to."""
 
     @property
     def body(self) -> Body:
@@ -30,7 +30,7 @@ class Showable(Protocol):
 
     @property
     def delivery_count(self) -> int:
-        """Which delivery it is."""
+        """The number of the delivery, 1 for the first."""
 
 
 def shown(message: Showable) -> str:

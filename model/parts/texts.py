@@ -1,4 +1,4 @@
-"""What is text, and of which encoding: by a content type, and as Java's streams write it."""
+"""Tells text from bytes, and finds its encoding: by a content type, and as Java's streams write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an observer may be asked beside being given events: to follow a piece of work from its begin to its end.
+"""The hooks of an observer that follows a piece of work from its begin to its end, beside being given events.
 
 `Tracing.tracer` is asked once for each session and connection. What it gives is called in the caller's thread or task,
 so that context variables are the caller's; what it raises is logged once, as what the observer raises.
@@ -35,7 +35,7 @@ class Step(Protocol):
     """A piece of work that has begun."""
 
     def ended(self, error: BaseException | None) -> None:
-        """It is done, or has failed with ``error``."""
+        """The step is done, or has failed with ``error``."""
 
 
 class Work(Step, Protocol):
@@ -46,7 +46,7 @@ class Work(Step, Protocol):
 
 
 class Tracer(Protocol):
-    """What is asked of one session's work."""
+    """The observer of one session's work."""
 
     def sending(self, message: Message) -> Step:
         """A message is about to be sent; its properties may be changed here."""

@@ -22,7 +22,7 @@ _OURS: Final = ("JMSX", "JMS_")  # JMS's own properties, and those of its provid
 
 
 class Expression(NamedTuple):
-    """What a node has become; `kind` is what it is known to stand for, whatever the message."""
+    """The compiled form of a node; `kind` is the type that it is known to have, whatever the message."""
 
     kind: str
     evaluate: Evaluate

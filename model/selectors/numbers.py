@@ -148,7 +148,7 @@ def positive(value: Operand) -> Operand:
 
 
 def is_number(value: Operand) -> TypeGuard[Number]:
-    """Whether it is one; a boolean is none."""
+    """Check that an operand is a number; a boolean is none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -58,7 +58,7 @@ def parse_tree(text: str) -> Branch:
 
 
 def position(node: Node) -> int:
-    """Where a part of the tree begins, counted from 0: at the first word that is kept of it."""
+    """The place where a part of the tree begins, counted from 0: at the first word that is kept of it."""
     while node is not None and not isinstance(node, str):
         node = next(child for child in node.children if child is not None)
     return (node and node.start_pos) or 0

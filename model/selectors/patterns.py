@@ -30,7 +30,7 @@ class Pattern:
         self._wild = {char for segment in self._middle if _ANY in segment for char in segment} - {_ANY}
 
     def matches(self, text: str) -> bool:
-        """Whether all of the text is like the pattern."""
+        """Match all of the text against the pattern."""
         if self._whole is not None:
             return len(text) == len(self._whole) and _fits(self._whole, text, 0)
         if len(text) < self._shortest or not _fits(self._first, text, 0):
@@ -68,7 +68,7 @@ def _segments(text: str, escape: str | None) -> list[Segment]:
 
 
 def _fits(segment: Segment, text: str, at: int) -> bool:
-    """Whether it fits there; there is room for it."""
+    """Compare a segment with the text at a place that has room for it."""
     if _ANY not in segment:
         return text.startswith("".join(segment), at)
     return all(char in (_ANY, text[at + index]) for index, char in enumerate(segment))

@@ -1,4 +1,4 @@
-"""What is wrong with a selector, and where: the error with a line that points at the place."""
+"""Describes the problem of a selector: the error has a line that points at the place."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Selector:
         self.wildcards = builder.wildcards
 
     def matches(self, get: Lookup) -> bool:
-        """Whether it is true of a message, and not false or unknown.
+        """Evaluate the selector on a message: True only where it is true, and not false or unknown.
 
         Args:
             get: the value of a header (``JMSPriority``) or property by its name, None where it is not set.

@@ -26,7 +26,7 @@ _ASKING = Lock()  # a warning is hidden in the whole process: two threads that d
 
 
 def missing(spec: BrokerSpec) -> str | None:
-    """What this machine lacks to run the broker in a container; None: nothing."""
+    """The reason why this machine cannot run the broker in a container; None: it can."""
     if importlib.util.find_spec("testcontainers") is None:
         return "testcontainers is not installed (from the clone: pip install '.[testing]')"
     if not _docker_answers():

@@ -102,7 +102,7 @@ class DebianPackages:
 
 
 def _mirror(place: Path) -> str:
-    """Where this machine's apt has Debian's packages from."""
+    """The address from which this machine's apt has Debian's packages."""
     fields = "$(ORIGIN) $(COMPONENT) $(SITE)"
     said = _run(["apt-get", "indextargets", "--format", fields, "Created-By: Packages"], place)
     found = [line.split()[2] for line in said.splitlines() if line.startswith("Debian main ")]

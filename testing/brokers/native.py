@@ -93,7 +93,7 @@ class NativeBroker:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def output(self) -> str:
-        """What it has printed since it was first started."""
+        """The broker's output since it was first started."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _ready(self) -> bool:

@@ -32,7 +32,7 @@ class NotStartedError(Exception):
 
 
 class AddressInUseError(NotStartedError):
-    """It did not, because another program had taken one of its ports: it may come up on others."""
+    """The broker did not start, because another program had taken one of its ports: it may start on others."""
 
 
 def free_ports(names: Iterable[str]) -> dict[str, int]:
@@ -54,7 +54,7 @@ def free_ports(names: Iterable[str]) -> dict[str, int]:
 
 
 def _reserve(port: int) -> bool:
-    """Whether it is ours from now on: no process has it, neither by a reservation nor by listening."""
+    """Reserve a port for this process; False where another process has it, by a reservation or by listening."""
     if port in _OURS or not _free(port):
         return False
     try:
@@ -84,7 +84,7 @@ def not_started(text: str, output: str) -> NotStartedError:
 
 
 def address_in_use(output: str) -> bool:
-    """Whether a broker, or Docker, says there that it could not have one of its ports."""
+    """Check whether a broker, or Docker, prints there that it could not have one of its ports."""
     return _IN_USE.search(output) is not None
 
 

@@ -101,7 +101,7 @@ def missing(name: str) -> str | None:
 
 
 def wanted(name: str) -> bool:
-    """Whether the broker may be started for the tests (and be fetched by Maven, or pulled by Docker).
+    """Check whether the broker may be started for the tests (and be fetched by Maven, or pulled by Docker).
 
     REDELIVERY_REAL_BROKERS=1 says so, for all; CI and REDELIVERY_REQUIRE_BROKERS do, too. REDELIVERY_<NAME>_URL names
     one that runs already.
@@ -111,7 +111,7 @@ def wanted(name: str) -> bool:
 
 
 def required(name: str) -> bool:
-    """Whether its absence is a failure: REDELIVERY_REQUIRE_BROKERS names it, or CI is set and that is not."""
+    """A missing broker is a failure where REDELIVERY_REQUIRE_BROKERS names it, or CI is set and that is not."""
     listed = os.environ.get("REDELIVERY_REQUIRE_BROKERS")
     if listed is None:
         return os.environ.get("CI", "").lower() in {"1", "true"}

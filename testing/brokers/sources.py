@@ -1,4 +1,4 @@
-"""Where a broker's own distribution comes from: Maven, into a cache of this user, or the system's packages."""
+"""Fetches a broker's own distribution: by Maven, into a cache of this user, or from the system's packages."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Source(Protocol):
 
     @property
     def portable(self) -> bool:
-        """Whether the folder is all of it, so that it also runs where it is mounted."""
+        """True where the folder is all of the broker, so that it also runs where the folder is mounted."""
 
     def missing(self, *, to_run: bool = True) -> str | None:
-        """What this machine lacks to have it, and to run it here; None: nothing."""
+        """The tools that this machine lacks to fetch the broker, and to run it here; None: nothing."""
 
     def fetch(self) -> Path:
-        """Its folder; the first time this may take minutes. Raises NotStartedError."""
+        """Fetch the broker and return its folder; the first time this may take minutes. Raises NotStartedError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class MavenJars:
     portable: bool = True
 
     def missing(self, *, to_run: bool = True) -> str | None:
-        """Its tools, and Maven as long as they are not in the cache."""
+        """The tools that are lacking, and Maven as long as the jars are not in the cache."""
         return _lacking(self.tools if to_run else (), self.folder)
 
     def fetch(self) -> Path:

@@ -1,4 +1,4 @@
-"""What is known of one real broker: the form that each of them fills in."""
+"""The form that the description of each real broker fills in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redelivery.testing.brokers.sources import Source
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where one broker runs: what its configuration and its command are made from.
+    """The place where one broker runs: its configuration and its command are made from it.
 
     ``home``: its distribution. ``folder``: its configuration. ``data``: its store, which outlives a kill -9.
     ``host``: the address to listen on. ``ports``: by protocol.
@@ -43,7 +43,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSpec:
-    """How one broker is found, configured and started.
+    """The way one broker is found, configured and started.
 
     ``ports``: those it has in a container, by protocol: ``stomp``, ``amqp``, ``openwire``. ``more_ports``: further
     ones that it needs for itself when it runs natively. ``login``: what a url needs before the host, if anything.

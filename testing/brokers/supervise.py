@@ -53,7 +53,7 @@ def main(folder: str, command: Sequence[str]) -> int:
 
 
 def _adopt_orphans() -> None:
-    """What the command leaves behind becomes ours, so that its end can be waited for; on Linux only."""
+    """Adopt processes that the command leaves behind, so that their end can be waited for; on Linux only."""
     with suppress(AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -72,7 +72,7 @@ def configure(site: Site) -> None:
 
 
 def command(site: Site) -> Sequence[str]:
-    """It keeps its messages (KahaDB) and its log in the site's data."""
+    """The command that starts Classic; its messages (KahaDB) and its log are in the site's data."""
     return [
         "java",
         "-Xmx2g",

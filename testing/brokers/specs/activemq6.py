@@ -26,7 +26,7 @@ _MORE: Final = (
 
 
 def command(site: Site) -> Sequence[str]:
-    """It keeps its messages (KahaDB) in the site's data, and logs to its output."""
+    """The command that starts Classic 6; its messages (KahaDB) are in the site's data, its log is its output."""
     return [
         "java",
         "-Xmx2g",

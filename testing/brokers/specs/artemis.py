@@ -144,7 +144,7 @@ def configure(site: Site) -> None:
 
 
 def command(site: Site) -> Sequence[str]:
-    """What `artemis run` of an instance runs."""
+    """The command that `artemis run` of an instance runs."""
     return [
         "java",
         "-Xmx1g",

@@ -70,7 +70,7 @@ def configure(site: Site) -> None:
 
 
 def command(site: Site) -> Sequence[str]:
-    """What its script `qpid-server` runs."""
+    """The command that Broker-J's script `qpid-server` runs."""
     return [
         "java",
         "-Xmx512m",
