@@ -50,14 +50,19 @@ nightly:         ## everything at length; writes the pages of docs/ that are mad
 matrix: $(READY)  ## the tests without real brokers on every Python, with the oldest and the newest dependencies
 	@$(BIN)/python scripts/matrix $(ARGS)
 
-check: $(READY)  ## lint, format, types, import contracts
+# The pages of docs/ that scripts write: each has `--check`.
+PAGES := $(addprefix scripts/,conformance-table promises-table selectors-table spark-options policy-captures trace-table \
+  differential-report fault-report load-report soak-report spark-report)
+
+check: $(READY)  ## lint, format, types, import contracts; whether the pages that scripts write are what they write
 	@test -d src/redelivery/client/. || { echo "make check looks at the sources through src/redelivery/client, which is not a link here. Clone with: git clone -c core.symlinks=true"; exit 1; }
 	@$(BIN)/ruff check --no-cache .   # its cache does not see that an imported file has come
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/mypy tests
-	@$(BIN)/mypy examples benchmarks
+	@$(BIN)/mypy examples benchmarks scripts/pages.py
 	@$(BIN)/lint-imports --no-cache
+	@for page in $(PAGES); do $(BIN)/python $$page --check || exit 1; done
 
 bench: $(READY)  ## processor time; ratios to raw stomp.py: a table, JSON and a plot
 	@$(BIN)/python -m benchmarks.cpu_page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,7 @@ of its own.
 A verdict is of one selector and one message. The tests fail where a difference has none of these reasons.
 
 """
+_COUNTS: Final = "| broker | selectors | verdicts | differ from JMS | decided by no rule of the table, and all by JMS |"
 _FOOT: Final = """
 An error at the broker means no match; a browser is then not shown messages behind it either. On ActiveMQ Classic an
 error in a subscriber's selector also makes a *send* to that topic fail, for every producer: a selector that subtracts
@@ -36,20 +37,21 @@ from a property needs messages in which it is a number.
 """
 
 
-def page(found: Sequence[Comparison]) -> str:
-    """The page for these results."""
-    counts = "\n".join(
-        [
-            "| broker | selectors | verdicts | differ from JMS | decided by no rule of the table, and all by JMS |",
-            "|---|---|---|---|---|",
-            *(
-                f"| {TITLES[each.broker]} | {each.selectors} | {each.verdicts} | {each.departed} "
-                f"({100 * each.departed / each.verdicts:.1f} %) | {each.sure} |"
-                for each in found
-            ),
-        ]
-    )
-    return _HEAD.format(messages=MESSAGES, counts=counts) + table() + _FOOT
+def page(rows: Iterable[str]) -> str:
+    """The page with these rows of the first table."""
+    lines = (_COUNTS, "|---|---|---|---|---|", *rows)
+    return _HEAD.format(messages=MESSAGES, counts="\n".join(lines)) + table() + _FOOT
+
+
+def row(found: Comparison) -> str:
+    """The row of one broker."""
+    part = f"{found.departed} ({100 * found.departed / found.verdicts:.1f} %)"
+    return f"| {TITLES[found.broker]} | {found.selectors} | {found.verdicts} | {part} | {found.sure} |"
+
+
+def counts(page: str) -> Sequence[str]:
+    """The rows of the first table of a page."""
+    return page.partition(f"{_COUNTS}\n")[2].partition("\n\n")[0].splitlines()[1:]
 
 
 def table() -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from redelivery.spark.options.table import READ, READ_STREAM, WRITE, documentation
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "spark.md"
 BEGIN: Final = "<!-- options: written by scripts/spark-options -->"
 END: Final = "<!-- end of the options -->"
 _TITLES: Final = {
@@ -25,12 +23,3 @@ def tables() -> str:
         lines = ["| option | default | means |", "|---|---|---|", *(f"| {row} |" for row in rows)]
         parts.append(f"### {title}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
-
-
-def page(text: str) -> str:
-    """The page with its tables as they should be. Raises ValueError: the markers are not there."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"there is no {BEGIN} followed by {END}")
-    return f"{before}{begin}\n\n{tables()}\n{end}{after}"

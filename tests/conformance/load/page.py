@@ -27,11 +27,18 @@ as one descriptor or thread stays, or memory grows.
 _HEADS: Final = ("pair", "what", "number", "seconds per 1,000", "bytes of each", "memory, MB", "descriptors", "threads")
 
 
-def page(lines: Iterable[str]) -> str:
-    """From one line of JSON for each test and pair; of two lines about the same the last counts."""
-    found = sorted(rows(lines, of="load"), key=lambda row: (row["what"], row["pair"]))
+def page(lines: Iterable[str], kept: str = "") -> str:
+    """From one line of JSON for each test and pair; of two lines about the same the last counts.
+
+    ``kept``: a page whose rows stay where there is no such line.
+    """
+    found = rows(lines, of="load")
+    _, _, old = kept.partition(f"{' | '.join(_HEADS)} |\n")
+    cells = [line.strip("| ").split(" | ") for line in old.splitlines()[1:] if line.startswith("| ")]
+    merged = {(row[1], row[0]): row for row in (*cells, *map(_cells, found))}
     failed = [f"\n**{row['test']} failed in this run.**\n" for row in found if row["outcome"] != "passed"]
-    return _HEAD + table([_HEADS, ["---"] * len(_HEADS), *map(_cells, found)]) + "".join(failed)
+    body = table([_HEADS, ["---"] * len(_HEADS), *(merged[key] for key in sorted(merged))])
+    return _HEAD + body + "".join(failed)
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from tests.conformance.measured import table, used
 from tests.conformance.soak.tally import CAUSES
 
 _Key: TypeAlias = tuple[str, str]  # pair, driver
+_HOW: Final = re.compile(r"Up to \d+ ran at a time.*")
 _ROW: Final = re.compile(r"\| (stomp|amqp)-[^|]+ \| (asyncio|threads) \|")
 _NUMBERS: Final = ("reconnections", "confirmed", "in_doubt", "hidden", "lost", "twice")
 _FAULTS: Final = {
@@ -78,8 +79,9 @@ doubt that never arrived are among them.
 def page(lines: Iterable[str], together: int, steepest: float, kept: str = "") -> str:
     """From one line of JSON for each pair and driver; of two lines about the same the last counts.
 
-    ``kept``: a page whose rows stay where there is no such line.
+    ``kept``: a page whose rows stay where there is no such line, and what it says of how they ran.
     """
+    how = _HOW.search(kept)
     found = {(row["pair"], row["driver"]): row for row in map(json.loads, lines)}
     old = [_read(each) for each in kept.split("\n## ")] if kept else [{}, {}, {}]
     new = [{key: cells(row) for key, row in found.items()} for cells in (_run, _twice, _used)]
@@ -90,7 +92,7 @@ def page(lines: Iterable[str], together: int, steepest: float, kept: str = "") -
     )
     return _HEAD.format(
         faults=table(_FAULTS.items()),
-        how=f"Up to {together} ran at a time, each pair with a broker of its own.",
+        how=how[0] if how else f"Up to {together} ran at a time, each pair with a broker of its own.",
         numbers=" | ".join(name.replace("_", " ") for name in _NUMBERS),
         lines=" | ".join("---" for _ in _NUMBERS),
         rows=_rows(first),

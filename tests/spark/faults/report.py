@@ -136,6 +136,12 @@ def page(results: Sequence[Result], command: str) -> str:
     return "".join(parts)
 
 
+def with_words(page: str) -> str:
+    """The page with the head as it is now, and with the origin and numbers that stand there."""
+    origin = page[page.index("This page was written from") :].partition("\n\n")[0]
+    return _HEAD.format(origin=origin) + page[page.index("| pair |") :]
+
+
 def _sums(pair: str, results: Sequence[Result]) -> str:
     numbers = [len(results)]
     for field in ("sent", "rows", "lost", "twice", "repeated", "dead", "given_up"):
