@@ -44,7 +44,7 @@ class Connection(Protocol):
 
 
 class Core:
-    """What the servers and ``vm://`` share. They use `call`; it calls nothing back while it holds the lock."""
+    """The state that servers and ``vm://`` share. They use `call`; it calls nothing back while it holds the lock."""
 
     def __init__(self, name: str, config: BrokerConfig, observer: ObservedBroker | None = None) -> None:
         self.name = name
@@ -83,12 +83,12 @@ class Core:
 
     @property
     def enlists_acks(self) -> bool:
-        """Whether an ACK over STOMP is part of its transaction, by the broker's rules."""
+        """True: an ACK over STOMP is part of its transaction, by the broker's rules."""
         return self._engine.enlists_acks
 
     @property
     def origin(self) -> Origin:
-        """Where a dead letter says by AMQP where it comes from, by the broker's rules."""
+        """The place where a dead letter says by AMQP where it comes from, by the broker's rules."""
         return self._engine.origin
 
     def call(self, function: Callable[[Engine, int], T]) -> T:
@@ -182,7 +182,7 @@ class Core:
         self.call(lambda engine, now: engine.tick(now))
 
     def next_deadline(self) -> int | None:
-        """When something becomes due, in milliseconds since 1970; None for never. Raises as `tick`."""
+        """The time when something becomes due, in milliseconds since 1970; None for never. Raises as `tick`."""
         return self.call(lambda engine, _now: engine.next_deadline())
 
     def new_id(self) -> str:
@@ -210,7 +210,7 @@ class Core:
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """The number of connections."""
         return len(self._connections)
 
     def kill(self) -> None:

@@ -91,7 +91,7 @@ class EmbeddedBroker:
 
     @property
     def running(self) -> bool:
-        """Whether it was started, and is not closed."""
+        """True: it was started, and is not closed."""
         return self._state == "running"
 
     @property
@@ -154,12 +154,12 @@ class EmbeddedBroker:
 
     @property
     def vm_url(self) -> str:
-        """What `redelivery.connect` takes within this process."""
+        """The URL for `redelivery.connect` within this process."""
         return f"vm://{self.name}"
 
     @property
     def stomp_url(self) -> str:
-        """Where STOMP clients connect to.
+        """The URL for STOMP clients.
 
         Raises:
             IllegalStateError: no STOMP port was asked for, or the broker does not run.
@@ -168,7 +168,7 @@ class EmbeddedBroker:
 
     @property
     def amqp_url(self) -> str:
-        """Where AMQP 1.0 clients connect to.
+        """The URL for AMQP 1.0 clients.
 
         Raises:
             IllegalStateError: no AMQP port was asked for, or the broker does not run.
@@ -177,7 +177,7 @@ class EmbeddedBroker:
 
     @property
     def urls(self) -> dict[str, str]:
-        """Where it listens, by protocol; empty where it has no port.
+        """The URLs that it listens on, by protocol; empty where it has no port.
 
         Raises:
             IllegalStateError: the broker does not run.
@@ -185,7 +185,7 @@ class EmbeddedBroker:
         return {protocol: self._url(protocol) for protocol in self._listeners}
 
     def queue_depth(self, name: Destination | str) -> int:
-        """How many messages a queue holds: waiting or unacknowledged; delayed ones not yet.
+        """The number of messages that a queue holds: waiting or unacknowledged; delayed ones not yet.
 
         Raises:
             InvalidDestinationError: the name is a topic's; a topic holds nothing.
@@ -194,7 +194,7 @@ class EmbeddedBroker:
         return self.core.call(lambda engine, _now: engine.depth(queue))
 
     def messages(self, name: Destination | str) -> list[Message]:
-        """What `queue_depth` counts, in order; nothing is taken. Each shows the count of its next delivery.
+        """The messages that `queue_depth` counts, in order; nothing is taken. Each shows its next delivery's count.
 
         Raises:
             InvalidDestinationError: as `queue_depth`.

@@ -39,7 +39,7 @@ _SYNC: Final = "SYNC"  # no client sends it
 
 
 class Action(Enum):
-    """What happens to the chosen frame."""
+    """The effect of a fault on the chosen frame."""
 
     DROP = "the connection is cut, the frame is not executed"
     DROP_AFTER = "the frame is executed, then the connection is cut without an answer"
@@ -89,11 +89,11 @@ class Fault:
 
     @property
     def struck(self) -> bool:
-        """Whether it has happened at all."""
+        """True: it has happened at least once."""
         return self._happened.is_set()
 
     def meets(self, *, sockets: bool) -> bool:
-        """Whether a frame of its command, which has just come, is a chosen one.
+        """Check whether a frame of its command, which has just come, is a chosen one.
 
         Raises:
             UnsupportedError: it is, but came over no socket, and the fault needs one.
@@ -195,12 +195,12 @@ class Faults:
 
     @property
     def silent(self) -> bool:
-        """Whether `silence` is on."""
+        """True: `silence` is on."""
         return self._silent
 
     @property
     def disk_full(self) -> bool:
-        """Whether `fill_disk` is on."""
+        """True: `fill_disk` is on."""
         return self._disk_full
 
     def before_sync(self) -> None:

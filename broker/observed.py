@@ -58,24 +58,24 @@ class ObservedBroker:
         self._add(Dispatched, dispatch.entry, dispatch.count)
 
     def acknowledged(self, dispatch: Dispatch) -> None:
-        """It is consumed."""
+        """The message is consumed."""
         self._add(Acknowledged, dispatch.entry, dispatch.count)
 
     def released(self, dispatch: Dispatch) -> None:
-        """It waits again."""
+        """The message waits again."""
         self._add(Released, dispatch.entry, dispatch.count)
 
     def expired(self, entry: Entry) -> None:
-        """Its time is over."""
+        """The message's time is over."""
         self._add(Expired, entry, entry.redeliveries)
 
     def dead_lettered(self, entry: Entry, reason: str, where: Destination) -> None:
-        """It is a dead letter now."""
+        """The message is a dead letter now."""
         count = entry.redeliveries
         self._events.append(DeadLettered(_BROKER, StoredSource(entry.message, count), count, None, reason, where))
 
     def discarded(self, entry: Entry, reason: str) -> None:
-        """It is gone."""
+        """The message was discarded."""
         count = entry.redeliveries
         self._events.append(Discarded(_BROKER, StoredSource(entry.message, count), count, None, reason))
 

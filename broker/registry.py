@@ -58,7 +58,7 @@ def unregister(broker: RunningBroker) -> None:
 
 
 def remark(broker: RunningBroker) -> str:
-    """How long the messages of a broker stay that a connection started, and that has no store; "" for any other."""
+    """The text on how long a broker's messages stay that a connection started without a store; "" for any other."""
     if broker.store is not None or broker not in _started_by_us:
         return ""
     return f"messages end with the last connection to vm://{broker.name}"
@@ -117,7 +117,7 @@ def leave(broker: RunningBroker, connection: Connection) -> None:
 
 
 def _after_fork() -> None:
-    """They are the parent's; the core of each says so."""
+    """Note that the brokers are the parent's; the core of each says so."""
     global _lock
     _lock = threading.RLock()
     _parents.update(_running)

@@ -1,4 +1,4 @@
-"""What an embedded broker shows of its subscriptions that have a name."""
+"""Shows an embedded broker's subscriptions that have a name."""
 
 from __future__ import annotations
 

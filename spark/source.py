@@ -19,7 +19,7 @@ class DefaultSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in ``format(…)``."""
+        """The name for ``format(…)``."""
         return "jms"
 
     def schema(self) -> Any:
@@ -49,7 +49,7 @@ class DefaultSource(DataSource):
         return DriverStreamReader(options)
 
     def reader(self, schema: Any) -> BrowseReader:
-        """What looks at a queue and takes nothing. Raises ConfigError: the schema is the user's."""
+        """A reader that looks at a queue and takes nothing. Raises ConfigError: the schema is the user's."""
         from redelivery.spark.options.query import BrowseOptions
         from redelivery.spark.read.inspect.browse import BrowseReader
         from redelivery.spark.rows.check import check_schema

@@ -38,7 +38,7 @@ FOLDERS = sorted(
 TESTS = sorted(f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.rglob("*.py")))
 
 # Rooms whose docstrings begin with a subject or a verb, so that nobody has to guess what "it" is.
-WITH_SUBJECTS = ("model", "otel", "testing", "examples")
+WITH_SUBJECTS = ("model", "otel", "testing", "examples", "transports", "broker", "spark")
 WITHOUT_SUBJECT = re.compile(r"(What|Whether|Where|When|Which|Whose|Who|How|It|They|Its|Their|Those)\b")
 
 # What is wrong → what to write. Only what is wrong wherever it stands.

@@ -1,4 +1,4 @@
-"""How deliveries and messages travel (floor 2).
+"""Carries deliveries and messages over a protocol (floor 2).
 
 `seam` is what sessions see, `delivery` what travels up through it, and `registry` finds the transport of a URL's
 scheme; `failover` reads lists of URLs, and says in which order they are tried. `stomp` and `amqp` are the protocols,

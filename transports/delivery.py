@@ -1,4 +1,4 @@
-"""What travels up through the seam: deliveries, and the links that they come on. Pure values for the ledger."""
+"""Deliveries, and the links that they come on: pure values that travel up through the seam, for the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from redelivery.transports.flows import Waiter
 
 @dataclass(frozen=True, slots=True)
 class ReturnLimit:
-    """What the broker does with a message that goes back to its queue too often.
+    """The broker's limit for a message that goes back to its queue too often, and what it does then.
 
     ``most``: how often it may, so that there is one delivery more. ``then``: what the broker does after that, for a
     sentence. ``unsure``: what of it is supposed; empty: nothing.
@@ -119,7 +119,7 @@ class Delivery(ABC):
         return self.wire_count() - 1
 
     def returned(self) -> int:
-        """How often it went back to a queue that counts this, and has a `Link.limit`; cheap where it never did."""
+        """The number of times it went back to a queue that counts this, and has a `Link.limit`; cheap where it is 0."""
         return 0
 
     def proven(self) -> int:
@@ -134,12 +134,12 @@ class Delivery(ABC):
             self.cause = cause
 
     def identity(self) -> object | None:
-        """What the message is known by when it is delivered again; None for one without an id that stays."""
+        """The key by which the message is known when it is delivered again; None for one without an id that stays."""
         found = self._stable("message_id")
         return (found, self._stable("timestamp")) if found else None
 
     def fingerprint(self) -> object:
-        """What stands for `identity` where there is none: the same for messages that nothing distinguishes."""
+        """The key in place of `identity` where there is none: the same for messages that nothing distinguishes."""
         return None
 
     def _stable(self, name: str) -> object:
@@ -192,7 +192,7 @@ class SessionEvents(Protocol):
     waiter: Waiter
 
     def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """They came, in the broker's order. Of a session's consumer: the same as extending `inbox`, waking `waiter`."""
+        """Deliveries came, in the broker's order. For a consumer: the same as extending `inbox`, waking `waiter`."""
 
     def on_link_closed(self, link: Link, error: JMSError) -> None:
         """The broker ended one consumer."""

@@ -58,7 +58,7 @@ class FailoverURL:
 
 
 def is_failover(url: object) -> bool:
-    """Whether it is such a URL."""
+    """Check whether it is a failover URL."""
     return isinstance(url, str) and url[: len(_FAILOVER)].lower() == _FAILOVER
 
 
@@ -167,7 +167,7 @@ def _broker(url: str) -> ConnectionURL:
 
 
 def _passed_on(options: Mapping[str, str]) -> str:
-    """What is added to the query of each URL."""
+    """The text that is added to the query of each URL."""
     added = [(name.removeprefix(_NESTED), value) for name, value in options.items() if name.startswith((_JMS, _NESTED))]
     return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in added)
 
@@ -199,7 +199,7 @@ def _priority(value: str | None, policy: ReconnectPolicy) -> tuple[ConnectionURL
 
 
 def _members(prior: Sequence[ConnectionURL], urls: Sequence[str], parsed: Sequence[ConnectionURL]) -> tuple[str, ...]:
-    """Those of the list that are at the place of a priority URL; its login and options do not count."""
+    """The URLs of the list that are at the place of a priority URL; its login and options do not count."""
     places = [_place(each) for each in parsed]
     for each in prior:
         if _place(each) not in places:

@@ -25,7 +25,7 @@ class Finder(Protocol):
     """Of one connection."""
 
     def must_find(self, destination: Destination | None) -> bool:
-        """Whether nothing is known of it yet, and something must be."""
+        """Check whether nothing is known of the destination yet, and something must be."""
 
     def find(self, destination: Destination) -> Flow[None]:
         """Find it.
@@ -35,11 +35,11 @@ class Finder(Protocol):
         """
 
     def forget(self, destination: Destination) -> None:
-        """What was found of it is not so any more."""
+        """Forget what was found of the destination, as it is not so any more."""
 
 
 class Meaning:
-    """What destinations mean on one connection.
+    """The meaning of destinations on one connection.
 
     Args:
         spellings: the broker's; None: a name is a name.
@@ -51,7 +51,7 @@ class Meaning:
         self._declares = declares
 
     def of(self, destination: Destination) -> Destination:
-        """What it means: itself, a queue that is not to be made, or the topic of an exchange's name."""
+        """The meaning of a destination: itself, a queue that is not to be made, or the topic of an exchange's name."""
         name, spellings = destination.name, self._spellings
         if type(destination) is not Queue:
             return destination

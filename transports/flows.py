@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Waiter(Protocol):
-    """Where one thread (or task) of a session parks; see wire/threads/waiter.py."""
+    """The place where one thread (or task) of a session parks; see wire/threads/waiter.py."""
 
     place: object  # the transport's own; None for another transport
     awaits: bool  # an answer, by the one who waits

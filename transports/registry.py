@@ -1,4 +1,4 @@
-"""Which transport a URL scheme means: an entry point of the group ``redelivery.transports``, loaded on first use.
+"""Finds a URL scheme's transport: an entry point of the group ``redelivery.transports``, loaded on first use.
 
 Where the package has no metadata (in a zip on ``sys.path``, in a frozen application), the built-in ones are found all
 the same.

@@ -37,7 +37,7 @@ class Runtime(Protocol):
         """From now on it may be needed."""
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
-        """It is not any more; its tasks and watches are forgotten."""
+        """Remove an owner; its tasks and watches are forgotten."""
 
     def at(self, due: float, task: Task) -> None:
         """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""

@@ -88,7 +88,7 @@ class ConnectionEvents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransportOptions:
-    """What a transport is opened with; the password is in no repr. Times are in seconds."""
+    """The options that a transport is opened with; the password is in no repr. Times are in seconds."""
 
     scheme: str
     host: str
@@ -109,7 +109,7 @@ class TransportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who answered: filled by `Transport.open`."""
+    """The peer that answered: filled by `Transport.open`."""
 
     provider_name: str
     provider_version: str
@@ -160,7 +160,7 @@ class Channel(ABC):
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
 
     def has_room(self, link: Link, number: int) -> bool:
-        """Whether more can come while so many messages are not acknowledged; False: `make_room` must see to it.
+        """Check whether more can come while so many messages are not acknowledged; False: `make_room` must see to it.
 
         Half of the window may be acknowledgements that are still on their way, or credit that is not given yet.
         """
@@ -213,7 +213,7 @@ class Channel(ABC):
         yield from ()
 
     def withdraw(self, pending: Pending) -> None:  # noqa: B027  # of those where something may wait for the peer
-        """It is waited for no longer: what waits for the peer is taken back, and fails with ResourceAllocationError."""
+        """Wait for it no longer: what waits for the peer is taken back, and fails with ResourceAllocationError."""
 
     def forget(self, queue: Destination) -> None:
         """The queue was made or removed: what was found of it, or opened to send there, is of another one."""
@@ -236,11 +236,11 @@ class Channel(ABC):
 
     @abstractmethod
     def park(self, deliveries: Sequence[Delivery]) -> None:
-        """They wait for a non-blocking redelivery and must not count against the window."""
+        """Take deliveries out of the window: they wait for a non-blocking redelivery."""
 
     @abstractmethod
     def unpark(self, deliveries: Sequence[Delivery]) -> None:
-        """Their wait is over: they will be dispatched again."""
+        """Count deliveries in the window again: their wait is over, they will be dispatched again."""
 
     @abstractmethod
     def close(self) -> Flow[None]:
@@ -259,13 +259,13 @@ class Transport(ABC):
 
     @property
     def remark(self) -> str:
-        """What ``repr`` says of the connection beside its URL and stage; "" for nothing."""
+        """The text of ``repr`` about the connection beside its URL and stage; "" for nothing."""
         return ""
 
     @property
     @abstractmethod
     def lost(self) -> bool:
-        """Whether the connection is gone; its events may not have been notified yet."""
+        """True: the connection is lost; its events may not have been notified yet."""
 
     @abstractmethod
     def open(self) -> Flow[None]:
@@ -287,7 +287,7 @@ class Transport(ABC):
         """
 
     def meant(self, destination: Destination) -> Destination:
-        """What a destination means to this broker, as it is consumed."""
+        """The meaning of a destination to this broker, as it is consumed."""
         return destination
 
     def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:  # noqa: ARG002  # of those that can
@@ -335,7 +335,7 @@ class Transport(ABC):
         """
 
     def flush(self, waiter: Waiter) -> None:  # noqa: B027  # of those that let something wait
-        """What waits to leave together with more leaves now, before a task waits. Raises ConnectionLostError."""
+        """Write now what waits to leave together with more, before a task waits. Raises ConnectionLostError."""
 
     @abstractmethod
     def close(self, waiter: Waiter) -> Flow[None]:

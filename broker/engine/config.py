@@ -1,4 +1,4 @@
-"""How an embedded broker is set up: values only."""
+"""The set-up of an embedded broker: values only."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class BrokerConfig:
         return self._strategies.get(destination) or self.dead_letter_strategy
 
     def admits(self, username: str | None, password: str | None) -> bool:
-        """Whether a client with this name and password may connect."""
+        """Check whether a client with this name and password may connect."""
         if self.users is None:
             return True
         known = self.users.get(username or "")

@@ -1,4 +1,4 @@
-"""What becomes due: delayed messages, redeliveries that wait, and the expiry of messages that wait."""
+"""Keeps what becomes due: delayed messages, redeliveries that wait, and the expiry of messages that wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Deadlines:
         self._sweep_at = _SWEEP
 
     def __len__(self) -> int:
-        """How many messages are delayed."""
+        """The number of delayed messages."""
         return len(self._delayed)
 
     def delay(self, number: int, until: int, message: StoredMessage | None) -> None:
@@ -52,7 +52,7 @@ class Deadlines:
                 self._sweep()
 
     def next(self) -> int | None:
-        """When something becomes due, None for never."""
+        """The time when something becomes due, None for never."""
         while self._expiring and self._expiring[0][2].backlog is None:
             heapq.heappop(self._expiring)
         heads = [heap[0][0] for heap in (self._delayed, self._expiring, self._waiting) if heap]

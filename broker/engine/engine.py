@@ -54,7 +54,7 @@ class Engine:
         self._state.pages = 1
 
     def searches(self, subscription: Subscription) -> bool:
-        """Whether there is more to be read for a consumer that has room."""
+        """Check whether there is more to be read for a consumer that has room."""
         return subscription.room and moves.searches(self._state, subscription)
 
     def deliver(self, durable: int) -> None:
@@ -196,7 +196,7 @@ class Engine:
         moves.refill_all(self._state, dispatches, now)
 
     def release(self, dispatches: Sequence[Dispatch], now: int, manner: Manner | None = None) -> None:
-        """Their consumer has not acknowledged them: they wait again, or have failed for good.
+        """Release what its consumer has not acknowledged: it waits again, or has failed for good.
 
         The broker's rules say which; without a ``manner`` what is `seen` has failed there, and the rest was not used.
 
@@ -313,7 +313,7 @@ class Engine:
         moves.go_on(self._state, now)
 
     def next_deadline(self) -> int | None:
-        """When `tick` has something to do, None for never."""
+        """The time when `tick` has something to do, None for never."""
         return self._state.next_deadline()
 
     # Looking
@@ -329,11 +329,11 @@ class Engine:
         return self._state.memory_used
 
     def depth(self, name: str) -> int:
-        """How many messages a queue holds, those in flight included, delayed ones not."""
+        """The number of messages that a queue holds, those in flight included, delayed ones not."""
         return len(self._state.queues.get(self._state.resolved(name), ()))
 
     def entries(self, name: str, selector: Selector | None = None) -> list[Entry]:
-        """What a queue holds, in order, and a selector matches; all of it is read."""
+        """The messages that a queue holds, in order, and a selector matches; all of it is read."""
         browsed = self.browsed(name, selector)
         while browsed.more:
             browsed.read()

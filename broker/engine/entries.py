@@ -48,7 +48,7 @@ class Entry:
         self.backlog: Backlog | None = None  # where it waits; None while it is in flight
 
     def value_of(self, name: str) -> Value:
-        """What a name in a selector stands for: see `StoredMessage.value_of`."""
+        """The value of a name in a selector: see `StoredMessage.value_of`."""
         return self.redeliveries + 1 if name == "JMSXDeliveryCount" else self.message.value_of(name)
 
     def copy(self) -> Entry:
@@ -86,5 +86,5 @@ def put_back(backlog: Backlog, entries: Iterable[Entry]) -> None:
 
 
 def order_of(entry: Entry) -> int:
-    """Its place among all."""
+    """The entry's place among all."""
     return entry.order

@@ -1,4 +1,4 @@
-"""How messages move: in, to a consumer, back, and away. Each function is one step of `Engine` on its state."""
+"""Moves messages: in, to a consumer, back, and away. Each function is one step of `Engine` on its state."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def go_on(state: EngineState, now: int) -> None:
 
 
 def searches(state: EngineState, subscription: Subscription) -> bool:
-    """Whether `go_on` has something to read for it."""
+    """Check whether `go_on` has something to read for the subscription."""
     return subscription in state.hungry or (
         bool(state.searched) and any(state.queues[name] in state.searched for name in subscription.queues)
     )

@@ -19,19 +19,19 @@ class EngineObserver(Protocol):
         """A consumer was given it."""
 
     def acknowledged(self, dispatch: Dispatch) -> None:
-        """It is consumed and gone."""
+        """The message is consumed and removed."""
 
     def released(self, dispatch: Dispatch) -> None:
-        """It waits again."""
+        """The message waits again."""
 
     def expired(self, entry: Entry) -> None:
-        """Its time is over; it is dead-lettered or discarded next."""
+        """The message's time is over; it is dead-lettered or discarded next."""
 
     def dead_lettered(self, entry: Entry, reason: str, where: Destination) -> None:
-        """It is gone, and its dead letter is where it says."""
+        """The message is removed, and its dead letter is where ``where`` says."""
 
     def discarded(self, entry: Entry, reason: str) -> None:
-        """It is gone, without a dead letter."""
+        """The message is removed, without a dead letter."""
 
     def committed(self, sent: int, received: int) -> None:
         """A transaction with so many messages is committed."""

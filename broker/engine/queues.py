@@ -27,7 +27,7 @@ _CLOSE_GROUP = -1  # JMSXGroupSeq that ends a group
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Which messages a subscription to a topic gets, and its name if it has one.
+    """The messages that a subscription to a topic gets, and its name if it has one.
 
     ``no_local``: not those of this origin; ``selector``: only those that it matches, as they are sent, so that its
     consumers need not look at them again. ``client_id``: whose name it is, None for the broker's own.
@@ -41,7 +41,7 @@ class Binding:
 
     @property
     def durable(self) -> bool:
-        """Whether it stays when its consumers leave, and what fails in it for good becomes a dead letter."""
+        """True: it stays when its consumers leave, and what fails in it for good becomes a dead letter."""
         return self.named is not None and self.named.durable
 
     @property
@@ -50,7 +50,7 @@ class Binding:
         return (self.client_id, self.named.name) if self.named is not None and self.named.durable else None
 
     def wants(self, message: StoredMessage) -> bool:
-        """Whether a message that was sent to a topic is for it."""
+        """Check whether a message that was sent to a topic is for this subscription."""
         return (
             self.no_local != message.origin
             and matches(self.topic.name, message.destination.name)
@@ -109,7 +109,7 @@ class QueueState:
         self.tried = 0  # so many wait in memory that it was no use to look for what can be left to the journal
 
     def __len__(self) -> int:
-        """How many messages it holds, those in flight included."""
+        """The number of messages that the queue holds, those in flight included."""
         return len(self.entries) + self.behind + self.away
 
     def __bool__(self) -> bool:
@@ -117,11 +117,11 @@ class QueueState:
 
     @property
     def holds_some(self) -> bool:
-        """Whether something waits for any consumer."""
+        """True: something waits for any consumer."""
         return bool(self.pending or self.behind or self.away)
 
     def offer(self) -> None:
-        """Those that have no room come back for what waits when they have."""
+        """Note for consumers without room that something waits here, for the time when they have."""
         if self.holds_some:
             for consumer in self.consumers:
                 if not consumer.ready:
@@ -146,12 +146,12 @@ class QueueState:
 
     @property
     def stays(self) -> bool:
-        """Whether it stays when it holds nothing and nobody consumes it."""
+        """True: the queue stays when it holds nothing and nobody consumes it."""
         return self.binding is not None and self.binding.durable and self.removed is None
 
     @property
     def makes_dead_letters(self) -> bool:
-        """Whether what it loses becomes a dead letter: not in a subscription that is not durable, as with ActiveMQ."""
+        """True: what the queue loses becomes a dead letter. Not in one that is not durable, as with ActiveMQ."""
         return self.binding is None or self.binding.durable
 
     def park(self, entry: Entry) -> None:
@@ -173,7 +173,7 @@ class QueueState:
         self.front = entry.order
 
     def look_again(self, place: int | None = None) -> None:
-        """What is pending has changed otherwise than at its tail, or waits from that place on as if it had come now."""
+        """Note that what is pending has changed before its tail, or waits from that place on as if it had come now."""
         if self.cursors:
             self.arrived = list(self.pending.values())
             if place is not None:
@@ -280,7 +280,7 @@ class QueueState:
         return entry if gap is None or entry.order < gap else None
 
     def _owner(self, entry: Entry) -> Subscription | None:
-        """Who has the message's group: of several consumers the first that wants the message."""
+        """The consumer that has the message's group: of several the first that wants the message."""
         for owner in self.groups.get(entry.message.group_id or "", ()):
             if self._wants(owner, entry):
                 return owner
@@ -302,7 +302,7 @@ class QueueState:
         return owner
 
     def _least_loaded(self, entry: Entry, ready: Subscription) -> Subscription:
-        """Who gets a new group: of the consumers with room that want the message one that has the fewest groups."""
+        """The consumer that gets a new group: of those with room that want the message one with the fewest groups."""
         return min(
             (each for each in self.consumers if each is ready or (each.ready and self._wants(each, entry))),
             key=self.loads.__getitem__,

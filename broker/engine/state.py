@@ -1,4 +1,4 @@
-"""What a broker holds (`redelivery.broker.engine.moves` changes it), and what the engine refuses before that."""
+"""The state of a broker (`redelivery.broker.engine.moves` changes it), and what the engine refuses before that."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class EngineState:
         self._order = 0
 
     def exists(self, destination: Destination) -> bool:
-        """Whether messages can be sent there; only a temporary destination may have been removed."""
+        """Check whether messages can be sent there; only a temporary destination may have been removed."""
         return not destination.name.startswith(TEMPORARY) or destination.name in self.temporary
 
     def parts(self, message: StoredMessage) -> tuple[StoredMessage, ...]:
-        """Those of a composite destination, or the message itself. Raises as `check_exists`."""
+        """The messages to the parts of a composite destination, or the message itself. Raises as `check_exists`."""
         parts = message.parts()
         for part in parts:
             self.check_exists(part.destination)
@@ -143,11 +143,11 @@ class EngineState:
         self._order = max(self._order, number)
 
     def keeps(self, name: str, message: StoredMessage) -> bool:
-        """Whether the journal is to keep a message of the queue of that name."""
+        """Check whether the journal is to keep a message of the queue of that name."""
         return self.journal is not None and message.persistent and not name.startswith(TEMPORARY)
 
     def take_page(self) -> bool:
-        """Whether this call may read another page from the journal; if so, it is one less."""
+        """Take one of the pages that this call may still read from the journal; False: none is left."""
         if self.pages is not None:
             if not self.pages:
                 return False
@@ -160,7 +160,7 @@ class EngineState:
         self.searched_at = now
 
     def next_deadline(self) -> int | None:
-        """When something is to be done without a client, None for never."""
+        """The time when something is to be done without a client, None for never."""
         due = self.deadlines.next()
         if not (self.searched or self.hungry):
             return due

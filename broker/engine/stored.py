@@ -1,4 +1,4 @@
-"""What the broker keeps of a message: a value, independent of the sender's and every receiver's objects."""
+"""The broker's form of a message: a value, independent of the sender's and every receiver's objects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class EncodedBody(ABC):
 
     @abstractmethod
     def parts(self) -> Sequence[bytes | bytearray]:
-        """Its bytes. Raises MessageFormatError where they cannot be read any more."""
+        """The body's bytes. Raises MessageFormatError where they cannot be read any more."""
 
     @abstractmethod
     def read(self) -> Body:
@@ -168,7 +168,7 @@ class StoredMessage:
         )
 
     def value_of(self, name: str) -> Value:
-        """What a name in a selector stands for, at the first delivery; None where it is not set (JMS 3.1 §3.8.1.1)."""
+        """The value of a name in a selector, at the first delivery; None where it is not set (JMS 3.1 §3.8.1.1)."""
         read = _SELECTABLE.get(name)
         if read is not None:
             return read(self)
@@ -187,7 +187,7 @@ class StoredMessage:
         return tuple(replace(self, destination=each, identity=f"{known}:{each}") for each in to)
 
     def expired(self, now: int) -> bool:
-        """Whether it is no longer worth delivering."""
+        """Check whether it is no longer worth delivering."""
         return 0 < self.expiration <= now
 
 

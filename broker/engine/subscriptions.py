@@ -37,12 +37,12 @@ class Dispatch:
 
     @property
     def message(self) -> StoredMessage:
-        """What was dispatched."""
+        """The message that was dispatched."""
         return self.entry.message
 
 
 class Outbox(Protocol):
-    """Where a server collects dispatches for its client."""
+    """The place where a server collects dispatches for its client."""
 
     def append(self, dispatch: Dispatch, /) -> object:
         """Keep it; only that, for the broker's lock is held."""
@@ -66,7 +66,7 @@ class Candidate(Protocol):
 
     @property
     def holds_some(self) -> bool:
-        """Whether something waits for any consumer."""
+        """True: something waits for any consumer."""
 
 
 class Subscription:
@@ -137,7 +137,7 @@ class Subscription:
 
     @property
     def room(self) -> bool:
-        """Whether its window takes another message."""
+        """True: its window takes another message."""
         return self.open and self.filling < self.prefetch
 
     @property
@@ -167,7 +167,7 @@ class Subscription:
 
 
 class Cursor:
-    """How far a consumer that does not want all has come in a queue, so that it looks once at a message there.
+    """The place that a consumer which does not want all has reached in a queue, so that it looks at a message once.
 
     What waits up to the place ``passed`` does not match, but for what was returned there since and is kept here.
     ``refused``: the places of messages that are not to be delivered to it again.
@@ -183,13 +183,13 @@ class Cursor:
         self._heap: list[int] = []  # their places
 
     def matches(self, entry: Entry) -> bool:
-        """Whether the consumer wants it."""
+        """Check whether the consumer wants it."""
         if entry.order in self.refused:
             return False
         return self.selector is None or self.selector.matches(entry.value_of)
 
     def put_back(self, entry: Entry, pending: Backlog) -> None:
-        """It waits once more, where it stood before, and its count may have changed."""
+        """Let an entry wait once more, where it stood before; its count may have changed."""
         if not self.matches(entry):
             self._returned.pop(entry.order, None)
         elif entry.order not in self._returned:
@@ -219,7 +219,7 @@ class Cursor:
         return returned
 
     def holds(self, entry: Entry) -> bool:
-        """Whether it is one that was returned and matches."""
+        """Check whether it is one that was returned and matches."""
         return self._returned.get(entry.order) is entry
 
     def go_back(self, place: int) -> None:
@@ -265,7 +265,7 @@ class CreditSubscription(Subscription):
 
     @property
     def room(self) -> bool:
-        """Whether it takes another message."""
+        """True: it takes another message."""
         return self.open and self.credit > 0
 
     def give(self, entry: Entry) -> Dispatch:

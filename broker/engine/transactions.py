@@ -7,7 +7,7 @@ from redelivery.broker.engine.subscriptions import Dispatch
 
 
 class Transaction:
-    """What one client has enlisted since its begin; ``ended`` after a commit or rollback."""
+    """The work that one client has enlisted since its begin; ``ended`` after a commit or rollback."""
 
     __slots__ = ("acknowledged", "ended", "sends")
 
@@ -17,5 +17,5 @@ class Transaction:
         self.ended = False
 
     def __bool__(self) -> bool:
-        """Whether anything is enlisted."""
+        """True: something is enlisted."""
         return bool(self.sends or self.acknowledged)

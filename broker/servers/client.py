@@ -1,4 +1,4 @@
-"""What the sockets of both protocols do alike: read, do step after step, write, and end slowly; never waiting."""
+"""The base of the sockets of both protocols: read, do step after step, write, and end slowly; never waiting."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ClientSocket(Step):
     @property
     @abstractmethod
     def _connected(self) -> bool:
-        """Whether the login is done."""
+        """True: the login is done."""
 
     @abstractmethod
     def _take_in(self, data: bytes) -> None:
@@ -48,7 +48,7 @@ class ClientSocket(Step):
 
     @abstractmethod
     def _has_steps(self) -> bool:
-        """Whether a step can be taken now."""
+        """Check whether a step can be taken now."""
 
     @abstractmethod
     def _take_step(self) -> str | None:
@@ -56,7 +56,7 @@ class ClientSocket(Step):
 
     @abstractmethod
     def _next_bytes(self) -> bytes | memoryview:
-        """What is to be written next; empty where nothing is."""
+        """The bytes to be written next; empty where there are none."""
 
     @abstractmethod
     def _mark_written(self, size: int) -> None:
@@ -66,7 +66,7 @@ class ClientSocket(Step):
 
     @property
     def logs_in(self) -> bool:
-        """Whether it has not finished its login."""
+        """True: the client has not finished its login."""
         return not self.closed and not self._connected
 
     def read(self) -> None:
@@ -83,7 +83,7 @@ class ClientSocket(Step):
             self._take_in(data)
 
     def _do_steps(self) -> None:
-        """What the client has asked for, up to a step that is delayed."""
+        """Do what the client has asked for, up to a step that is delayed."""
         while not self.closed and self._has_steps():
             if not self._delayed_until:
                 self._core.faults.run(self._take_step(), self)
@@ -118,7 +118,7 @@ class ClientSocket(Step):
             self.socket.shutdown(socket.SHUT_WR)
 
     def _end_at(self) -> float | None:
-        """When the connection ends if nothing happens; None where it lives on."""
+        """The time when the connection ends if nothing happens; None where it lives on."""
         if self._closing_at is not None:
             return self._closing_at
         return None if self._connected else self.opened + _CONNECT

@@ -34,15 +34,15 @@ class Client(Protocol):
 
     @property
     def logs_in(self) -> bool:
-        """Whether it has not finished its login."""
+        """True: the client has not finished its login."""
 
     @property
     def reads(self) -> bool:
-        """Whether more is wanted from the client."""
+        """True: more is wanted from the client."""
 
     @property
     def writes(self) -> bool:
-        """Whether something waits to be written."""
+        """True: something waits to be written."""
 
     def read(self) -> None:
         """Take what is there, and do it."""
@@ -51,7 +51,7 @@ class Client(Protocol):
         """Write what the client takes at once."""
 
     def next_deadline(self) -> float | None:
-        """When `tick` has something to do; monotonic seconds, None for never."""
+        """The time when `tick` has something to do; monotonic seconds, None for never."""
 
     def tick(self, now: float) -> None:
         """Do what is due."""
@@ -222,7 +222,7 @@ class Listener:
         self._watch(client)
 
     def _end_logins(self, now: float) -> None:
-        """Who connects and says nothing must not keep others out."""
+        """End old logins where there are many: a client that connects and says nothing must not keep others out."""
         if len(self._logins) > _FEW_LOGINS:
             self._logins = {client: None for client in self._logins if client.logs_in}
         while len(self._logins) > _FEW_LOGINS:

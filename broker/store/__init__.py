@@ -1,4 +1,4 @@
-"""Where an embedded broker keeps its messages beyond its own life.
+"""Keeps an embedded broker's messages beyond its own life.
 
 The engine notifies a `journal` of what it does; `sqlite` is one in a file, and notes it in a `batch`, which is written
 with one sync for all callers that wait. `schema` opens that file, and refuses what it must not touch. `encoding` has

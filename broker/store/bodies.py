@@ -35,13 +35,13 @@ class KeptBody(EncodedBody):
         self._load = load
 
     def data(self) -> bytes:
-        """Its bytes. Raises MessageFormatError where the file is closed, UnreadableStoreError where it is damaged."""
+        """The body's bytes. Raises MessageFormatError if the file is closed, UnreadableStoreError if it is damaged."""
         data = BytesIO()
         self._load(self.number, data.write)
         return data.getvalue()
 
     def parts(self) -> list[bytes]:
-        """Its pieces. Raises as `data`."""
+        """The body's pieces. Raises as `data`."""
         found: list[bytes] = []
         self._load(self.number, found.append)
         return found
@@ -59,7 +59,7 @@ class KeptBody(EncodedBody):
 
 
 class LargeBodies:
-    """Which of them the file has, by number, and how many of its messages have each. Used under the broker's lock."""
+    """The bodies in the file, by number, and how many of its messages have each. Used under the broker's lock."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -99,7 +99,7 @@ class LargeBodies:
         return number, new
 
     def written(self, number: int) -> None:
-        """It is in the file, or is not to be there."""
+        """Note that a body is in the file, or is not to be there."""
         self._new.pop(self._sources.pop(number, 0), None)
 
     def remove(self, key: int) -> None:
@@ -129,7 +129,7 @@ class LargeBodies:
         return body
 
     def forgotten(self) -> list[int]:
-        """Those to be removed from the file now."""
+        """The bodies to be removed from the file now."""
         found = []
         for _ in range(len(self._unread)):
             number = self._unread.popleft()
@@ -176,7 +176,7 @@ def with_kept(message: StoredMessage, kept: KeptBody) -> StoredMessage:
 
 
 def is_kept(message: StoredMessage) -> bool:
-    """Whether its body is in the file already."""
+    """Check whether a message's body is in the file already."""
     return _kept(message) is not None
 
 

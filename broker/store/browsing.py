@@ -1,4 +1,4 @@
-"""What a browser is shown of a queue: first what is in memory, then what the journal alone has, a page at a time.
+"""Shows a browser a queue: first what is in memory, then what the journal alone has, a page at a time.
 
 Between two pages other clients are served, and what a selector does not match stays in memory no longer than its page.
 """
@@ -19,7 +19,7 @@ _PAGE = 200  # messages, at most
 
 
 class BrowsedQueue:
-    """What a queue held at one moment and a selector matches, in order; no thread but that of a call may use it.
+    """The messages that a queue held at one moment and a selector matches, in order; only a call's thread may use it.
 
     Attributes:
         found: what was read and has still to be shown.

@@ -1,4 +1,4 @@
-"""What a file holds when its store is opened, after what nobody needs was removed from it."""
+"""Reads what a file holds when its store is opened, after what nobody needs was removed from it."""
 
 from __future__ import annotations
 

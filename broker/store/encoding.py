@@ -50,7 +50,7 @@ class LateSource(LateBody, Protocol):
     """A body in the file."""
 
     def data(self) -> bytes:
-        """Its bytes."""
+        """The body's bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _parts(value: Value) -> Iterator[bytes]:
 
 
 def checksum(*parts: bytes | memoryview) -> int:
-    """What finds a change of stored bytes that are read again."""
+    """The sum that finds a change of stored bytes that are read again."""
     crc = 0
     for part in parts:
         crc = crc32(part, crc)
@@ -219,7 +219,7 @@ def decode_late(head: bytes, crc: int | None, body: Callable[[str, int], LateSou
 
 
 def late_wire(source: LateSource) -> Any:
-    """What came over AMQP, of which only ``source`` has the bytes. Raises as `decode`."""
+    """A message that came over AMQP, of which only ``source`` has the bytes. Raises as `decode`."""
     return _amqp().LateWire(source)
 
 

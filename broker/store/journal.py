@@ -13,12 +13,12 @@ from redelivery.model.errors import ConfigError
 
 
 class UnreadableStoreError(ConfigError):
-    """What it holds cannot be read. It is not written any more: the step that needed it was not done as a whole."""
+    """The store cannot be read. It is not written any more: the step that needed it was not done as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a store held.
+    """The contents of a store when it was opened.
 
     ``queues``: how many messages each has. ``expiring``: those of the queues in which some may expire. ``delayed``:
     messages by their numbers, with their delivery times. ``bindings``: the durable subscriptions, by their queues'
@@ -44,13 +44,13 @@ class Journal(Protocol):
 
     @property
     def sequence(self) -> int:
-        """How many steps it was notified of."""
+        """The number of steps that it was notified of."""
 
     def bound(self, name: str, binding: Binding) -> None:
         """A durable subscription to a topic was made: a queue of that name."""
 
     def unbound(self, name: str) -> None:
-        """It was removed."""
+        """The binding was removed."""
 
     def check_room(self, size: int) -> None:
         """Raise ResourceAllocationError where messages of so many bytes would not fit."""
@@ -62,13 +62,13 @@ class Journal(Protocol):
         """The next messages of a queue behind that order. Raises UnreadableStoreError."""
 
     def read(self, queue: str, orders: Sequence[int]) -> Sequence[Entry]:
-        """Those of a queue that wait at these places, ascending, or the first of them. Raises UnreadableStoreError."""
+        """The queue's messages at these places, ascending, or the first of them. Raises UnreadableStoreError."""
 
     def cleared(self, queue: str, after: int) -> None:
         """All of a queue behind that order is gone."""
 
     def removed(self, entry: Entry) -> None:
-        """It is consumed, dead-lettered, expired or dropped."""
+        """The message is consumed, dead-lettered, expired or dropped."""
 
     def counted(self, entry: Entry, redeliveries: int, until: int = 0) -> None:
         """So many deliveries of it count if the broker is started again, and until then it waits for the next one."""

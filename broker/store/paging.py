@@ -1,4 +1,4 @@
-"""What of a long queue is in memory: its first messages. The journal alone has those behind, until it is their turn.
+"""Keeps the first messages of a long queue in memory. The journal alone has those behind, until it is their turn.
 
 A consumer that wants few of them, or none as they belong to another one's group, has the others come as well, a page at
 a time. What nobody takes then is left to the journal again, but for its place: it is read again when it is wanted.
@@ -105,7 +105,7 @@ def page_in(state: EngineState, queue: QueueState, after: int, now: int) -> None
 
 
 def bring(state: EngineState, subscription: Subscription, now: int) -> bool:
-    """Whether something waits for this one only; then the first of it is in memory now."""
+    """Check whether something waits for this subscription only, and bring the first of it into memory."""
     waiting, later = subscription.waiting, subscription.later
     while later:
         place, name = min((places.first or 0, name) for name, places in later.items())
@@ -179,7 +179,7 @@ def _let_go(state: EngineState, queue: QueueState, backlog: Backlog, front: int,
 
 
 def held(state: EngineState, name: str) -> tuple[list[Entry], int | None, list[Entry]]:
-    """What of a queue is in memory now, in order: its front, then what stands among what only the journal has.
+    """The messages of a queue that are in memory now, in order: its front, then those among what only the journal has.
 
     Between the two is the place behind which that is to be read; None: there is nothing to read.
     """
@@ -222,6 +222,6 @@ def clear(state: EngineState, queue: QueueState) -> None:
 
 
 def journal_of(state: EngineState) -> Journal:
-    """Where it is known that there is one."""
+    """The journal, where it is known that there is one."""
     assert state.journal is not None, "only a journal keeps what is not in memory"
     return state.journal

@@ -34,13 +34,13 @@ class Places:
         return self._orders[at : at + limit]
 
     def add(self, orders: Sequence[int]) -> None:
-        """Those, ascending, are among them from now on."""
+        """Add those places, ascending."""
         if orders:
             first, last = bisect_left(self._orders, orders[0]), bisect_left(self._orders, orders[-1])
             self._orders[first:last] = array("q", sorted((*self._orders[first:last], *orders)))
 
     def discard(self, orders: Sequence[int]) -> None:
-        """Those, which stand next to each other here, are not among them any more."""
+        """Discard those places, which stand next to each other here."""
         if orders:
             at = bisect_left(self._orders, orders[0])
             del self._orders[at : at + len(orders)]

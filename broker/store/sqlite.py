@@ -80,7 +80,7 @@ class SqliteStore:
         self._writes = self._unpurged = self._unpurged_size = 0  # the latter: removed messages that are in the file
 
     def restore(self) -> Contents:
-        """What the file holds; once, before anything else.
+        """Read what the file holds; once, before anything else.
 
         Raises:
             ConfigError: it is damaged, or holds what cannot be read here.
@@ -117,20 +117,20 @@ class SqliteStore:
         self._batch.bound[name] = binding
 
     def unbound(self, name: str) -> None:
-        """It is gone."""
+        """Note that a binding was removed."""
         self.sequence += 1
         if self._batch.bound.pop(name, None) is None:
             self._batch.unbound.append(name)
 
     def put(self, entry: Entry) -> None:
-        """It waits."""
+        """Note that a message waits."""
         self.sequence += 1
         assert entry.queue is not None, "a browser's copy is not stored"
         key = self._key(entry.queue, entry.order)
         self._batch.put[key] = entry, self._body(key, entry.message)
 
     def removed(self, entry: Entry) -> None:
-        """It is gone."""
+        """Note that a message was removed."""
         self.sequence += 1
         assert entry.queue is not None, "as above"
         key = self._key(entry.queue, entry.order)
@@ -142,7 +142,7 @@ class SqliteStore:
             self._unpurged_size += entry.message.size
 
     def counted(self, entry: Entry, redeliveries: int, until: int = 0) -> None:
-        """Its counter has changed, or it waits."""
+        """Note that a message's counter has changed, or that it waits for a redelivery."""
         self.sequence += 1
         assert entry.queue is not None, "as above"
         self._batch.counted[self._key(entry.queue, entry.order)] = redeliveries, until
@@ -158,7 +158,7 @@ class SqliteStore:
             return _page(self._one(queue, self._key(queue, order)) for order in orders)
 
     def cleared(self, queue: str, after: int) -> None:
-        """They are gone."""
+        """Note that a queue's messages behind a place were removed."""
         self.sequence += 1
         first, last = self._key(queue, after), self._key(queue, PLACE)
         for key in [key for key in self._batch.put if first < key <= last]:
@@ -167,12 +167,12 @@ class SqliteStore:
         self._batch.cleared.append((first, last))
 
     def delayed(self, number: int, message: StoredMessage) -> None:
-        """It waits for its time."""
+        """Note that a message waits for its time."""
         self.sequence += 1
         self._batch.delayed[number] = message, self._body(-number, message)
 
     def undelayed(self, number: int) -> StoredMessage:
-        """Its time has come."""
+        """Return a delayed message, whose time has come."""
         self.sequence += 1
         noted = self._batch.delayed.pop(number, None)
         if noted is None:
@@ -190,7 +190,7 @@ class SqliteStore:
     # For the core
 
     def take(self) -> Batch:
-        """What was noted since the last call."""
+        """Take what was noted since the last call."""
         batch, self._batch = self._batch, Batch()
         batch.sequence = self.sequence
         batch.forgotten = self._large.forgotten()
@@ -267,7 +267,7 @@ class SqliteStore:
 
     @property
     def _noted(self) -> tuple[Batch, ...]:
-        """What may not be in the file yet."""
+        """The batches that may not be in the file yet."""
         return (self._batch,) if self._writing is None else (self._writing, self._batch)
 
     def _behind(self, queue: str, after: int, limit: int) -> Iterator[Entry]:
@@ -308,7 +308,7 @@ class SqliteStore:
 
     @contextmanager
     def _reading_what_is_kept(self) -> Iterator[None]:
-        """What is damaged is not written any more: half of the step that needs it is noted."""
+        """Give the store up where it is damaged: half of the step that needs it is noted."""
         try:
             yield
         except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:

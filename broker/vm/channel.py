@@ -47,7 +47,7 @@ def at_once(method: Callable[Concatenate[VmChannel, _P], _T]) -> Callable[Concat
 
 
 class BrokerCalls(Protocol):
-    """What a channel needs of its connection."""
+    """The part of its connection that a channel needs."""
 
     @property
     def core(self) -> Core:
@@ -110,7 +110,7 @@ class VmChannel(Channel):
         self._transport.run("SUBSCRIBE", start)
 
     def browse_more(self, link: Link) -> Flow[bool]:
-        """What was shown makes room for more; whether there is more. Waits while a long queue is read."""
+        """Make room for more by what was shown; False where there is no more. Waits while a long queue is read."""
         outbox = self._subscriptions[link.id].outbox
         assert isinstance(outbox, BrowserOutbox), "the link browses"
         seen = [outbox.shown.popleft() for _ in range(len(outbox.shown))]
@@ -247,7 +247,7 @@ class VmChannel(Channel):
         self._transport.run("ABORT", lambda _engine, _now: None)
 
     def park(self, deliveries: Sequence[Delivery]) -> None:
-        """What was dispatched to the application does not fill the window; what never will be does not either."""
+        """Take deliveries out of the window: those of the application, and those that never will be its own."""
         for each in deliveries:
             self.dispatched(each)
 

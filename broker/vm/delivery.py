@@ -1,4 +1,4 @@
-"""What a session of ``vm://`` receives, and how the broker puts it there."""
+"""Receives for a session of ``vm://``: the broker puts messages there."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class BrowserOutbox(LinkOutbox):
         super().wake()
 
     def ask(self) -> Generator[Pending, None, bool]:
-        """Whether there is more, once the inbox has some of it. Raises IllegalStateError: the connection has ended."""
+        """Check for more, once the inbox has some of it. Raises IllegalStateError: the connection has ended."""
         self.asked = pending = Pending(self._waiter)  # first: what comes now is seen below, or completes it
         if self._gone is None and not self._inbox and not self.ended:
             yield pending

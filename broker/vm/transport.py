@@ -109,7 +109,7 @@ class VmTransport(Transport):
 
     @property
     def remark(self) -> str:
-        """Where a connection started the broker: what becomes of the messages."""
+        """The hint that says what becomes of the messages, where a connection started the broker."""
         return "" if self._broker is None else registry.remark(self._broker)
 
     @property
@@ -214,7 +214,7 @@ class VmTransport(Transport):
             self.events.on_lost(error)
 
     def new_waiter(self, beside: SeamWaiter | None = None) -> SeamWaiter:  # noqa: ARG002 - one kind serves all
-        """What a thread, or task, waits on."""
+        """A waiter for a thread, or task."""
         return Waiter() if self.runtime is None else self.runtime.new_waiter()
 
     def wait(self, waiter: SeamWaiter, timeout: float | None) -> None:
@@ -252,7 +252,7 @@ class VmTransport(Transport):
             raise ConnectionLostError(str(self._ended))
 
     def _end(self, error: JMSError) -> bool:
-        """Whether this call ended it."""
+        """End the connection; False where another call has ended it."""
         with self._lock:
             if self._ended is not None:
                 return False

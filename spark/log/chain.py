@@ -56,7 +56,7 @@ class SegmentChain:
         return {name: each.keys for name, each in known.items()}
 
     def confirmed(self, name: str) -> bool:
-        """Whether the session of a segment in doubt is known by now to have committed."""
+        """Check whether the session of a segment in doubt is known by now to have committed."""
         known = self._all_known()
         if name in known and self._wal.confirmed(name):
             del known[name]
@@ -146,5 +146,5 @@ class SegmentChain:
 
 
 def _may_hold(theirs: Sequence[Key], ours: Sequence[Key]) -> bool:
-    """Whether they have one of our messages in common, as far as is known."""
+    """Check whether two segments may have one of our messages in common."""
     return not {each for key in ours for each in (key, (key[0], None))}.isdisjoint(theirs)

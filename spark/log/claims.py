@@ -1,4 +1,4 @@
-"""Which process has a walLocation, and whether it lives: a second query is refused while the first one runs.
+"""Claims a walLocation for one process that lives: a second query is refused while the first one runs.
 
 It only spares the first one; who may write is decided by the epochs (`redelivery.spark.log.epochs`). Whether a process
 lives is known on its own host: a query elsewhere takes the location over, and so does one whose predecessor was killed,
@@ -58,13 +58,13 @@ def take(location: str, epoch: int) -> None:
 
 
 def leave(location: str, epoch: int) -> None:
-    """It has ended."""
+    """End this process's claim."""
     with _guard:
         _ours.discard((location, epoch))
 
 
 def lives(location: str, epoch: int, claim: Mapping[str, Any]) -> bool:
-    """Whether the query that wrote this into its epoch's file surely still runs."""
+    """Check whether the query that wrote this into its epoch's file surely still runs."""
     names = ("host", "boot", "pid", "started")
     host, boot, pid, started = (claim.get(name) for name in names)
     if not started or not isinstance(pid, int) or (host, boot) != (socket.gethostname(), _boot()):
@@ -83,7 +83,7 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> str:
-    """When it began, in ticks since the host did; empty where the system does not say, or it does not run."""
+    """The time when a process began, in ticks of its host; empty where the system does not say, or it does not run."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

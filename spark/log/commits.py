@@ -1,4 +1,4 @@
-"""What a commit leaves behind: tombstones, ids in doubt, the record, and nothing that is not needed any more.
+"""Records a commit: tombstones, ids in doubt, the record; deletes what is not needed any more.
 
 The record ``commits/<seq>.json`` is the commit. It is created, never replaced, so the watermark, the highest of them,
 cannot fall, not even through a driver that slept while another one took over.
@@ -93,7 +93,7 @@ class Commits:
             return None
 
     def delete_segments(self, seq: int) -> None:
-        """Those of the batches up to this one."""
+        """Delete the segments of the batches up to this one."""
         for name in self._store.list(SEGMENTS):
             if 0 <= leading_number(name) <= seq:
                 self._store.delete(f"{SEGMENTS}/{name}")

@@ -22,7 +22,7 @@ class DataLossError(JMSError):
 
 
 class Survey:
-    """What there is: ``found`` by number (or part), and ``lost``, what is wrong with the others.
+    """The segments that are expected: ``found`` by number (or part), and ``lost``, with the problem of each.
 
     ``unmarked``: of all that were there, those whose session is not known to have committed.
     """

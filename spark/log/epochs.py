@@ -1,4 +1,4 @@
-"""Whose turn it is: two queries that share one walLocation would delete each other's segments.
+"""Lets the newest query have a walLocation: two that share one would delete each other's segments.
 
 Each query takes the next number, create-if-absent, so all hosts agree on who came last; that one rules.
 """

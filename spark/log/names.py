@@ -59,7 +59,7 @@ class SegmentName:
 
     @property
     def key(self) -> str:
-        """What its files' names have in common; sorts as the numbers do."""
+        """The part that its files' names have in common; sorts as the numbers do."""
         return f"{self.seq:012d}-{self.part:04d}"
 
     @property

@@ -39,7 +39,7 @@ class SegmentError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much a segment holds: rows, and their bytes before compression."""
+    """The size of a segment: rows, and their bytes before compression."""
 
     rows: int = 0
     size: int = 0
@@ -94,7 +94,7 @@ def segment_extent(reader: Any) -> Extent:
 
 
 def segment_rows(reader: Any) -> int:
-    """How many rows. Raises StoreError: see `segment_attempt`."""
+    """The number of rows. Raises StoreError: see `segment_attempt`."""
     return segment_extent(reader).rows
 
 

@@ -1,4 +1,4 @@
-"""Which messages may be redelivered although they are in a segment, as the outcome of their commit is unknown.
+"""Keeps the ids of messages that may be redelivered although they are in a segment: their commit's outcome is unknown.
 
 A session commits after its segment is durable. Where it died in between, or the outcome of the commit was lost, the
 segment has no ``.ok``: the broker may redeliver its messages, and they must be dropped. Before a batch is
@@ -96,7 +96,7 @@ class UncommittedIds:
                 self._store.delete(name)
 
     def has_ended(self, since: float) -> bool:
-        """Whether the window of a batch that was committed then has ended."""
+        """Check whether the window of a batch that was committed then has ended."""
         return since + self._window_ms <= self._now()
 
     def _entries(self) -> dict[str, InDoubtSegment]:

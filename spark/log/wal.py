@@ -148,7 +148,7 @@ class Wal:
     # Segments
 
     def segments(self) -> list[SegmentName]:
-        """What is there, in order, tombstones included."""
+        """The segments that there are, in order, tombstones included."""
         return segment_names(self.store.list(SEGMENTS))
 
     def traces(self) -> list[SegmentName]:
@@ -197,7 +197,7 @@ class Wal:
         self.store.delete(SegmentName(seq, part).data)
 
     def there(self, seq: int, part: int) -> bool:
-        """Whether somebody has published it (or a tombstone stands in its place)."""
+        """Check whether somebody has published the segment (or a tombstone stands in its place)."""
         return self.store.exists(SegmentName(seq, part).data)
 
     def published_parts(self, seq: int) -> int:
@@ -218,7 +218,7 @@ class Wal:
         return self._uncommitted.segments(self.watermark(), seq, parts, unmarked)
 
     def confirmed(self, key: str) -> bool:
-        """Whether the session that published the segment of this name's key is known to have committed."""
+        """Check whether the session that published the segment of this name's key is known to have committed."""
         return self.store.exists(f"{SEGMENTS}/{key}.ok")
 
     def keys(self, name: SegmentName) -> tuple[Key, ...]:
@@ -226,11 +226,11 @@ class Wal:
         return self._uncommitted.keys(name)
 
     def begin_window(self, segment: InDoubtSegment) -> InDoubtSegment:
-        """Its batch is committed: from now on it is remembered for the window, unless that has begun."""
+        """Begin the window for which a segment is remembered, as its batch is committed; one that has begun goes on."""
         return replace(segment, since=min(segment.since, self._now()))
 
     def is_forgotten(self, since: float) -> bool:
-        """Whether the window that began then, in epoch milliseconds, has ended."""
+        """Check whether the window that began then, in epoch milliseconds, has ended."""
         return self._uncommitted.has_ended(since)
 
     # Commits
@@ -288,7 +288,7 @@ class Wal:
     # Batches that fail
 
     def attempts(self, seq: int) -> int:
-        """How often `count_attempt` was called for the batch."""
+        """The number of times that `count_attempt` was called for the batch."""
         return sum(leading_number(name) == seq for name in self.store.list(ATTEMPTS))
 
     def count_attempt(self, seq: int) -> int:
@@ -303,7 +303,7 @@ class Wal:
         self.store.put_if_absent(f"{QUARANTINE}/{batch_name(seq)}", b"")
 
     def quarantined(self, seq: int) -> bool:
-        """Whether `quarantine` was called for the batch."""
+        """Check whether `quarantine` was called for the batch."""
         return self.store.exists(f"{QUARANTINE}/{batch_name(seq)}")
 
 

@@ -116,7 +116,7 @@ _BY_NAME: Final = {synonym: right for right, synonyms in _SYNONYMS.items() for s
 
 
 def unknown_name(name: str, where: str) -> str:
-    """What to say of a name that is not an option of ``where``: the right name, if there is one."""
+    """The text about a name that is not an option of ``where``: it gives the right name, if there is one."""
     here = {_plain(each): each for option in options_of(where).values() for each in _names(option)}
     said = f"{name!r} is not an option of {where}"
     plain = _plain(name)
@@ -140,7 +140,7 @@ def _names(option: Option) -> list[str]:
 
 
 def _fits(advice: str, where: str) -> bool:
-    """Whether it is advice, or an option that is there."""
+    """Check that it is advice, or an option that ``where`` has."""
     return " " in advice or advice in options_of(where)
 
 

@@ -28,7 +28,7 @@ _ORDERED: Final = (  # the first may not be more than the second
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Options:
-    """What all three have. Pickled to executors; no password is in the repr."""
+    """The options that all three have. Pickled to executors; no password is in the repr."""
 
     url: str
     username: str | None
@@ -136,7 +136,7 @@ class SourceOptions(_Options):
 
     @property
     def errors(self) -> bool:
-        """Whether rows have the column ``_error``."""
+        """True: rows have the column ``_error``."""
         return self.bad_messages == "permissive"
 
     @classmethod
@@ -209,7 +209,7 @@ class _Given:
 
 
 def _check_source(options: SourceOptions, given: _Given) -> None:
-    """What contradicts what. Raises ConfigError."""
+    """Refuse options that contradict each other. Raises ConfigError."""
     table = options_of(READ_STREAM)
     for option in table.values():
         if option.name in given and option.receiver not in (None, options.receiver):

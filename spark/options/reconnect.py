@@ -21,7 +21,7 @@ _CONNECT_TIMEOUT, _CLOSE_TIMEOUT = 10.0, 15.0
 
 
 class Broker(Protocol):
-    """What of the options says where the broker is."""
+    """The options that say where the broker is."""
 
     @property
     def url(self) -> str:
@@ -29,7 +29,7 @@ class Broker(Protocol):
 
     @property
     def username(self) -> str | None:
-        """Who logs in."""
+        """The name of the user that logs in."""
 
     @property
     def password(self) -> str | None:
@@ -37,7 +37,7 @@ class Broker(Protocol):
 
     @property
     def dialect(self) -> str:
-        """Which broker it is, or ``auto``."""
+        """The broker's kind, or ``auto``."""
 
     @property
     def max_reconnect_time(self) -> float:

@@ -48,7 +48,7 @@ class Option:
 
     @property
     def field(self) -> str:
-        """Its name in snake case."""
+        """The option's name in snake case."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
 
 

@@ -62,7 +62,7 @@ class DriverStreamReader(JmsStreamReader):
         return dict(start) if end == offset.seq else DriverOffset(self.wal.identity, end).json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """What the query's progress shows as the source's latest offset."""
+        """The source's latest offset, as the query's progress shows it."""
         if self._lanes is None:
             return None
         offset = DriverOffset(self.wal.identity, self._lanes.head).json()

@@ -88,7 +88,7 @@ class ExecutorStreamReader(JmsStreamReader):
         return ExecutorOffset(self.wal.identity, offset.seq + 1, parts, max(most, parts)).json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """What the query's progress shows as the source's latest offset."""
+        """The source's latest offset, as the query's progress shows it."""
         if self._probe is None:
             return None
         return {"v": 1, "wal": self.wal.identity, **self._probe.report(), "lostSegments": self.lost}
@@ -141,7 +141,7 @@ class ExecutorStreamReader(JmsStreamReader):
         return parsed
 
     def _came_to_nothing(self, offset: ExecutorOffset) -> bool:
-        """Whether the batch that ends there had no rows, as far as is known."""
+        """Check whether the batch that ends there is known to have no rows."""
         try:
             readers = [self.wal.reader(offset.seq, part) for part in range(offset.parts)]
         except (Tombstone, DamagedError):  # of a task that was never run, or unknown: there may be more
@@ -162,7 +162,7 @@ class ExecutorStreamReader(JmsStreamReader):
         return self._parts
 
     def _is_free(self, share: SharePartition) -> bool:
-        """Whether nobody has published this part. What is wrong with one that is there is reported when it is read."""
+        """Check that nobody has published this part. The problem of one that is there is reported when it is read."""
         try:
             if self.wal.reader(share.seq, share.part) is not None:
                 return False
@@ -203,7 +203,7 @@ class ExecutorStreamReader(JmsStreamReader):
 
 @dataclass(frozen=True, slots=True)
 class _SegmentsInDoubt:
-    """What a task asks; see `redelivery.spark.read.receiving.duplicates.SegmentsInDoubt`."""
+    """The segments in doubt of a task; see `redelivery.spark.read.receiving.duplicates.SegmentsInDoubt`."""
 
     wal: Wal
     share: SharePartition
@@ -213,5 +213,5 @@ class _SegmentsInDoubt:
         return {name: each.keys for name, each in self.wal.in_doubt(self.share.seq, self.share.parts).items()}
 
     def confirmed(self, name: str) -> bool:
-        """Whether it has its mark."""
+        """Check whether the segment has its mark."""
         return self.wal.confirmed(name)

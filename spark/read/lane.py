@@ -32,7 +32,7 @@ _EMPTY: Final = 0.1  # seconds without a message after which a queue is empty
 
 @dataclass(slots=True)
 class LaneControl:
-    """What the reader asks of its receivers; ``changed`` is notified when anything of it changes.
+    """The reader's orders to its receivers; ``changed`` is notified when anything of it changes.
 
     ``hold``: enough is pending.
     """

@@ -122,7 +122,7 @@ class Lanes:
         self._adjust(self._wanted[1])
 
     def report(self) -> dict[str, int]:
-        """What they have done.
+        """The counts of what the lanes have done.
 
         `pendingRows`: in segments that no batch has yet; `uncommittedRows`: that no committed batch has; `queueDepth`
         if known.
@@ -240,7 +240,7 @@ class ThreadLane:
         self._control.stop()
 
     def join(self, timeout: float) -> None:
-        """It is a daemon: what does not end in time ends with the process."""
+        """Wait for the thread. It is a daemon: one that does not end in time ends with the process."""
         self._thread.join(timeout)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""What Spark keeps in its checkpoint for a stream: the number of the last segment, or the plan of a batch."""
+"""Offsets that Spark keeps in its checkpoint for a stream: the number of the last segment, or the plan of a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both receivers share: the segments, the epoch, AvailableNow, and how a segment becomes rows."""
+"""The part that both receivers share: the segments, the epoch, AvailableNow, and making rows of a segment."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.report_loss({seq: f"{self.wal.store.location}/{name.data} {problem}"})
 
     def report_loss(self, lost: Mapping[int, str]) -> None:
-        """What is wrong with each segment, by number: raises DataLossError, or logs and counts them."""
+        """Raise DataLossError for these problems of segments, by number, or log and count them."""
         if not lost:
             return
         if self.options.fail_on_data_loss:
@@ -127,7 +127,7 @@ def row_limit(limit: object) -> int:
 
 
 def _is_runner() -> bool:
-    """Whether this is the process in which a stream's source lives on the driver's host."""
+    """Check whether this is the process in which a stream's source lives on the driver's host."""
     main = sys.modules.get("__main__")
     name = getattr(getattr(main, "__spec__", None), "name", None) or ""
     return _RUNNER in name or _RUNNER in Path(str(getattr(main, "__file__", ""))).name

@@ -1,4 +1,4 @@
-"""Whether columns are those that the options promise: of a segment that was written before, of a user's schema."""
+"""Checks that columns are those that the options promise: of a segment that was written before, of a user's schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from redelivery.spark.rows.schema import ERROR, PROPERTIES, properties_arrow, st
 
 
 class _Columns(Protocol):
-    """What of the options decides about columns."""
+    """The options that decide about columns."""
 
     @property
     def properties_type(self) -> str:

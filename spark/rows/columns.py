@@ -34,7 +34,7 @@ _BATCH_BYTES: Final = 64 << 20  # Arrow's offsets end at 2 GiB, and Spark holds 
 
 
 class RowWriter(Protocol):
-    """What rows are written to: a segment."""
+    """The target of rows: a segment."""
 
     def add(self, batch: Any, keys: Sequence[Key], size: int) -> None:
         """Take a RecordBatch, with a key for each of its rows and the bytes of all of them."""

@@ -81,7 +81,7 @@ def row_of(message: Message, *, variant: bool, converter: Converter | None) -> R
 
 
 def broken_row_of(message: Message, error: str, *, variant: bool) -> Row:
-    """What can be read of a message that `row_of` refused: the body unconverted, ``?`` for what UTF-8 cannot carry."""
+    """The readable parts of a message that `row_of` refused: its body as it came, ``?`` for what UTF-8 cannot carry."""
 
     def read(part: Callable[[], Any], otherwise: Any = None) -> Any:
         try:
@@ -128,7 +128,7 @@ def _digest(message: Message, sent: int | None) -> bytes:
 
 
 def _headers(message: Message) -> Callable[[str], Any]:
-    """How to ask for a header: past the message, which would keep what nobody asks for again."""
+    """A reader of headers that goes past the message, which would keep what nobody asks for again."""
     source = message.source
     return partial(getattr, message) if source is None else source.header
 

@@ -97,7 +97,7 @@ class Outgoing(NamedTuple):
 
 
 def check_columns(schema: StructType, *, destination_given: bool) -> None:
-    """Whether rows of this schema can be sent.
+    """Check that rows of this schema can be sent.
 
     Args:
         schema: of the rows.
@@ -146,7 +146,7 @@ class Rows:
 
     @property
     def have_ids(self) -> bool:
-        """Whether every row has a dedupe id."""
+        """True: every row has a dedupe id."""
         return self._ids is not None
 
     def start_digest(self) -> None:

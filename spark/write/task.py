@@ -42,7 +42,7 @@ _CONFIRM_TIMEOUT: Final = 60.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Sent(WriterCommitMessage):
-    """What a task has sent.
+    """The count of rows and bytes that a task has sent.
 
     ``bytes``: of the bodies. ``repeated``: an earlier attempt had sent it all, this one nothing.
     """

@@ -1,4 +1,4 @@
-"""What Spark calls of the sink: one writer for a batch, one for a stream. Each task sends and commits on its own."""
+"""Writers that Spark calls of the sink: one for a batch, one for a stream. Each task sends and commits on its own."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Engine:
             lib.pn_collector_pop(events)
 
     def output(self) -> tuple[memoryview, bool]:
-        """What is to be written next, and whether there is more; empty for nothing. Call `written` with how much was.
+        """The bytes to be written next (empty: none), and whether there are more. Call `written` with how many were.
 
         It is valid until the next call.
         """

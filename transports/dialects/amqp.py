@@ -9,7 +9,7 @@ from redelivery.model.capabilities import Capabilities
 
 @dataclass(frozen=True, slots=True)
 class DepthQuestion:
-    """How a client asks for the number of messages on a queue: by a message, whose answer comes to its ``reply_to``.
+    """The question for the number of messages on a queue: a message, whose answer comes to its ``reply_to``.
 
     Attributes:
         address: where it is sent.
@@ -95,7 +95,7 @@ class EntityNode:
 
 @dataclass(frozen=True, slots=True)
 class Spellings:
-    """How a broker's own clients write what is no queue's or topic's name here.
+    """The spellings of a broker's own clients for what is no queue's or topic's name here.
 
     Attributes:
         queues: what stands before the name of a queue, which is not made then.

@@ -19,7 +19,7 @@ def check_one(destination: Destination, capabilities: Capabilities) -> None:
 
 
 def consumed(found: Destination, consumed_from: Destination, capabilities: Capabilities) -> Destination:
-    """Where a message was delivered whose header names ``found``: of a composite one, the part that it came from."""
+    """The destination of a message whose header names ``found``: of a composite one, the part that it came from."""
     if "," in found.name and capabilities.composite_destinations and not consumed_from.is_pattern:
         return consumed_from
     return found

@@ -1,4 +1,4 @@
-"""Which dialect: the one that was asked for, or the one that the broker's own name says."""
+"""Chooses the dialect: the one that was asked for, or the one that the broker's own name says."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def check_declares(dialect: Dialect, table: StompDialect | AmqpDialect, declares
 
 
 def amqp_virtual_host(name: str, vhost: str) -> str:
-    """How AMQP's open names this virtual host of a broker of that dialect; of ``"auto"``: as it is."""
+    """The name of this virtual host in AMQP's open, for a broker of that dialect; of ``"auto"``: as it is."""
     return (_DIALECTS[name.removesuffix(INSISTS)].virtual_host if name != AUTO else "").replace("{}", vhost) or vhost
 
 
@@ -116,7 +116,7 @@ def detect_amqp(
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Those that a version begins with; none where it begins otherwise."""
+    """The numbers that a version begins with; none where it begins otherwise."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(map(int, found[0].split("."))) if found else ()
 
@@ -143,13 +143,13 @@ def obeying(name: str | None) -> Dialect:
 
 
 def depth_question(name: str) -> DepthQuestion | None:
-    """How a broker of that dialect is asked over AMQP how many messages a queue holds; None: it does not say."""
+    """The question over AMQP how many messages a queue of that dialect's broker holds; None: it does not say."""
     amqp = _DIALECTS[name].amqp
     return None if amqp is None else amqp.depth
 
 
 def limits(name: str) -> ReturnLimits | None:
-    """How the newest broker of that dialect calls the limits of queues that count; None: it has none."""
+    """The names that the newest broker of that dialect has for the limits of queues that count; None: it has none."""
     since = _DIALECTS[name].amqp_since
     return since[0][1].limits if since else None
 
@@ -161,7 +161,7 @@ def duplicate_refusal(name: str) -> str | None:
 
 
 def messaging_system(name: str) -> str:
-    """What OpenTelemetry calls a broker of that dialect."""
+    """The name that OpenTelemetry has for a broker of that dialect."""
     return _DIALECTS[name].system
 
 

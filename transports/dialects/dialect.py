@@ -38,7 +38,7 @@ JMS_HEADERS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StompTemporaries:
-    """How a broker's STOMP has temporary destinations.
+    """The form of temporary destinations in a broker's STOMP.
 
     Attributes:
         queue, topic: what stands before the name, for every connection; ``topic`` empty: there are no topics.

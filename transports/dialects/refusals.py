@@ -1,4 +1,4 @@
-"""What brokers write when they refuse, and what it means: a refusal may come before it is known which broker it is."""
+"""Reads brokers' refusals: one may come before it is known which broker it is."""
 
 from __future__ import annotations
 

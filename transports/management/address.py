@@ -1,4 +1,4 @@
-"""Where a broker's management is, and who asks: ``http://user:password@host:15672``."""
+"""The address of a broker's management, with user and password: ``http://user:password@host:15672``."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class ManagementAddress:
 
 
 def is_encrypted(url: object) -> bool:
-    """Whether it is a URL of ``https``."""
+    """Check whether it is a URL of ``https``."""
     return isinstance(url, str) and url.lower().startswith("https://")
 
 
 def management_address(
     url: object, server: TransportOptions, *, tls: SSLContext | None = None, timeout: float = 30.0
 ) -> ManagementAddress | None:
-    """What ``management=`` of a connection to this server says; None where it says nothing.
+    """The address in ``management=`` of a connection to this server; None where there is none.
 
     A login that the URL does not have is the connection's. ``tls``: for ``https``; None: the system's.
 

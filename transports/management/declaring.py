@@ -51,7 +51,7 @@ class Queues(ABC):
 
     @abstractmethod
     def exists(self, queue: Queue) -> Flow[bool]:
-        """Whether it is there.
+        """Check whether the queue is there.
 
         Raises:
             SecurityError, JMSError: the broker does not say.
@@ -78,7 +78,7 @@ class Queues(ABC):
         """
 
     def describe(self, queue: Queue) -> Flow[Mapping[str, Any] | None]:
-        """What the broker says of it, in its own names; None: it is not there.
+        """The broker's facts about the queue, in its own names; None: it is not there.
 
         Raises:
             UnsupportedError: this broker says nothing of it over this protocol.
@@ -128,7 +128,7 @@ def declare(queues: Queues, wanted: Declaration) -> Flow[bool]:
 
 
 def _undone(queues: Queues, wanted: Declaration, letters: Queue) -> Flow[bool]:
-    """Whether the dead-letter queue that was just made is removed: not where another one may be using it."""
+    """Remove the dead-letter queue that was just made, unless another one may be using it; True: it is removed."""
     try:
         if (yield from queues.exists(wanted.queue)):
             return False

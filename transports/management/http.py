@@ -205,7 +205,7 @@ class _Bounded:
         self._left().sendall(data)  # bounded as a whole, as Python says
 
     def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002  # HTTPResponse only reads
-        """What the response is read from."""
+        """The file that the response is read from."""
         return io.BufferedReader(cast(Any, _Reader(self._left)))
 
     def close(self) -> None:

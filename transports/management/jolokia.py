@@ -61,7 +61,7 @@ class JolokiaClient:
         return self._ask(body, doing)
 
     def call(self, mbean: str, operation: str, *arguments: Any, doing: str, more_time: float = 0.0) -> Any:
-        """What an operation, named with its types where there are several, returns.
+        """The result of an operation, named with its types where there are several.
 
         ``more_time``: seconds beyond the usual ones. Raises InvalidDestinationError: the MBean is not there.
         """

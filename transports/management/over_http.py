@@ -86,7 +86,7 @@ def queues_over_http(dialect: str, version: str, address: ManagementAddress | No
 def limit_over_http(
     supposed: ReturnLimit, dialect: str, address: ManagementAddress, queue: Queue, waiter: Waiter
 ) -> Flow[ReturnLimit | None]:
-    """What a queue does with what goes back to it too often, policies and all; ``supposed`` where nothing answers."""
+    """The queue's limit for what goes back to it too often, policies and all; ``supposed`` where nothing answers."""
     names = limits(dialect)
     if names is None:
         return supposed
@@ -103,7 +103,7 @@ def limit_over_http(
 
 
 def threaded(work: Callable[[], T], waiter: Waiter) -> Flow[T]:
-    """What ``work`` returns, or raises as a JMSError, on a thread of its own."""
+    """Run ``work`` on a thread of its own: its result, or the JMSError that it raises."""
     pending = Pending(waiter)
 
     def run() -> None:

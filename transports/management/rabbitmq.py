@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class OtherwiseError(JMSError):
-    """What was to be declared is there with other arguments; the text has the broker's words."""
+    """The thing to be declared is there with other arguments; the text has the broker's words."""
 
 
 class RabbitApi:
@@ -107,11 +107,11 @@ class RabbitApi:
         self.client.call("DELETE", self._path("exchanges", name), doing=f"deleting the exchange {name}")
 
     def bindings(self, queue: str) -> list[Json]:
-        """Those of a queue: ``source`` (empty: the default exchange), ``routing_key``, ``arguments``."""
+        """The bindings of a queue: ``source`` (empty: the default exchange), ``routing_key``, ``arguments``."""
         return self._list(self._path("queues", queue, "bindings"), f"the bindings of queue://{queue}")
 
     def bindings_from(self, exchange: str) -> list[Json]:
-        """Those of which an exchange is the source: ``destination``, ``destination_type``, ``routing_key``."""
+        """The bindings of which an exchange is the source: ``destination``, ``destination_type``, ``routing_key``."""
         return self._list(self._path("exchanges", exchange, "bindings", "source"), f"the bindings of {exchange}")
 
     def bind(self, exchange: str, queue: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:

@@ -18,7 +18,7 @@ _COUNTS: Final = "quorum"  # the type of those that count
 
 
 class ArgumentQueues(Queues):
-    """What both have in common.
+    """The base of both.
 
     Args:
         limited: a queue that counts has a limit of its own, from RabbitMQ 4 on.

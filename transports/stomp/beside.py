@@ -39,7 +39,7 @@ def ask(login: Login, question: bytes, receipt: str, deadline: float) -> Flow[Fr
 
 
 def closes_at_maps(log_in: Flow[Login], dialect: StompDialect, timeout: float) -> Flow[bool]:
-    """Whether the broker closes a connection, without a word, at a SUBSCRIBE that asks for maps.
+    """Check whether the broker closes a connection, without a word, at a SUBSCRIBE that asks for maps.
 
     Such a SUBSCRIBE without a destination is refused by a broker that has got that far, so that nothing is made. What
     comes before it must be answered. False, too, where nothing is known, since the broker is not there, or takes more

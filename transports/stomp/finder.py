@@ -61,7 +61,7 @@ class QueueFinder:
         self._known: set[str] = set()
 
     def must_find(self, destination: Destination | None) -> bool:
-        """Whether it is a queue of which nothing is known yet; of one that is not to be made, that it is there."""
+        """Check whether it is a queue of which nothing is known yet, or, of one not to be made, that it is there."""
         queue = None if destination is None else self._meaning.of(destination)
         return type(queue) is Queue and queue.name not in (self._known if queue.declare else self.others)
 

@@ -24,7 +24,7 @@ _wall_ahead_ns = 0
 
 
 class Wakes(Protocol):
-    """Where somebody waits by one of these clocks."""
+    """The place where somebody waits by one of these clocks."""
 
     def wake(self) -> None:
         """Let the one who waits check again; harmless when nobody waits. From any thread."""

@@ -170,7 +170,7 @@ class WireConnection(Generic[P]):
         return left and self.lost is None
 
     def _stalled(self, now: float) -> float | None:
-        """Whether the peer has taken nothing for too long; when to look again."""
+        """Lose the connection whose peer has taken nothing for too long; the time to check again."""
         if not self.protocol.blocked or self.lost is not None:
             return None
         if now < self._left + self.timeout:

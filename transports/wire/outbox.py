@@ -153,7 +153,7 @@ class Outbox:
             self._leaving = None if sent == len(self._leaving) else memoryview(self._leaving)[sent:]
 
     def _next(self) -> bytes:
-        """What leaves next: all that waits together where that is small, for the sake of fewer system calls."""
+        """The bytes that leave next: all that waits together where that is small, for fewer system calls."""
         waiting = self._waiting[:]  # others may add to it
         count = len(waiting)
         if count > 1 and sum(map(len, waiting)) > _JOINED:

@@ -9,7 +9,7 @@ from redelivery.transports.flows import Pending
 
 
 class WireProtocol(Protocol):
-    """What the bytes of one connection mean, and what is to be written. It starts no thread and sets no timer."""
+    """The protocol of one connection: reads its bytes, makes those to be written. Starts no thread, sets no timer."""
 
     def receive(self, data: bytes) -> None:
         """Take what the peer has sent, on the thread that reads. Raises JMSError where that ends the connection."""
@@ -25,21 +25,21 @@ class WireProtocol(Protocol):
         """Write what waits, before a thread waits for an answer. Raises ConnectionLostError."""
 
     def next_deadline(self, now: float) -> float | None:
-        """When to call `tick` (monotonic seconds); None for never."""
+        """The time to call `tick` (monotonic seconds); None for never."""
 
     def tick(self, now: float) -> float | None:
         """Let time pass; when to call it again. Raises JMSError where the peer was silent for too long."""
 
     def quiet(self, now: float) -> bool:
-        """Whether nothing was heard that `tick` would count: then what is there is read before."""
+        """Check that nothing was heard that `tick` would count: then what is there is read before."""
 
     @property
     def blocked(self) -> bool:
-        """Whether the system has not taken all that was written."""
+        """True: the system has not taken all that was written."""
 
     @property
     def awaits(self) -> bool:
-        """Whether somebody waits for what the peer is to send or to take."""
+        """True: somebody waits for what the peer is to send or to take."""
 
     def fail(self, error: JMSError) -> JMSError:
         """The connection is lost: every answer that is missing fails. Returns the error in the peer's last words."""
@@ -52,7 +52,7 @@ class WireProtocol(Protocol):
 
 
 class WireOwner(Protocol):
-    """What a protocol and its way out ask of their connection. Only `drain` waits."""
+    """The connection, as a protocol and its way out need it. Only `drain` waits."""
 
     def lose(self, error: JMSError) -> None:
         """The connection is lost; only the first call counts. To be called without a lock held."""

@@ -1,4 +1,4 @@
-"""What the first bytes of a peer look like that does not speak what was expected: a word for errors."""
+"""Recognises the first bytes of a peer that does not speak what was expected: a word for errors."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Stream:
 
     @interruptible
     def wait_readable(self, timeout: float | None) -> bool:
-        """Whether there is input, or `poke` was called, within ``timeout`` seconds. One thread at a time."""
+        """Wait up to ``timeout`` seconds; True: there is input, or `poke` was called. One thread at a time."""
         interruption_point()
         if self._tls is not None and self._tls.pending():
             return True
@@ -87,7 +87,7 @@ class Stream:
             self._wake_out.send(b"!")
 
     def receive(self) -> bytes | None:
-        """What is there, None for nothing; it leaves `acknowledge_quickly` to the next `wait_readable`, or the caller.
+        """Read what is there, None for nothing; leaves `acknowledge_quickly` to the next `wait_readable` or the caller.
 
         Raises:
             ConnectionLostError: also at the end of the stream.
@@ -144,7 +144,7 @@ class Stream:
 
     @interruptible
     def wait_writable(self, timeout: float) -> bool:
-        """Whether the peer takes more within ``timeout`` seconds."""
+        """Wait up to ``timeout`` seconds; True: the peer takes more."""
         interruption_point()
         writable = select.poll()
         try:
@@ -230,7 +230,7 @@ def connect(
 
 
 def read(stream: Stream, deadline: float) -> Flow[bytes]:
-    """What comes next, never empty. Raises TimeoutError after the deadline, ConnectionLostError."""
+    """Wait for what comes next, never empty. Raises TimeoutError after the deadline, ConnectionLostError."""
     while True:
         data = stream.receive()
         if data:

@@ -25,7 +25,7 @@ def tls_problem(error: ssl.SSLError) -> str:
 
 
 def refused_by_alert(error: BaseException | None) -> str | None:
-    """What to say of an end by an alert, as TLS 1.3 asks for a certificate late; None: it was none."""
+    """The text about an end by an alert, as TLS 1.3 asks for a certificate late; None: it was none."""
     if isinstance(error, ssl.SSLError) and _ALERT in (error.reason or ""):
         return f"the peer ended TLS ({error.reason}); {_WANTED}"
     return None

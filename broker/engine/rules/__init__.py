@@ -1,4 +1,4 @@
-"""What a broker does by itself with what its clients do not acknowledge: count, wait, redeliver, give up, dead-letter.
+"""Brokers' own rules for what clients do not acknowledge: count, wait, redeliver, give up, dead-letter.
 
 `rules` says what the engine asks, and in which manner a delivery can be returned. `classic` has ActiveMQ's answers,
 which count where no configuration file was given; `artemis` those of Artemis and HornetQ, `limits` those of the brokers

@@ -72,7 +72,7 @@ class ArtemisBroker:
         return next(made, name)
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
-        """What failed counts and waits; what was released only waits; at a closed consumer neither happens.
+        """Count and delay what failed; only delay what was released; at a closed consumer neither happens.
 
         Over AMQP HornetQ takes each other outcome than accepted and released for a failure.
         """

@@ -1,4 +1,4 @@
-"""Which broker's rules count: those of the configuration file that was given, else ActiveMQ Classic's."""
+"""Chooses the broker's rules: those of the configuration file that was given, else ActiveMQ Classic's."""
 
 from __future__ import annotations
 

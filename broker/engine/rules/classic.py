@@ -50,7 +50,7 @@ class ClassicBroker:
         return message
 
     def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
-        """It is gone."""
+        """A message that no subscription wants is dropped."""
         return False
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
@@ -58,7 +58,7 @@ class ClassicBroker:
         return name
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:  # noqa: ARG002  # others ask it
-        """What a client has had counts; only a client gives up."""
+        """Count what a client has had; only a client gives up."""
         if manner in _GIVES_UP:
             return Fate(counted=seen, failed=True)
         return COUNTED if seen else UNCOUNTED
@@ -128,7 +128,7 @@ class ClassicBroker:
         return again, False
 
     def _discarded_before(self, rules: ClassicRules, plugin: RedeliveryPlugin, message: StoredMessage) -> bool:
-        """Whether a discarding plug-in stands behind that one in the file, so that it is asked first, and drops it."""
+        """Check whether a discarding plug-in stands behind that one in the file, so is asked first, and drops it."""
         later = rules.plugins[rules.plugins.index(plugin) + 1 :]
         strategies = [
             each.applied_to(DEFAULT_DEAD_LETTERS.strategy, message.destination)
@@ -143,7 +143,7 @@ class ClassicBroker:
         )
 
     def _audited(self, strategy: DeadLetterStrategy, message: StoredMessage) -> bool:
-        """Whether it is the first dead letter of its id."""
+        """Note a dead letter's id, and check that it is the first of its id."""
         depth = AUDIT_DEPTH
         if self._rules is not None:
             rules = self._rules.dead_letters_for(message.destination)

@@ -70,7 +70,7 @@ class CountingBroker:
         return replace(message, expiration=expiration, own_expiration=message.expiration)
 
     def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
-        """It is gone."""
+        """A message that no subscription wants is dropped."""
         return False
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:  # noqa: ARG002  # Artemis' asks them
@@ -133,7 +133,7 @@ class CountingBroker:
         return None, None
 
     def _comes_back(self, queue: str) -> bool:
-        """Whether what expires in a queue of Broker-J, and everywhere at once, comes back to it."""
+        """Check whether what expires in a queue of Broker-J, and everywhere at once, comes back to it."""
         seen: set[str] = set()
         name: str | None = queue
         while name is not None and name not in seen:

@@ -1,4 +1,4 @@
-"""What the engine asks of a broker's rules. Times are milliseconds."""
+"""The questions that the engine asks of a broker's rules. Times are milliseconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redelivery.model.destinations import Destination
 
 
 class Manner(Enum):
-    """How a delivery came back that was not acknowledged."""
+    """The way in which a delivery came back that was not acknowledged."""
 
     FAILED = "its client says that it failed"  # AMQP: modified, delivery-failed
     RELEASED = "its client did not use it"  # AMQP: released
@@ -28,7 +28,7 @@ class Manner(Enum):
 
 
 class Origin(Enum):
-    """Where a dead letter that came over AMQP says by AMQP where it comes from."""
+    """The place where a dead letter that came over AMQP says by AMQP where it comes from."""
 
     PROPERTIES = "in its application properties"
     ANNOTATIONS = "in its message annotations"  # Artemis: x-opt-ORIG-ADDRESS for what is a property _AMQ_ORIG_ADDRESS
@@ -37,7 +37,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of it.
+    """The broker's decision about a delivery that came back.
 
     ``counted``: the delivery counts. ``delay``: how long it waits; 0: it may be delivered at once. ``failed``: it is
     not delivered again. ``consumed``: it is gone, as if it had been acknowledged. ``elsewhere``: it is not delivered to
@@ -73,7 +73,7 @@ class Failure:
 
     @property
     def message(self) -> StoredMessage:
-        """What failed."""
+        """The message that failed."""
         return self.entry.message
 
 
@@ -92,13 +92,13 @@ class Rules(Protocol):
         """A message as it is kept: its time to live may change."""
 
     def keeps_unrouted(self, topic: Destination) -> bool:
-        """Whether what is sent to a topic where no subscription wants it is a dead letter at once."""
+        """True: what is sent to a topic where no subscription wants it is a dead letter at once."""
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """The queue that a consumer of that name consumes; ``queues``: the names of those that there are."""
 
     def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
-        """What becomes of a delivery that came back; ``seen``: its client has had it."""
+        """Decide about a delivery that came back; ``seen``: its client has had it."""
 
     def letters(self, failure: Failure) -> Sequence[StoredMessage]:
-        """What is sent in place of a message that has failed for good; none: it is removed."""
+        """The messages that are sent in place of one that has failed for good; none: it is removed."""

@@ -1,4 +1,4 @@
-"""What an AMQP client asks for, as values: like STOMP's frames, each can be printed, delayed, refused or lost.
+"""Requests of an AMQP client, as values: like STOMP's frames, each can be printed, delayed, refused or lost.
 
 Links and sessions are named by the numbers that `ServerSession` gives them, deliveries by the numbers of their link.
 """
@@ -17,12 +17,12 @@ class Command:
 
     @property
     def fault_name(self) -> str | None:
-        """What `redelivery.broker.faults` calls it; None where no fault can strike."""
+        """The command's name in `redelivery.broker.faults`; None where no fault can strike."""
         return None
 
     @property
     def gathers(self) -> bool:
-        """Whether it only adds to the outcomes that are applied together, before the next other step."""
+        """True: it only adds to the outcomes that are applied together, before the next other step."""
         return False
 
 

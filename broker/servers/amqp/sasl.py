@@ -1,4 +1,4 @@
-"""How an AMQP connection begins: protocol headers and SASL (parts 2.2 and 5.3 of the standard), bytes in, bytes out.
+"""Begins an AMQP connection: protocol headers and SASL (parts 2.2 and 5.3 of the standard), bytes in, bytes out.
 
 Not by proton, whose server side checks passwords by the machine's own SASL database, not by `BrokerConfig.users`.
 """
@@ -41,7 +41,7 @@ class SaslServer:
 
     @property
     def done(self) -> bool:
-        """Whether the login has succeeded: what follows is the connection's."""
+        """True: the login has succeeded. What follows is the connection's."""
         return self._step is _Step.DONE
 
     def feed(self, data: bytes) -> bytes:

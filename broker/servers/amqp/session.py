@@ -1,4 +1,4 @@
-"""What one AMQP client does, and what the broker makes of it: proton's events in, commands out, and their execution."""
+"""Serves one AMQP client: proton's events in, commands out, and their execution."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class AmqpSocket(ClientSocket):
 
     @property
     def reads(self) -> bool:
-        """Whether more is wanted from the client."""
+        """True: more is wanted from the client."""
         if self._closing_at is not None:
             return True  # unread input would reset the connection before our last answers are read
         if self._delayed_until or self._session.commands:
@@ -50,7 +50,7 @@ class AmqpSocket(ClientSocket):
 
     @property
     def writes(self) -> bool:
-        """Whether something waits to be written."""
+        """True: something waits to be written."""
         return self._unwritten and not self._core.faults.silent
 
     def _take_in(self, data: bytes) -> None:
@@ -98,7 +98,7 @@ class AmqpSocket(ClientSocket):
             self._say_all_is_written()
 
     def next_deadline(self) -> float | None:
-        """When `tick` has something to do."""
+        """The time when `tick` has something to do."""
         deadlines = [self._end_at(), self._delayed_until or None, self._tick_at]
         return min((each for each in deadlines if each is not None), default=None)
 

@@ -54,7 +54,7 @@ class ArrivedBody(EncodedBody):
         self._size = sum(map(len, parts))
 
     def parts(self) -> Parts:
-        """They are not to be changed."""
+        """The parts of the body, which are not to be changed."""
         return self._parts
 
     def read(self) -> str | bytes:
@@ -96,7 +96,7 @@ def not_text(error: UnicodeDecodeError, before: int = 0) -> MessageFormatError:
 
 
 def parts_of(body: EncodedBody) -> Sequence[bytes | bytearray] | None:
-    """What leaves as it is; None where the body must be read for that. Raises as `EncodedBody.parts`."""
+    """The parts of a body that leaves as it is; None where it must be read for that. Raises as `EncodedBody.parts`."""
     if body.protocol not in (TEXT, BYTES):
         return None
     parts = body.parts()

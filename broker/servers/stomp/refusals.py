@@ -1,4 +1,4 @@
-"""What the STOMP server refuses, and the ERROR that it answers."""
+"""Refusals of the STOMP server, and the ERROR that it answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one STOMP client asks for and is answered: ActiveMQ Classic's rules, over the engine.
+"""Serves one STOMP client: ActiveMQ Classic's rules, over the engine.
 
 A refusal is an ERROR and the session goes on; what breaks the protocol ends it (`HangUpError`).
 """
@@ -279,7 +279,7 @@ class ServerSession:
         raise ProtocolError(f"Unexpected {frame.command} received for message-id [{named}]")
 
     def _was_dispatched(self, ack: str) -> bool:
-        """Whether the ack id was of a subscription of this session that has ended since."""
+        """Check whether the ack id was of a subscription of this session that has ended since."""
         number, _, _ = ack.removeprefix(f"{self.name}:").partition(":")
         if not number.isdigit() or not ack.startswith(f"{self.name}:"):
             return False

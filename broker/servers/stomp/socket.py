@@ -50,14 +50,14 @@ class StompSocket(ClientSocket):
 
     @property
     def reads(self) -> bool:
-        """Whether more is wanted from the client."""
+        """True: more is wanted from the client."""
         if self._closing_at is not None:
             return True  # unread input would reset the connection before our last answers are read
         return not self._frames and not self._delayed_until
 
     @property
     def writes(self) -> bool:
-        """Whether something waits to be written."""
+        """True: something waits to be written."""
         return not self._core.faults.silent and bool(self._unwritten or self._parts or self._output)
 
     def _take_in(self, data: bytes) -> None:
@@ -89,7 +89,7 @@ class StompSocket(ClientSocket):
             self.work()
 
     def next_deadline(self) -> float | None:
-        """When `tick` has something to do."""
+        """The time when `tick` has something to do."""
         return min(self._deadlines(), default=None)
 
     def tick(self, now: float) -> None:
@@ -240,7 +240,7 @@ class StompSocket(ClientSocket):
         return self._wrote + wanted / 1000 * _BEAT_EARLY if wanted and self.session.connected else None
 
     def _ends(self) -> list[float]:
-        """When the connection ends if nothing happens."""
+        """The times at which the connection ends if nothing happens."""
         end = self._end_at()
         if end is not None:
             return [end]

@@ -28,7 +28,7 @@ _UNSUPPORTED: Final = {
 
 
 class ClientOutput(Protocol):
-    """What a client is to read, in order."""
+    """The queue of what a client is to read, in order."""
 
     def answer(self, frame: bytes) -> None:
         """Add a frame that answers it."""
@@ -125,7 +125,7 @@ class StompSubscription:
         return None
 
     def covered(self, dispatch: Dispatch) -> list[Dispatch]:
-        """What an ACK of it acknowledges: with ``ack:client`` all up to it."""
+        """The dispatches that an ACK of this one acknowledges: with ``ack:client`` all up to it."""
         if self.ack == INDIVIDUAL:
             return [dispatch]
         return [
@@ -149,7 +149,7 @@ class StompSubscription:
 
 
 def origin(session: str, client_id: str | None) -> str:
-    """What no_local knows a client by: its client id, which other connections of it have too (JMS 3.1 §8.3.3)."""
+    """The name by which no_local knows a client: its client id, also of its other connections (JMS 3.1 §8.3.3)."""
     return session if client_id is None else f"client-id:{client_id}"
 
 

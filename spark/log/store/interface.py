@@ -1,4 +1,4 @@
-"""Where segments live: a folder of small write-once files that driver and executors share.
+"""The interface of a store of segments: a folder of small write-once files that driver and executors share.
 
 Everything rests on one operation, `SegmentStore.put_if_absent`: of all callers with one name, on any host, exactly one
 gets True, and what it wrote is then durable and whole. A place that cannot promise that is refused
@@ -65,7 +65,7 @@ class SegmentStore(ABC):
 
     @abstractmethod
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Check whether there is such a file."""
 
     @abstractmethod
     def list(self, folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which `walLocation` can hold segments: only a file system that is known to keep what it was given.
+"""Checks a `walLocation`: only a file system that is known to keep what it was given can hold segments.
 
 A scheme that is not in the tables is refused: a folder in one process's memory, or a path with a scheme that Python
 takes for a name, would lose messages that the broker has forgotten. A file system of fsspec that somebody else wrote

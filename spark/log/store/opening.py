@@ -1,4 +1,4 @@
-"""Which store a `walLocation` names. It is imported when it is used: fsspec and its own packages are heavy."""
+"""Opens the store of a `walLocation`. It is imported when it is used: fsspec and its own packages are heavy."""
 
 from __future__ import annotations
 

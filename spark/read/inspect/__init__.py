@@ -1,4 +1,4 @@
-"""What a queue holds, asked without taking anything from it.
+"""Inspects a queue without taking anything from it.
 
 `browse` is `spark.read`. `probe` asks whether there is anything to plan a batch for.
 `depth` asks the broker how many messages there are, beside the stream, for the progress that Spark shows.

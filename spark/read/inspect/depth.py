@@ -1,4 +1,4 @@
-"""How many messages are on the queue: asked beside the stream, which never waits for it and never fails for it."""
+"""Asks for the number of messages on the queue: beside the stream, which never waits for it and never fails for it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class QueueDepth:
         return True
 
     def _curable(self, error: JMSError) -> bool:
-        """Whether another question may bring a number."""
+        """Check whether another question may bring a number."""
         if self._reports:
             return True  # a refusal now is that of a broker that is just starting again
         if isinstance(error, RequestTimeoutError):

@@ -1,4 +1,4 @@
-"""Whether there is anything to receive, asked without receiving: by browsing, where the broker can."""
+"""Finds out without receiving whether there is anything to receive: by browsing, where the broker can."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Probe:
         self._depth = QueueDepth(options)
 
     def ready(self, seconds: float, *, quiet: bool) -> bool:
-        """Whether a batch is worth planning, known within ``seconds``.
+        """Check whether a batch is worth planning, within ``seconds``.
 
         Where the broker cannot be asked: yes; after ``seconds`` if the batch before came to nothing (``quiet``).
 
@@ -59,7 +59,7 @@ class Probe:
                 return False
 
     def report(self) -> dict[str, int]:
-        """How many connections it took so far, and `queueDepth` where it is known."""
+        """The number of connections made so far, and `queueDepth` where it is known."""
         connection = self._connection
         now = 0 if connection is None else connection.epoch
         return {"connections": self._connections + now, **self._depth.report()}

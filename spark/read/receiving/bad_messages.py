@@ -1,4 +1,4 @@
-"""What becomes of a message that cannot be made a row (`badMessages`), and the dead letters of the source."""
+"""Handles messages that cannot be made a row (`badMessages`), and the dead letters of the source."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class BatchReceiver:
         return True
 
     def _receive(self, first: Message | None, rows: int, size: int, pace: Pace) -> int:
-        """How many messages came, the first included; those that can be rows are in the builder."""
+        """Receive a batch: the number of its messages, with the first; those that can be rows are in the builder."""
         self._builder.clear()
         messages = [] if first is None else [first]
         received, largest, began = 0, 0, monotonic()

@@ -1,4 +1,4 @@
-"""Which of the messages that arrive are in a segment already.
+"""Finds those of the messages that arrive which are in a segment already.
 
 A message is dropped if one with its id and digest is in a segment whose session may not have committed; without an
 id its digest alone has to agree. Equal messages are counted: of three of which one is in such a segment one is
@@ -27,7 +27,7 @@ class SegmentsInDoubt(Protocol):
         """The keys of each, by its name. Ask after the messages that are looked up have arrived."""
 
     def confirmed(self, name: str) -> bool:
-        """Whether its session is known by now to have committed."""
+        """Check whether its session is known by now to have committed."""
 
 
 class Duplicates:
@@ -59,12 +59,12 @@ class Duplicates:
         return places
 
     def committed(self) -> None:
-        """What was dropped in this transaction will not be redelivered."""
+        """Count the messages dropped in this transaction, which will not be redelivered."""
         self._gone += self._dropped
         self._dropped.clear()
 
     def rolled_back(self) -> None:
-        """It will be, or may be."""
+        """Forget the messages dropped in this transaction, which will or may be redelivered."""
         self._dropped.clear()
 
     def _matches(self, keys: Sequence[Key], segments: Mapping[str, Sequence[Key]]) -> list[int]:
@@ -86,7 +86,7 @@ class Duplicates:
         return key if any(key in each for each in segments.values()) else (key[0], None)
 
     def _settle(self, segments: Mapping[str, Sequence[Key]], wanted: set[Key]) -> bool:
-        """Whether one of the segments that have a wanted key turned out to be committed.
+        """Wait until one of the segments that have a wanted key turns out to be committed; False where none does.
 
         Another task or lane publishes, commits and then marks. An equal message that arrives in between is a new one.
         """

@@ -1,4 +1,4 @@
-"""What one transaction of the source receives, encoded while it comes in, and when it has received enough."""
+"""The batch that one transaction of the source receives, encoded while it comes in, and the time when it ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHUNK_BYTES: Final = 8 << 20  # of rows in Python's objects, which take several
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """When a batch ends: ``gap`` seconds without a further message, or ``longest`` seconds after its first.
+    """The end of a batch: ``gap`` seconds without a further message, or ``longest`` seconds after its first.
 
     ``least``: seconds after the first message before which no gap ends it.
     """
@@ -32,7 +32,7 @@ class Pause:
     least: float = 0.0
 
     def end(self, began: float, since: float) -> float:
-        """When a batch ends whose first message came at ``began``, if none has come since ``since``."""
+        """The time when a batch ends whose first message came at ``began``, if none has come since ``since``."""
         return min(max(since + self.gap, began + self.least), began + self.longest)
 
 
@@ -42,7 +42,7 @@ Pace: TypeAlias = Callable[[], Pause]
 
 @dataclass(slots=True)
 class ReceivedBatch:
-    """What one transaction has received, as a segment.
+    """The messages that one transaction has received, as a segment.
 
     ``data``: its bytes, until `release`, by the attempt ``attempt``. ``keys``: of its rows. ``size``: theirs, before
     compression.

@@ -199,7 +199,7 @@ class AmqpChannel(Channel):
         yield from ()
 
     def park(self, deliveries: Sequence[Delivery]) -> None:
-        """What was dispatched does not count against the window already; what never will be does not either."""
+        """Take deliveries out of the window that were not dispatched; those that were do not count against it."""
         for each in deliveries:
             self.dispatched(each)
 

@@ -1,4 +1,4 @@
-"""What a link may ask for, by the broker's dialect."""
+"""Checks what a link asks for against the broker's dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a channel share: how to write, to ask for an answer, and to wait for it."""
+"""The state that the parts of a channel share: how to write, to ask for an answer, and to wait for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ChannelContext:
         return self.protocol.writing()
 
     def session(self, destination: Destination | None = None, *, consumers: bool = False) -> AmqpSession:
-        """Where a new link to it goes; inside `writing`. The peer's agreement need not be waited for."""
+        """The session for a new link to the destination; inside `writing`. Need not wait for the peer's agreement."""
         dialect, shared = self.dialect, self._shared
         alone = dialect.session_per_link or (consumers and dialect.session_end_counts)
         if not alone and shared is not None and shared.ended is None:
@@ -51,7 +51,7 @@ class ChannelContext:
         return session
 
     def let_go(self, session: AmqpSession) -> None:
-        """Its link is ended: another session may have it, or it ends where none is kept. Inside `writing`."""
+        """Let go of the session of a link that is ended: another one may have it, or it ends. Inside `writing`."""
         if session in self.sessions:
             self.sessions.remove(session)
         if self.dialect.keeps_sessions:
@@ -161,5 +161,5 @@ class End(Pending):
     patience = 1.0
 
     def ask_again(self) -> None:
-        """It was long enough."""
+        """Ask again after `patience` seconds: that was long enough, and it counts as ended."""
         self.complete()

@@ -1,4 +1,4 @@
-"""How receiving links end: drained, everything released with the count that it has earned, then detached."""
+"""Ends receiving links: drained, everything released with the count that it has earned, then detached."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ class Transactions:
             raise pending.error or error from None
 
     def _withdraw(self, senders: Collection[Sender], sends: Collection[Pending]) -> None:
-        """They are waited for no longer: those that wait for credit are taken back."""
+        """Wait no longer for these sends: those that wait for credit are taken back."""
         with self._context.writing():
             for each in senders:
                 each.withdraw(sends, each.no_credit())

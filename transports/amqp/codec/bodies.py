@@ -85,7 +85,7 @@ def _value(value: Any, kind: int | None) -> Body:
 
 
 def _empty(kind: int | None, content_type: str | None) -> Body:
-    """What the kinds make of no body: JMS has an empty BytesMessage, but a TextMessage of null."""
+    """The empty body of a kind: JMS has an empty BytesMessage, but a TextMessage of null."""
     if kind is None:
         return b"" if content_type in (None, "application/octet-stream") else None
     empty: dict[int, Body] = {MAP: {}, BYTES: b"", STREAM: []}

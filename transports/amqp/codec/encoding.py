@@ -40,12 +40,12 @@ def _named(what: str, name: object) -> str:
 
 
 def text_head(length: int) -> bytes:
-    """What stands before the UTF-8 of a string of so many bytes."""
+    """The bytes before the UTF-8 of a string of so many bytes."""
     return b"\xa1" + length.to_bytes(1, "big") if length < 256 else b"\xb1" + _U32(length)
 
 
 def binary_head(length: int) -> bytes:
-    """What stands before so many bytes."""
+    """The bytes before a binary of so many bytes."""
     return b"\xa0" + length.to_bytes(1, "big") if length < 256 else b"\xb0" + _U32(length)
 
 

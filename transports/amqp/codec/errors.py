@@ -1,4 +1,4 @@
-"""What an AMQP error condition means, as an error of ours."""
+"""Translates an AMQP error condition into an error of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an AMQP message says: nothing of it is read before it is asked for."""
+"""Reads an AMQP message: nothing of it is read before it is asked for."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OLD_KINDS: Final = {"queue": 0, "topic": 1, "queue,temporary": 2, "temporary,to
 
 
 class AmqpFormat:
-    """How the messages of one link are read; ``destination`` is where they are consumed from."""
+    """The way in which the messages of one link are read; ``destination`` is where they are consumed from."""
 
     __slots__ = ("destination", "dialect", "known")
 
@@ -121,14 +121,14 @@ class AmqpFields:
         return read_body(raw, at, kind, content_type if isinstance(content_type, str) else None)
 
     def bare_at(self) -> int:
-        """Where the first section begins that no broker changes; 0 where the message cannot be read."""
+        """The place where the first section begins that no broker changes; 0 where the message cannot be read."""
         try:
             return min((each for each in (self._found or self._find())[2:] if each > 0), default=0)
         except MessageFormatError:
             return 0
 
     def kind(self) -> int | None:
-        """What the annotation ``x-opt-jms-msg-type`` says. Raises MessageFormatError."""
+        """The annotation ``x-opt-jms-msg-type``. Raises MessageFormatError."""
         found = self._found or self._find()
         kind = read_annotations(found[1]).get("x-opt-jms-msg-type")
         if kind in (None, BYTES) and (at := self.raw.find(_STOMP_KIND, 0, max(0, found[4]))) >= 0:
@@ -219,7 +219,7 @@ class AmqpFields:
             return NO_HEADER
 
     def place(self, field: int) -> int:
-        """Where a field of the properties begins; 0 where it is not set."""
+        """The place where a field of the properties begins; 0 where it is not set."""
         places = self._places
         at = (self._found or self._find())[2]
         if places is None:

@@ -46,7 +46,7 @@ def _encoded(name: str, dialect: AmqpDialect) -> str:
 
 
 def pattern(destination: Destination, dialect: AmqpDialect) -> str:
-    """Its name, with the broker's own wildcard for any further words."""
+    """The destination's name, with the broker's own wildcard for any further words."""
     name = destination.name
     if destination.is_pattern:
         name = ".".join(dialect.any_words if word in _ANY_WORDS else word for word in name.split("."))
@@ -76,7 +76,7 @@ def from_address(
 
 
 def kind_of(destination: Destination) -> int:
-    """What the JMS annotations say of it: 0 queue, 1 topic, 2 temporary queue, 3 temporary topic."""
+    """The destination's kind in the JMS annotations: 0 queue, 1 topic, 2 temporary queue, 3 temporary topic."""
     if isinstance(destination, Topic):
         return 3 if isinstance(destination, TemporaryTopic) else 1
     return 2 if isinstance(destination, TemporaryQueue) else 0

@@ -27,10 +27,10 @@ class Fields(Protocol):
         """Decoded. Raises MessageFormatError."""
 
     def kind(self) -> int | None:
-        """What ``x-opt-jms-msg-type`` says."""
+        """The annotation ``x-opt-jms-msg-type``."""
 
     def place(self, field: int) -> int:
-        """Where a field of the properties begins, 0 for nowhere. Raises MessageFormatError."""
+        """The place where a field of the properties begins, 0 for nowhere. Raises MessageFormatError."""
 
 
 class AmqpBody(RawBody):
@@ -65,7 +65,7 @@ class AmqpBody(RawBody):
         return self._fields.body()
 
     def sections(self) -> bytes:
-        """What stands in the copy as the body: all that came, or all of a message of which no part can be found."""
+        """The sections of the body for a copy: all that came, or all of a message of which no part can be found."""
         if self._start is None:
             return _DATA + binary_head(len(self._fields.raw)) + bytes(self._fields.raw)
         if self._start < 0:
@@ -81,14 +81,14 @@ class AmqpBody(RawBody):
         return _DATA + binary_head(len(data)) + data
 
     def kind(self) -> int | None:
-        """What ``x-opt-jms-msg-type`` says; None where it says nothing."""
+        """The annotation ``x-opt-jms-msg-type``; None where there is none."""
         try:
             return self._fields.kind()
         except MessageFormatError:
             return None
 
     def content(self) -> tuple[bytes, bytes]:
-        """Its content type and content encoding, as they are encoded."""
+        """The content type and content encoding, as they are encoded."""
         return self._field(CONTENT_TYPE), self._field(CONTENT_ENCODING)
 
     def _field(self, field: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Where the sections of an AMQP message begin (part 3.2 of the standard), found in one pass that decodes none."""
+"""Finds where the sections of an AMQP message begin (part 3.2 of the standard), in one pass that decodes none."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def find(raw: bytes | bytearray, known: Known = _UNKNOWN) -> Found:
 
 
 def know(raw: bytes | bytearray, found: Found) -> Known | None:
-    """How this message begins, for those that begin in the same way: all before its properties; None for unusual ones.
+    """The beginning of this message, for those that begin alike: all before its properties; None for unusual ones.
 
     ``found``: what `find` has said of it.
     """
@@ -157,7 +157,7 @@ def read_annotations(encoded: bytes) -> Mapping[str, Any]:
 
 
 def field_place(raw: bytes | bytearray, at: int, field: int) -> int:
-    """Where a field of the properties, whose value begins at ``at``, begins; 0 where it is not set.
+    """The place of a field of the properties whose value begins at ``at``; 0 where it is not set.
 
     Raises:
         MessageFormatError: the properties are no list, or cut off.

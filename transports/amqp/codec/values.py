@@ -40,7 +40,7 @@ LENGTHS: Final = tuple(
 
 
 def skip(raw: bytes | bytearray, at: int) -> int:
-    """Where the value at ``at`` ends, which may be past the end. Raises MessageFormatError, and IndexError there."""
+    """The place where the value at ``at`` ends, maybe past the end. Raises MessageFormatError, and IndexError there."""
     values = 1
     while values:
         length = LENGTHS[raw[at]]

@@ -146,7 +146,7 @@ def _number(options: TransportOptions, name: str, default: int, *, least: int) -
 
 
 class _Answer:
-    """What the peer's first frames say."""
+    """The answer of the peer's first frames."""
 
     def __init__(self, engine: Engine) -> None:
         self.opened = False
@@ -215,7 +215,7 @@ def _write(stream: Stream, data: bytes | memoryview, deadline: float) -> Flow[No
 
 
 def _refusal_follows(engine: Engine) -> bool:
-    """Whether the open is only there to carry a close (AMQP 1.0 management of refusals: Classic and Artemis)."""
+    """Check whether the open is only there to carry a close (AMQP 1.0 management of refusals: Classic and Artemis)."""
     properties = engine.connection.remote_properties or {}
     return bool(properties.get(proton.symbol("amqp:connection-establishment-failed")))
 

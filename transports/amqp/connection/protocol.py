@@ -253,7 +253,7 @@ class AmqpProtocol:
         return None if due == _NEVER else due
 
     def _silent_until(self) -> float:
-        """When a peer that has been silent since it was last heard is taken for dead.
+        """The time when a peer that has been silent since it was last heard is taken for dead.
 
         One that works on a request for long may send nothing meanwhile, not even a sign of life (ActiveMQ Classic, at
         the discharge of a large transaction), and so has as long as the request has.

@@ -78,7 +78,7 @@ class Sasl:
         return not self._greeted and not self._data
 
     def receive(self, data: bytes) -> bytes:
-        """What came; the answer to it.
+        """Take what came, and return the answer to it.
 
         Raises:
             SecurityError: the broker refuses the login, or offers no mechanism of ours, or does not know the password.

@@ -1,4 +1,4 @@
-"""What lives on an AMQP connection: sessions and links, each with the peer's half of it.
+"""Sessions and links of an AMQP connection, each with the peer's half of it.
 
 `endpoints` is what they have in common: they open and they end. `receivers` turn transfers into deliveries, `senders`
 send and are answered, both by the outcomes of `dispositions`. `notifications` collects what is to be said when the

@@ -1,4 +1,4 @@
-"""What stands in a disposition, read and written by the C library's functions; by the holder of the connection's lock.
+"""Reads and writes a disposition by the C library's functions; for the holder of the connection's lock.
 
 proton's own classes would be a wrapper per delivery, which lives on in the C library's memory.
 """

@@ -1,4 +1,4 @@
-"""What links and sessions have in common: a table, and that they open and end, by our will or the peer's."""
+"""The base of links and sessions: a table of them, and that they open and end, by our will or the peer's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPACE: Final = 64 << 10  # bytes of a message that is copied once
 
 
 class Nodes(Protocol):
-    """How a queue is found, where its address alone would not do; for the holder of the connection's lock."""
+    """Finds a queue where its address alone would not do; for the holder of the connection's lock."""
 
     def ensure(self, name: str, found: Found, *, make: bool = True) -> None:
         """Call ``found`` once when the queue of that name is there, or will be made by its link.
@@ -30,7 +30,7 @@ class Nodes(Protocol):
 
 
 class LinkTable:
-    """What the links and sessions of one connection share; for the holder of the connection's lock.
+    """The state that the links and sessions of one connection share; for the holder of the connection's lock.
 
     Attributes:
         broker: its address, as far as counts of deliveries go.
@@ -81,19 +81,19 @@ class LinkTable:
         self.space: Any = ffi.from_buffer(space)
 
     def take_notifications(self) -> Notifications | None:
-        """What has come up; None where that is nothing."""
+        """Take the notifications that have come up; None where there are none."""
         if not self.notifications:
             return None
         taken, self.notifications = self.notifications, Notifications()
         return taken
 
     def expire(self, now: float) -> float | None:
-        """What has waited for too long is given up; when (monotonic seconds) the next may be, None for never."""
+        """Give up what has waited for too long; the time (monotonic seconds) when the next may be, None for never."""
         waits = [due for each in list(self.endpoints.values()) if (due := each.expire(now)) is not None]
         return min(waits, default=None)
 
     def handlers(self) -> dict[int, Callable[[Event], None]]:
-        """What the peer did, by the type of proton's event: it is passed on to the session or link."""
+        """The handlers of proton's events by type: each passes what the peer did to the session or link."""
         return {
             lib.PN_DELIVERY: self._on_delivery,
             lib.PN_LINK_REMOTE_OPEN: self._on_link_open,
@@ -214,7 +214,7 @@ class Endpoint:
             self.forget()
 
     def follow_end(self, pending: Pending) -> None:
-        """It is ending; the pending, too, is the peer's agreement."""
+        """Follow an end that is under way: the pending, too, is the peer's agreement."""
         if self._closing is None:
             self._closing = pending
         else:
@@ -257,7 +257,7 @@ class Endpoint:
         self.on_end(error, ours)
 
     def on_end(self, error: JMSError, ours: bool) -> None:
-        """What else that means."""
+        """Do what else its end means."""
 
     def on_flow(self) -> None:
         """The peer has said how much may come or go."""

@@ -201,7 +201,7 @@ class Replies(Endpoint):
         self.on_answer(message)
 
     def on_answer(self, message: Any) -> None:
-        """What it is."""
+        """Take an answer."""
 
     def on_end(self, error: JMSError, ours: bool) -> None:  # noqa: ARG002  # the error: of those who wait
         """See `Endpoint.on_end`: no answer comes any more."""

@@ -1,4 +1,4 @@
-"""What the peer's frames brought: notifications that leave when the connection's lock is free again."""
+"""Notifications that the peer's frames brought: they leave when the connection's lock is free again."""
 
 from __future__ import annotations
 

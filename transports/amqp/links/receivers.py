@@ -150,7 +150,7 @@ class Receiver(Endpoint):
         self.ack_threshold = maxsize if self.link.pulls else self.step  # of `seen`: then there is credit to give
 
     def heed(self, queue: Mapping[str, Any]) -> None:
-        """What its queue is, as the broker has said before the link is opened."""
+        """Take in what the broker has said of its queue, before the link is opened."""
         names, link = self.dialect.limits, self.link
         if self.dialect.stream and queue.get("type") == self.dialect.stream:
             warn_of_stream(link.destination)
@@ -241,7 +241,7 @@ class Receiver(Endpoint):
             self.on_flow()  # it may have been the last one, which no flow follows
 
     def make_room(self, delivery: AmqpDelivery) -> None:
-        """It will not come to the application's hands (any more), and so makes room for another one."""
+        """Make room for another delivery: this one will not come to the application's hands (any more)."""
         if not delivery.credited:
             delivery.credited = True
             self.seen += 1
@@ -334,14 +334,14 @@ class Receiver(Endpoint):
             raise IllegalStateError("the message is acknowledged already, or the broker's again")
 
     def take(self, delivery: AmqpDelivery) -> None:
-        """It is settled now. Raises as `settle`."""
+        """Take a delivery out of the unsettled ones. Raises as `settle`."""
         try:
             del self.unsettled[delivery]
         except KeyError:
             self.check(delivery)
 
     def release(self, deliveries: Iterable[AmqpDelivery]) -> None:
-        """Those that the application has seen are redelivered as failed, the others as if nothing had been."""
+        """Release deliveries: those that the application has seen as failed, the others as if nothing had been."""
         for delivery in deliveries:
             if delivery.credited:
                 self.settle_failed(delivery)

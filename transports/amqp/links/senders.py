@@ -82,7 +82,7 @@ class Sender(Endpoint):
         session.links.add(self)
 
     def send(self, parts: Parts, transaction: bytes | None, pending: Pending) -> None:
-        """It leaves as soon as there is credit; the pending is its outcome."""
+        """Send as soon as there is credit; the pending is the outcome."""
         if self.ended is not None:
             self.table.notifications.answer(pending, self.ended)
             return
@@ -289,7 +289,7 @@ def sender_to(session: AmqpSession, destination: Destination, dialect: AmqpDiale
 
 
 class Coordinator(Sender):
-    """Where transactions are declared and discharged."""
+    """The link on which transactions are declared and discharged."""
 
     __slots__ = ()
 
@@ -308,7 +308,7 @@ class Coordinator(Sender):
         self.send((b"\x00\x53\x77\x00\x53\x32\xc0%c\x02%b" % (len(fields) + 1, fields),), None, pending)
 
     def _expires(self, parts: Parts) -> bool:
-        """What declares. What discharges has a commit that waits for it, or is to leave however late."""
+        """A declare expires. A discharge has a commit that waits for it, or is to leave however late."""
         return parts[0] is _DECLARE
 
     def _read(self, handle: Any, state: int) -> tuple[JMSError | None, object]:

@@ -32,7 +32,7 @@ class AmqpSession(Endpoint):
         self._ends_late = False
 
     def suits(self, destination: Destination | None) -> bool:
-        """Whether a link to it may live here: not where the broker may know a former queue of that name by it."""
+        """Check that a link to it may live here: not where the broker may know a former queue of that name by it."""
         return self.number > self.table.removed.get(destination, 0)
 
     @staticmethod
@@ -41,7 +41,7 @@ class AmqpSession(Endpoint):
         table.removed[queue] = next(_numbers)
 
     def keep(self) -> None:
-        """Its links are ended, or ending: the next ones may have it (`AmqpDialect.keeps_sessions`)."""
+        """Keep it for the next links, as its own are ended or ending (`AmqpDialect.keeps_sessions`)."""
         if self.ended is None and self not in self.table.idle:
             self.table.idle.append(self)
 

@@ -20,7 +20,7 @@ _names: Final = count(1)
 
 
 def outcomes() -> Any:
-    """What a source may say of itself: the outcomes that we know."""
+    """The outcomes that we know, which a source may announce."""
     return proton.Array(proton.UNDESCRIBED, proton.Data.SYMBOL, *map(proton.symbol, _OUTCOMES))
 
 

@@ -91,7 +91,7 @@ class EntityQueues(Queues):
         return attributes
 
     def _read(self, queue: Queue) -> Flow[Mapping[str, Any] | None]:
-        """What holds for it, whether it was said of it or not; None: it is not there."""
+        """The facts that hold for a queue, given or by default; None: it is not there."""
         answer = yield from self._ask("READ", queue, {}, actuals=False)
         code, said = _status(answer)
         if code == _ABSENT:

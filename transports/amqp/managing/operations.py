@@ -88,7 +88,7 @@ class OperationQueues(Queues):
         return _object(said)
 
     def _believe(self, wanted: Declaration, asked: dict[str, Any], made: dict[str, Any]) -> Flow[None]:
-        """It passes over what it does not understand: then the queue is removed again."""
+        """Compare what the broker made, which passes over what it does not know: then remove the queue again."""
         passed = [name for name in wanted.arguments if not _same(asked[name], made.get(name))]
         wrong = [f"{name} is {_shown(made[name])}" if name in made else f"it knows no {name}" for name in passed]
         if wrong:
@@ -153,7 +153,7 @@ class OperationQueues(Queues):
 
 
 class _ExistsError(InvalidDestinationError):
-    """It was made meanwhile."""
+    """The queue was made meanwhile."""
 
 
 def _names(queue: Queue) -> tuple[str, str]:

@@ -65,7 +65,7 @@ class BrowseSubscription:
 
 
 def browse_headers(dialect: StompDialect) -> dict[str, str]:
-    """What SUBSCRIBE says beside. Raises UnsupportedError."""
+    """The further headers of a browser's SUBSCRIBE. Raises UnsupportedError."""
     if not dialect.capabilities.browse:
         raise UnsupportedError("this broker has no browsing over STOMP: it would consume what it shows")
     return {"browser": "true"}

@@ -331,6 +331,6 @@ class StompChannel(Channel):
                 subscription.held = []
 
     def _take_out(self, deliveries: Iterable[StompDelivery]) -> None:
-        """They must not be in the transaction; the others that are enlisted are acknowledged at its commit."""
+        """Take deliveries out of the transaction; the others that are enlisted are acknowledged at its commit."""
         if self._work.needs_abort(deliveries):
             self._context.abort(self._work)

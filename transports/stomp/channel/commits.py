@@ -240,7 +240,7 @@ def _undo(context: ChannelContext, name: str) -> Flow[None]:
 
 
 def _late_confirmations(sends: Sequence[Pending], name: str) -> Flow[None]:
-    """Where each SEND is answered after the COMMIT: one that is refused does not undo the others."""
+    """Wait for the answers to SENDs after the COMMIT: one that is refused does not undo the others."""
     problem: JMSError | None = None
     try:
         for pending in sends:

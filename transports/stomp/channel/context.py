@@ -1,4 +1,4 @@
-"""What the parts of a channel share: how to write, to ask for an answer, and to wait for it."""
+"""The state that the parts of a channel share: how to write, to ask for an answer, and to wait for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from redelivery.transports.wire.outbox import Outbox
 
 
 class ChannelOwner(Protocol):
-    """Whose channel it is: its place on a wire."""
+    """The owner of the channel: its place on a wire."""
 
     def on_error(self, error: JMSError) -> None:
         """Something failed that no call waits for."""

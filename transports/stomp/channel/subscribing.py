@@ -1,4 +1,4 @@
-"""What a SUBSCRIBE says, and what an UNSUBSCRIBE needs after it."""
+"""Makes the headers of a SUBSCRIBE, and what an UNSUBSCRIBE needs after it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
 
 
 def _serving_headers(link: Link, dialect: StompDialect, window: int | None) -> dict[str, str]:
-    """How much of the queue it gets. Raises UnsupportedError where it wants to be the only one, and cannot."""
+    """The headers for how much of the queue it gets. Raises UnsupportedError where it cannot be the only one."""
     headers = {}
     if dialect.prefetch_header is not None:
         if window is not None:
@@ -89,7 +89,7 @@ def _serving_headers(link: Link, dialect: StompDialect, window: int | None) -> d
 
 
 def subscription_headers(named: SubscriptionName | None, context: ChannelContext) -> dict[str, str]:
-    """Those of a named subscription. Raises UnsupportedError where there are none."""
+    """The headers of a named subscription. Raises UnsupportedError where there are none."""
     dialect = context.dialect
     if named is None:
         return {}

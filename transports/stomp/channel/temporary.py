@@ -64,7 +64,7 @@ class TemporaryMaker:
         return made
 
     def _frames(self, kind: type[Destination], made: bytes, named: bytes) -> tuple[Destination, bytes, bytes]:
-        """It, a SUBSCRIBE and UNSUBSCRIBE that make it, and what is refused where it has another name."""
+        """The destination, a SUBSCRIBE and UNSUBSCRIBE that make it, and what is refused where it has another name."""
         how, number = self._how, next(self._numbers)
         topic = issubclass(kind, Topic)
         control = self._wire.protocol.control()

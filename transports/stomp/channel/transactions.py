@@ -52,7 +52,7 @@ class UnitOfWork:
         return b"BEGIN\ntransaction:%b\n\n\0" % self.name.encode()
 
     def end_of_frame(self) -> bytes:
-        """What ends a frame that belongs to it and has no body."""
+        """The end of a frame that belongs to it and has no body."""
         return b"\ntransaction:%b\n\n\0" % self.name.encode()
 
     def enlist(self, deliveries: Sequence[StompDelivery]) -> bytes:
@@ -98,7 +98,7 @@ class UnitOfWork:
         return None if router is None or router.unasked == self._unasked else router.last_unasked
 
     def needs_abort(self, deliveries: Iterable[StompDelivery]) -> bool:
-        """Whether an ABORT is needed before these can be settled in another way.
+        """Check whether an ABORT is needed before these can be settled in another way.
 
         Raises:
             IllegalStateError: it is, and would lose sends.
@@ -144,7 +144,7 @@ class Parking:
         return written + self._enlist(stay) if stay else written
 
     def around(self, abort: Callable[[str], bytes]) -> tuple[bytes, bytes]:
-        """What ends the parking before a COMMIT, and what begins it again afterwards."""
+        """The frames that end the parking before a COMMIT, and those that begin it again afterwards."""
         if not self._lots:
             return b"", b""
         before = b"".join([abort(lot.name) for lot in set(self._lots.values())])
@@ -156,12 +156,12 @@ class Parking:
 
     @property
     def parks(self) -> bool:
-        """Whether any that waits is in a transaction."""
+        """Check whether any that waits is in a transaction."""
         return bool(self._lots)
 
     @property
     def busy(self) -> bool:
-        """Whether any waits."""
+        """Check whether any waits."""
         return bool(self._lots) or (bool(self._loose) and any(self._loose.values()))
 
     def _enlist(self, deliveries: Sequence[StompDelivery]) -> bytes:

@@ -1,4 +1,4 @@
-"""How much of a consumer's window the application holds, and when it needs a further subscription.
+"""Knows how much of a consumer's window the application holds, and when it needs a further subscription.
 
 Where no ACK may leave before the commit, a batch larger than the window would wait for ever: the broker for an ACK, and
 we for the next message. A second subscription of the same queue gets the next messages in order.
@@ -84,7 +84,7 @@ class Window:
         return max(self._size, min(sum(self._held.values()), _TIMES * self._size))
 
     def settle(self, delivery: StompDelivery) -> None:
-        """It is acknowledged."""
+        """Count a delivery out of the window, as it is acknowledged."""
         unsettled = delivery.subscription.unsettled
         if unsettled is not None:
             unsettled.pop(delivery, None)
@@ -115,22 +115,22 @@ class Window:
         self.grow(subscription, size)
 
     def exhausted(self) -> list[Subscription]:
-        """Those that were replaced, and have nothing left that is not settled: they are to end now."""
+        """The subscriptions that were replaced, and have nothing left that is not settled: they are to end now."""
         return [each for each in self.subscriptions if each.superseded and not each.unsettled]
 
     def idle(self, settled: Collection[StompDelivery]) -> bool:
-        """Whether the queue has nothing for us, though it could send some, beside these, which are settled now."""
+        """Check that the queue has nothing for us, though it could send some, beside these, which are settled now."""
         if len(self.subscriptions) == 1 or self._left < self._size // 2:
             return False
         left = set().union(*[each.unsettled or () for each in self.subscriptions])
         return self._dialect.unsubscribe_keeps is None and left.issubset(settled)
 
     def further(self) -> list[Subscription]:
-        """Those beside the first, which are to end now; none while anything of the consumer's is not settled."""
+        """The subscriptions beside the first, to end now; none while anything of the consumer's is not settled."""
         return [] if any(each.unsettled for each in self.subscriptions) else self.subscriptions[1:]
 
     def drop(self, subscriptions: Iterable[Subscription]) -> None:
-        """They have ended."""
+        """Forget subscriptions that have ended."""
         for each in subscriptions:
             self.subscriptions.remove(each)
             self._left -= self._sizes.pop(each)
@@ -144,7 +144,7 @@ class Window:
 
 
 def settle(windows: Mapping[Link, Window], shown: Shown | None, deliveries: Iterable[StompDelivery]) -> None:
-    """They are acknowledged; once more is harmless."""
+    """Count acknowledged deliveries out of their windows; once more is harmless."""
     if shown is not None:
         shown.settle(deliveries)
     for each in deliveries:

@@ -17,7 +17,7 @@ from redelivery.transports.stomp.codec.frames import encode_text, refuse_line_en
 
 
 class _Tap(stomp.transport.BaseTransport):
-    """Where stomp.py believes that it sends: keeps the frame, as bytes."""
+    """The transport that stomp.py believes it sends by: keeps the frame, as bytes."""
 
     def __init__(self, host: str) -> None:
         super().__init__()

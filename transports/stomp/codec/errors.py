@@ -1,4 +1,4 @@
-"""What a broker's ERROR frame means, as an error of ours."""
+"""Translates a broker's ERROR frame into an error of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a MESSAGE frame says: nothing of it is read before it is asked for."""
+"""Reads a MESSAGE frame: nothing of it is read before it is asked for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KIND_KEY: Final = b"\n" + KIND.encode() + b":"
 
 
 class StompFormat:
-    """How the messages of one subscription are read.
+    """The way in which the messages of one subscription are read.
 
     ``destination`` is where they are consumed from, ``version`` that of STOMP. ``bodies``: "text" or "bytes", which all
     are taken for; "auto": as their senders say.
@@ -68,7 +68,7 @@ class StompFields:
         return 1 + max(self.counted(), again)
 
     def counted(self) -> int:
-        """How often it was delivered before, as a broker says that counts; otherwise 0."""
+        """The number of deliveries before this one, as a broker says that counts; otherwise 0."""
         header = self.format.dialect.count_header
         return 0 if header is None else _number(raw_value(self.head, b"\n%b:" % header.encode()))
 
@@ -100,7 +100,7 @@ class StompFields:
         return StompBody(self, self.payload, self._kind(), translated=translated, sections=sections)
 
     def is_sections(self) -> bool:
-        """Whether the body is an AMQP one's sections; what was sent with that type, and is none, begins otherwise."""
+        """Check whether the body is an AMQP one's sections; one that was only sent with that type begins otherwise."""
         said = self.format.dialect.sections_type
         return said is not None and self.payload[:1] == b"\0" and b"\ntype:%b\n" % said.encode() in self.head
 
@@ -214,7 +214,7 @@ class StompFields:
             raise MessageFormatError(f"the header {key[1:-1].decode()} cannot be read: {error}") from error
 
     def persistent(self) -> bool:
-        """Whether the broker keeps it; where it does not say, a message is kept unless it says the contrary."""
+        """Check whether the broker keeps it; where it does not say, a message is kept unless it says the contrary."""
         head = self.head
         if self.format.dialect.says_persistent or b"\npersistent:" in head:
             return b"\npersistent:true\n" in head

@@ -107,10 +107,10 @@ def reply_to_from_wire(value: str, dialect: StompDialect) -> Destination | None:
 
 
 def is_origin(name: str, dialect: StompDialect) -> bool:
-    """Whether a header says where a dead letter of the broker's own came from."""
+    """Check whether a header says where a dead letter of the broker's own came from."""
     return dialect.origin_prefix is not None and name.startswith(dialect.origin_prefix)
 
 
 def is_owned(name: str, dialect: StompDialect) -> bool:
-    """Whether a header belongs to STOMP, JMS or the broker, not to the application."""
+    """Check whether a header belongs to STOMP, JMS or the broker, not to the application."""
     return name in dialect.owned_headers or name.startswith(dialect.owned_prefixes)

@@ -92,7 +92,7 @@ class FrameCutter(ABC, Generic[Whole]):
         return frames
 
     def _cut(self, data: bytes, at: int, frames: list[AnyFrame[Whole]]) -> int:
-        """Where the frame begins that is not whole; changes nothing but what is known of the peer's line ends."""
+        """Cut whole frames off: the place of the rest. Changes nothing but what is known of the peer's line ends."""
         size, find, search, most = len(data), data.find, _end_of_head.search, self._max_head + 2
         while at < size:
             first = data[at]
@@ -155,7 +155,7 @@ class FrameCutter(ABC, Generic[Whole]):
         self._keep_body(data[start:])
 
     def _find_blank_line(self, data: bytes, at: int) -> tuple[int, int]:
-        """Where the head ends and the body starts when lines may end with CR LF; -1 where it does not end here."""
+        """The places where the head ends and the body starts, with CR LF or without; -1 where it does not end here."""
         found = _blank_line.search(data, at, at + self._max_head + 3)
         if found is None:
             return -1, -1
@@ -167,7 +167,7 @@ class FrameCutter(ABC, Generic[Whole]):
         return self._length(head[at : head.find(b"\n", at)])
 
     def _end(self, data: bytes, start: int, length: int) -> int:
-        """Where a body of so many bytes ends; -1 where it is not whole."""
+        """The place where a body of so many bytes ends; -1 where it is not whole."""
         end = start + length
         if end >= len(data):
             return -1
@@ -206,7 +206,7 @@ class FrameCutter(ABC, Generic[Whole]):
             raise ProtocolError(f"the head of a frame is longer than {self._max_head} bytes")
 
     def _continue_body(self, data: bytes, frames: list[AnyFrame[Whole]]) -> int:
-        """Where the rest of the data begins when it ends the body, else -1."""
+        """The place where the rest of the data begins when it ends the body, else -1."""
         assert self._head is not None, "only called with a body under way"
         if self._left < 0:
             end = data.find(b"\0")
@@ -249,7 +249,7 @@ class FrameCutter(ABC, Generic[Whole]):
 
 
 class FrameReader(FrameCutter[bytes]):
-    """Its bodies are bytes."""
+    """A reader of frames whose bodies are bytes."""
 
     __slots__ = ()
 

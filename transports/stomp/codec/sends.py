@@ -193,13 +193,13 @@ class SendEncoder:
         return head + self._length(body, payload), payload
 
     def _length(self, body: str, payload: bytes) -> bytes:
-        """What makes bytes of a long text; the header of its kind says that it is text."""
+        """The header that makes bytes of a long text; the header of its kind says that it is text."""
         most = self._dialect.longest_text
         too_long = most and len(payload) > most // 2 and _java_size(body, payload) > most
         return b"content-length:%d\n" % len(payload) if too_long else b""
 
     def _carried(self, head: bytes, body: StompBody) -> tuple[bytes, bytes]:
-        """What came over STOMP: as it came, but for a str of other bytes than UTF-8 where no content type says so."""
+        """A body that came over STOMP, as it came, but for a str of other bytes than UTF-8 without a content type."""
         if body.sections and self._dialect.sections_type is not None:
             self._check_size(len(body.payload))
             kept = b"type:%b\ncontent-length:%d\n" % (self._dialect.sections_type.encode(), len(body.payload))
@@ -278,7 +278,7 @@ class SendEncoder:
         return headers
 
     def _for_the_broker(self, message: Message) -> list[tuple[str, str]]:
-        """What other brokers set themselves."""
+        """The headers that other brokers set themselves."""
         dialect = self._dialect
         headers: list[tuple[str, str]] = []
         if dialect.timestamp_unit and message.timestamp is not None:
@@ -311,7 +311,7 @@ class SendEncoder:
                     lines.append(f"{start}{escape(text, version)}\n")
 
     def _keep_name(self, name: str) -> str:
-        """How the header of a property begins; empty for one that is not sent: of the dead letter that this was."""
+        """The start of a property's header; empty for one that is not sent: of the dead letter that this was."""
         start = "" if is_origin(name, self._dialect) else f"{escape(self._name(name), self._version)}:"
         if len(self._names) >= _NAMES:
             self._names.clear()
@@ -345,5 +345,5 @@ def _correlation(value: str | bytes) -> str:
 
 
 def _java_size(body: str, payload: bytes) -> int:
-    """What it takes at a broker in Java, where a character of a string has two bytes."""
+    """The size of a body at a broker in Java, where a character of a string has two bytes."""
     return 2 * len(body) if payload.isascii() else len(body.encode("utf-16-le"))

@@ -104,7 +104,7 @@ class Engine:
             self._out = seconds / 2
 
     def next_deadline(self, now: float) -> float | None:
-        """When to call `tick` next; None where there are no heart-beats."""
+        """The time to call `tick` next; None where there are no heart-beats."""
         intervals = [each for each in (self._out, self._in) if each]
         if not intervals:
             return None
@@ -113,7 +113,7 @@ class Engine:
         return min(due, self._silent_until) if self._in and now < self._silent_until else due
 
     def tick(self, now: float, *, heard: bool, wrote: bool) -> bytes:
-        """What to send to be heard; ``heard`` and ``wrote``: whether bytes came and went since the last tick.
+        """The bytes to send to be heard; ``heard`` and ``wrote``: whether bytes came and went since the last tick.
 
         Read what is there before: a process that slept must not blame its peer.
 

@@ -38,7 +38,7 @@ class StompProtocol:
 
     @property
     def session(self) -> str:
-        """What the broker calls this connection; empty where it does not say."""
+        """The broker's name for this connection; empty where it does not say."""
         return self._engine.session
 
     def control(self) -> ControlFrames:

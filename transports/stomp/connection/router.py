@@ -1,4 +1,4 @@
-"""Where a frame from the broker goes: a MESSAGE to its session's inbox, an answer to its request.
+"""Routes frames from the broker: a MESSAGE to its session's inbox, an answer to its request.
 
 It runs on the thread that reads. Other threads only add and remove entries of its tables, each in one step; `retire`
 alone needs a lock for that.
@@ -64,17 +64,17 @@ class Router:
         self.unasked = 0  # errors so far that answer nobody: an ACK asks for no answer
 
     def add(self, subscription: Subscription) -> None:
-        """Its messages go to its inbox from now on."""
+        """Put the messages of a subscription into its inbox from now on."""
         self._subscriptions[subscription.identifier] = subscription
 
     def remove(self, subscription: Subscription) -> None:
-        """Its messages, which are the broker's again, are dropped from now on."""
+        """Drop the messages of a subscription from now on; they go back to the broker."""
         subscription.ended = IllegalStateError("its consumer is closed")
         self._subscriptions.pop(subscription.identifier, None)
         self._last = None
 
     def cancelled(self, subscription: Subscription) -> bool:
-        """Whether the broker has ended it by itself: it knows no UNSUBSCRIBE of it."""
+        """Check whether the broker has ended it by itself: it knows no UNSUBSCRIBE of it."""
         return self._lost is None and subscription.identifier not in self._subscriptions
 
     def retire(self, subscriptions: Collection[Subscription]) -> bool:
@@ -136,7 +136,7 @@ class Router:
             finish(pending, lost)
 
     def closed_silently(self, error: JMSError) -> str:
-        """What the broker may have ended the connection for, while answers were awaited; empty: not so."""
+        """The reason why the broker may have ended the connection while answers were awaited; empty: not so."""
         why = self._dialect.closes_silently
         ended = isinstance(error, ConnectionLostError) and (
             isinstance(error.__cause__, ConnectionResetError | BrokenPipeError) or str(error).endswith(_CLOSED)
@@ -219,7 +219,7 @@ class Router:
                 _hand_over(target, batch)
 
     def _find(self, head: bytes) -> tuple[Subscription | None, bytes]:
-        """Whose message it is, None where that has ended; and the rest of that header's line, to know the next."""
+        """The message's subscription, None where it has ended; and the rest of that header's line, to know the next."""
         identifier = raw_value(head, _SUBSCRIPTION)
         if identifier is None:
             raise ProtocolError("a MESSAGE came without the header subscription")

@@ -1,4 +1,4 @@
-"""What sessions have shown their applications and released, where the broker delivers that as new.
+"""Remembers what sessions have shown their applications and released, where the broker delivers that as new.
 
 JMS requires the flag JMSRedelivered of whatever was delivered before. Memory is bounded twice: by what the applications
 hold unacknowledged, and by the last 10,000 ids that a connection has released and not acknowledged since (about 100
@@ -27,7 +27,7 @@ class Released:
         self._places: dict[Place, None] = {}  # in order
 
     def add(self, places: Iterable[Place]) -> None:
-        """They go back to the broker."""
+        """Remember places that go back to the broker."""
         with self._lock:
             for place in places:
                 self._places.pop(place, None)  # to the end
@@ -61,7 +61,7 @@ class Shown:
         self._held[delivery] = None
 
     def settle(self, deliveries: Iterable[StompDelivery]) -> None:
-        """They are acknowledged: nobody gets them again."""
+        """Forget deliveries that are acknowledged: nobody gets them again."""
         deliveries = list(deliveries)
         for each in deliveries:
             self._held.pop(each, None)
@@ -76,7 +76,7 @@ class Shown:
         self._released.add(self._place(each) for each in ended)
 
     def mark(self, deliveries: Iterable[StompDelivery]) -> None:
-        """They arrive: those that were released are flagged."""
+        """Flag those of the arriving deliveries that were released."""
         if self._released:
             for each in deliveries:
                 if self._place(each) in self._released:

@@ -50,7 +50,7 @@ class StompDelivery(StompFields, Delivery):
         return len(self.payload)
 
     def mark_redelivered(self) -> None:
-        """What the broker should have said: see `shown`."""
+        """Add the header that the broker should have sent: see `shown`."""
         self.head = b"MESSAGE\nredelivered:true" + self.head.removeprefix(b"MESSAGE")
 
 
@@ -58,7 +58,7 @@ class Marking(Protocol):
     """Flags what was delivered before, where the broker does not say."""
 
     def mark(self, deliveries: Iterable[StompDelivery]) -> None:
-        """They have arrived."""
+        """Flag arriving deliveries where that is needed."""
 
 
 class Subscription:

@@ -1,4 +1,4 @@
-"""What a connection that is being opened waits for, under an event loop: the task waits, bounded."""
+"""Waits for a connection that is being opened, under an event loop: the task waits, bounded."""
 
 from __future__ import annotations
 

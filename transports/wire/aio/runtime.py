@@ -1,4 +1,4 @@
-"""What a connection needs of an event loop."""
+"""The event loop as a connection needs it."""
 
 from __future__ import annotations
 

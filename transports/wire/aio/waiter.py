@@ -1,4 +1,4 @@
-"""Where a task parks until it is woken, by whatever thread."""
+"""Parks a task until it is woken, by whatever thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEVER: Final = float("inf")
 
 
 class Woken:
-    """Whom the loop wakes while it reads: they go on when that is taken in, in the same step of the loop.
+    """The tasks that the loop wakes while it reads: they go on when that is taken in, in the same step of the loop.
 
     A future's usual way, by `call_soon`, takes another step with another look at all sockets, for each answer.
     """

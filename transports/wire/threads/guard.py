@@ -58,7 +58,7 @@ class _Wrapped:
 
 
 def _protects(frame: FrameType | None) -> bool:
-    """Whether the frame belongs to work that must not be interrupted, and does not wait."""
+    """Check whether the frame belongs to work that must not be interrupted, and does not wait."""
     while frame is not None:
         if frame.f_code in _open_code:
             return False
@@ -105,7 +105,7 @@ def take(lock: threading.Lock, timeout: float) -> bool:
 
 
 def later(error: BaseException) -> bool:
-    """Whether what application code has raised, called by work that must not be interrupted, is raised after that."""
+    """Keep what application code has raised, called by work that must not be interrupted; False: raise it now."""
 
     def again() -> NoReturn:
         raise error
@@ -117,7 +117,7 @@ def later(error: BaseException) -> bool:
 
 
 def tore(error: BaseException) -> bool:
-    """Whether a handler that was set after `enter` may have raised this, where nothing may be interrupted."""
+    """Check whether a handler that was set after `enter` may have raised this, where nothing may be interrupted."""
     if isinstance(error, Exception) or threading.get_ident() != _main:
         return False
     trace = error.__traceback__
@@ -130,7 +130,7 @@ def tore(error: BaseException) -> bool:
 
 
 def at_once(timeout: float | None) -> float | None:
-    """How long the thread that calls may wait at once, of the ``timeout`` seconds it has: then it waits again.
+    """The seconds, of ``timeout``, that the calling thread may wait at once: then it waits again.
 
     Python looks for signals before it waits, and a signal ends the wait; one that comes between the two is seen when
     the wait is over. So the main thread, where their handlers run, waits for a second at once.
@@ -151,7 +151,7 @@ def enter(user: object) -> None:
 
 
 def leave(user: object) -> None:
-    """It does nothing more. With the last, the handlers are back, but for what has come in our place since."""
+    """End a user of the guard. With the last, the handlers are back, but for what has come in our place since."""
     _users.discard(user)
     if threading.get_ident() == _main and not _users:
         for number in signal.valid_signals():

@@ -42,7 +42,7 @@ class Housekeeper:
 
     @property
     def runs(self) -> bool:
-        """Whether the thread is there; an interrupt must not come while it is started."""
+        """True: the thread is there. An interrupt must not come while it is started."""
         return self._thread is not None
 
     def enter(self, owner: Owner) -> None:
@@ -51,7 +51,7 @@ class Housekeeper:
             self._owners.add(owner)
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
-        """It is not any more; its tasks and watches are forgotten."""
+        """Remove an owner; its tasks and watches are forgotten."""
         with self._lock:
             self._owners.discard(owner)
             for watch in watches:
@@ -180,7 +180,7 @@ class Housekeeper:
 
 
 def _ready(inputs: Collection[int], ends: Collection[int], timeout: float | None) -> list[tuple[int, int]]:
-    """Which have input, or were closed by their peer, and what of it."""
+    """The descriptors that have input, or were closed by their peer, and what of it."""
     poll = select.poll()
     for descriptor in ends:
         poll.register(descriptor, _CLOSED_BY_PEER)

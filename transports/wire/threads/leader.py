@@ -23,14 +23,14 @@ _READS_ON_BEHALF: Final = 8
 
 
 class Receiver(Protocol):
-    """Who takes what is read."""
+    """The receiver of what is read."""
 
     def receive(self, data: bytes) -> None:
         """Some bytes, on the thread that reads. Raises JMSError when they end the connection."""
 
 
 class StreamOwner(Protocol):
-    """Whose stream it is."""
+    """The owner of the stream."""
 
     def lose(self, error: JMSError) -> None:
         """The connection is lost, or what was read ends it; must call `Leader.stop`."""
@@ -43,7 +43,7 @@ class StreamOwner(Protocol):
 
 
 class Leader:
-    """Who reads one stream."""
+    """Chooses the thread that reads one stream."""
 
     def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner) -> None:
         self._stream = stream
@@ -58,12 +58,12 @@ class Leader:
 
     @property
     def leads(self) -> bool:
-        """Whether the calling thread is the one that reads (so it is inside `receive`)."""
+        """True: the calling thread is the one that reads (so it is inside `receive`)."""
         return self._reader == threading.get_ident()
 
     @property
     def led(self) -> bool:
-        """Whether anybody reads."""
+        """True: some thread reads."""
         return self._leader is not None
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:

@@ -1,4 +1,4 @@
-"""What a connection that is being opened waits for, under threads: the calling thread blocks, bounded."""
+"""Waits for a connection that is being opened, under threads: the calling thread blocks, bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection needs of threads: the housekeeping thread's lists, and waiters."""
+"""The threads as a connection needs them: the housekeeping thread's lists, and waiters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a thread parks until another one wakes it."""
+"""Parks a thread until another one wakes it."""
 
 from __future__ import annotations
 

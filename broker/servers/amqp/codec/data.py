@@ -1,4 +1,4 @@
-"""What a peer has written into proton's structures, read so that malformed input raises MessageFormatError only.
+"""Reads what a peer has written into proton's structures, so that malformed input raises MessageFormatError only.
 
 proton's own classes raise whatever Python raises on half characters, lists as keys, or a hundred levels of nesting.
 """
@@ -39,7 +39,7 @@ def symbols(data: Any) -> set[str]:
 
 
 def places(raw: bytes | bytearray, at: int) -> list[int]:
-    """Where each item of the list or map at ``at`` begins. Raises MessageFormatError."""
+    """The places where the items of the list or map at ``at`` begin. Raises MessageFormatError."""
     try:
         code = raw[at]
         if code == _EMPTY:

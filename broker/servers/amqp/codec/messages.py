@@ -100,7 +100,7 @@ class LateSource(Protocol):
         """All of them."""
 
     def __len__(self) -> int:
-        """How many."""
+        """The number of bytes."""
 
 
 def read_message(
@@ -236,7 +236,7 @@ def _anything(body: Body) -> Message:
 
 
 def _behind_header(raw: bytes | bytearray) -> int:
-    """Where the sections begin that a broker must not change. Raises MessageFormatError."""
+    """The place where the sections begin that a broker must not change. Raises MessageFormatError."""
     at = 0
     try:
         while at < len(raw):

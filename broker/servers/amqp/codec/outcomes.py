@@ -69,17 +69,17 @@ class Outcome:
 
     @property
     def poisons(self) -> bool:
-        """Whether the message goes to the dead letters."""
+        """True: the message goes to the dead letters."""
         return self.kind == REJECTED or (self.kind == MODIFIED and self.undeliverable)
 
     @property
     def counts(self) -> bool:
-        """Whether a message that is released counts as delivered."""
+        """True: a message that is released counts as delivered."""
         return self.kind == MODIFIED and self.failed
 
     @property
     def manner(self) -> Manner | None:
-        """How a message came back, where it is neither accepted nor poisoned: see `Engine.release`."""
+        """The way in which a message came back, where it is neither accepted nor poisoned: see `Engine.release`."""
         return Manner.MODIFIED if self.kind == MODIFIED and not self.failed else None
 
 

@@ -41,7 +41,7 @@ class Header(NamedTuple):
 
 
 def write_header(header: Header) -> bytes:
-    """Its encoding."""
+    """The encoded header."""
     durable, priority, ttl, first, count = header
     fields = [
         _NULL if durable is None else b"\x41" if durable else b"\x42",
@@ -56,7 +56,7 @@ def write_header(header: Header) -> bytes:
 def dead_letter(
     raw: bytes | bytearray, destination: Destination, expiration: int, properties: Mapping[str, Value]
 ) -> tuple[bytes | memoryview, ...]:
-    """What follows the header of a dead letter.
+    """The sections that follow the header of a dead letter.
 
     Args:
         raw: the message as it came.
@@ -104,7 +104,7 @@ def _with(raw: bytes | bytearray, at: int, changed: Mapping[str, bytes], write_n
 
 
 def _pairs(raw: bytes | bytearray, at: int) -> list[tuple[int, bytes]]:
-    """Where each key of the map begins, and its encoded value."""
+    """The place of each key of the map, and its encoded value."""
     found = places(raw, at)
     ends = [skip(raw, place) for place in found]
     return [(key, bytes(raw[value:end])) for key, value, end in zip(found[::2], found[1::2], ends[1::2], strict=True)]

@@ -33,7 +33,7 @@ _NO_LOCAL: Final = ("no-local", "apache.org:no-local-filter:list", 0x0000468C000
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """What a link that receives asks for; ``own``: of the subscription's name, that it is its client's own."""
+    """The request of a link that receives; ``own``: of the subscription's name, that it is its client's own."""
 
     destination: Destination
     no_local: bool
@@ -57,7 +57,7 @@ def parse_address(address: str | None, asked: set[str]) -> Destination:
 
 
 def parse_source(source: Any, destination: Destination | None, link: str) -> SourceRequest:
-    """What the source of a link of that name asks for; ``destination`` is the dynamic one that was made for it.
+    """Read the source of a link of that name; ``destination`` is the dynamic one that was made for it.
 
     Raises:
         InvalidDestinationError: there is no such node.
@@ -113,7 +113,7 @@ def _named(source: Any, link: str, asked: set[str]) -> SubscriptionName | None:
 
 
 def is_browser(source: Any) -> bool:
-    """Whether it asks for copies of what a queue holds; a topic's messages are copies anyway."""
+    """Check whether it asks for copies of what a queue holds; a topic's messages are copies anyway."""
     if source.distribution_mode != proton.Terminus.DIST_MODE_COPY:
         return False
     try:

@@ -16,7 +16,7 @@ from redelivery.broker.store.browsing import BrowsedQueue
 
 
 class BrowserLink(OutgoingLink):
-    """What the queue holds when the link is attached, in order; those that other consumers hold are shown too."""
+    """Shows what the queue holds when the link is attached, in order; those that other consumers hold are shown too."""
 
     def __init__(self, session: LinkSession, number: int, handle: Any) -> None:
         super().__init__(session, number, handle)

@@ -177,6 +177,6 @@ class ConsumerLink(OutgoingLink):
         self.settle(unsettled, outcome.kind)
 
     def _forget(self, unsettled: Unsettled) -> bool:
-        """Whether it was unsettled until now."""
+        """Forget a delivery; False where it was settled before."""
         self._numbers.pop(unsettled.handle, None)
         return self._unsettled.pop(unsettled.dispatch.number, None) is not None

@@ -12,7 +12,7 @@ from redelivery.model.errors import JMSError
 
 
 class CoordinatorLink(IncomingLink):
-    """Its messages are declares and discharges; transactions that are open at its end are rolled back."""
+    """Takes declares and discharges as its messages; transactions that are open at its end are rolled back."""
 
     def attach(self) -> None:
         """See `BrokerLink.attach`."""

@@ -89,7 +89,7 @@ class IncomingLink(BrokerLink):
         self.session.add(self.command(number, handle, data))
 
     def command(self, number: int, handle: Any, data: bytearray) -> LinkCommand:
-        """What a whole message asks for."""
+        """The command that a whole message is."""
         try:
             transaction = transaction_of(handle)
         except MessageFormatError as error:

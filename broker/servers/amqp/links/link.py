@@ -1,4 +1,4 @@
-"""What the links of an AMQP client have in common."""
+"""The base of the links of an AMQP client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from redelivery.model.errors import JMSError
 
 
 class LinkSession(Protocol):
-    """What a link needs of its client's `redelivery.broker.servers.amqp.session.ServerSession`.
+    """The part of its client's `redelivery.broker.servers.amqp.session.ServerSession` that a link needs.
 
     Attributes:
         core: the broker.
@@ -86,7 +86,7 @@ class BrokerLink(ABC):
 
     @property
     def receives(self) -> bool:
-        """Whether the client receives by it."""
+        """True: the client receives by it."""
         return bool(self.handle.is_sender)
 
     @abstractmethod

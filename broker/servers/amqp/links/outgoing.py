@@ -54,13 +54,13 @@ class OutgoingLink(BrokerLink):
         """The peer takes so many messages; where it drains, nothing more than what is there now."""
 
     def drained(self) -> bool:
-        """Whether nothing more comes for a peer that drains; if not, the link is woken when that may have changed."""
+        """True: nothing more comes for a peer that drains; if not, the link is woken when that may have changed."""
         return True
 
     @property
     @abstractmethod
     def waits(self) -> bool:
-        """Whether there is something to send."""
+        """True: there is something to send."""
 
     @abstractmethod
     def send_next(self, now: int) -> None:
