@@ -8,7 +8,7 @@ import threading
 from types import FrameType
 
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.containers.signals import handled_by
+from redelivery.client.containers.running import handled_by
 
 
 class Stopped:

@@ -11,8 +11,9 @@ commits, or rolls back with the handler's failure as the cause; the connection c
 | `breaker` | when a container stops consuming because everything fails, and how it finds out that it may go on |
 | `plan` | how many workers there are, what they count, and the container's health: nothing here waits |
 | `lanes` | one worker's session and consumer |
-| `base` | what the containers of threads and of tasks have in common: nothing here waits |
-| `sync`, `aio` | the two containers: who waits for what |
+| `base` | what a worker does with each message, in steps: nothing here waits |
+| `workers` | the threads and tasks that take these steps |
+| `sync`, `aio` | the two containers |
 | `app` | handlers by decorator |
-| `running`, `signals` | a program that only runs containers, and what SIGTERM and Ctrl-C mean for it |
+| `running` | a program that only runs containers, and what SIGTERM and Ctrl-C mean for it |
 """

@@ -14,8 +14,8 @@ is dead-lettered by one of these unless another has succeeded since it failed, o
    comes back, and its next failure may dead-letter it, unless another message has failed meanwhile.
 5. Where nothing else is there to be tried, and too few have failed for an outage, the same follows.
 
-A worker takes each message by a turn. Only the turn that is the probe decides whether an outage is over: what other
-workers had in hand when it began says nothing about that.
+A worker takes each message with a permit. Only the permit that is the probe decides whether an outage is over: what
+other workers had in hand when it began says nothing about that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GRACE: Final = 1.0  # seconds at most that a worker leaves the next probe to th
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turn:
+class Permit:
     """What a worker may do next.
 
     Attributes:
@@ -69,8 +69,8 @@ class Breaker:
         # failed while others succeeded; whether the next failure may dead-letter it
         self._known: OrderedDict[Hashable, bool] = OrderedDict()
         self._next_probe: float | None = None
-        self._go = Turn(0.0, 0)  # of every worker, while it is closed
-        self._probe: Turn | None = None  # the one that was given, until it is known what came of it
+        self._go = Permit(0.0, 0)  # of every worker, while it is closed
+        self._probe: Permit | None = None  # the one that was given, until it is known what came of it
         self._probed: set[Hashable] = set()  # workers that have had a probe since all others had one
 
     @property
@@ -78,44 +78,44 @@ class Breaker:
         """Whether messages are left alone, but for a probe."""
         return self._next_probe is not None
 
-    def permit(self, now: float, worker: Hashable = None, *, others: bool = False) -> Turn:
-        """A turn; where it is open, one at a time is the probe, and the others wait.
+    def permit(self, now: float, worker: Hashable = None, *, others: bool = False) -> Permit:
+        """A permit; where it is open, one at a time is the probe, and the others wait.
 
         ``others``: there are other workers, which probe before the same one does again, if they can.
         """
         if self._next_probe is None:
             return self._go
         if self._probe is not None:
-            return Turn(self._interval, self._go.outages)
+            return Permit(self._interval, self._go.outages)
         again = worker in self._probed
         due = self._next_probe + (min(self._interval, _GRACE) if again and others else 0.0)
         if now < due:
-            return Turn(due - now, self._go.outages)
+            return Permit(due - now, self._go.outages)
         if again:
             self._probed.clear()
         self._probed.add(worker)
-        self._probe = Turn(0.0, self._go.outages, probe=True)
+        self._probe = Permit(0.0, self._go.outages, probe=True)
         return self._probe
 
-    def outdated(self, turn: Turn) -> bool:
-        """Whether an outage began after the turn was given: it decides nothing, and its failure counts nowhere."""
-        return turn.outages != self._go.outages
+    def outdated(self, permit: Permit) -> bool:
+        """Whether an outage began after the permit was given: it decides nothing, and its failure counts nowhere."""
+        return permit.outages != self._go.outages
 
-    def undecided(self, turn: Turn, key: Hashable = None) -> None:
+    def undecided(self, permit: Permit, key: Hashable = None) -> None:
         """No message came, or what became of it says nothing of an outage: another one may be the probe."""
         self._row.discard(key)
-        if turn is self._probe:
+        if permit is self._probe:
             self._probe = None
 
-    def succeeded(self, turn: Turn, key: Hashable) -> bool:
+    def succeeded(self, permit: Permit, key: Hashable) -> bool:
         """A message was handled. True: it closes."""
         self._row.discard(key)
         self._parked.discard(key)
         self._known.pop(key, None)
-        if self.outdated(turn):
+        if self.outdated(permit):
             return False
         self._accuse()
-        if not turn.probe:
+        if not permit.probe:
             return False
         self._next_probe = self._probe = None
         self._probed.clear()
@@ -132,11 +132,11 @@ class Breaker:
             self._accuse()
         return True
 
-    def failed(self, turn: Turn, key: Hashable, now: float, *, dies: bool) -> Failing:
+    def failed(self, permit: Permit, key: Hashable, now: float, *, dies: bool) -> Failing:
         """One failed; ``dies``: to count that would dead-letter it."""
-        if self.outdated(turn):
+        if self.outdated(permit):
             return self._park(key)
-        if turn.probe:
+        if permit.probe:
             self._probe, self._next_probe = None, now + self._interval
             return self._park(key)
         if self._failures is None:
@@ -144,7 +144,7 @@ class Breaker:
         if key not in self._known:
             self._row.add(key)
             if len(self._row) >= self._failures:
-                self._go = Turn(0.0, self._go.outages + 1)
+                self._go = Permit(0.0, self._go.outages + 1)
                 self._next_probe = now + self._interval
                 self._park(key)
                 return Failing.OPENS

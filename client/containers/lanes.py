@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any, Final, cast
 
 from redelivery.client.aio.consumer import Consumer as AioConsumer
-from redelivery.client.aio.made import Made
 from redelivery.client.aio.made import Message as AioMessage
 from redelivery.client.aio.producer import Producer as AioProducer
 from redelivery.client.aio.session import Session as AioSession
 from redelivery.client.containers.outcomes import Verdict
+from redelivery.client.containers.workers import Steps, Work
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.parking import awaited, dies
-from redelivery.client.observing.traced import SessionTracer, TracedWork
+from redelivery.client.observing.traced import TracedWork
 from redelivery.client.operations.commit import park, put_back, recall, rollback
+from redelivery.client.state import SessionState
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.seam import Delivery
+from redelivery.transports.seam import Delivery, Flow
 
 QUICK: Final = 0.005  # seconds: a handler that takes less is quick
 IN_A_ROW: Final = 100  # where one was that for so many messages,
@@ -37,24 +39,8 @@ AIO_MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
     AioSession: lambda _message, session: session,
     AioMessage: lambda message, _session: message,
     Message: lambda message, _session: message,
-    AioProducer: lambda _message, session: session.producer(),  # to be awaited: see `made`
+    AioProducer: lambda _message, session: session.producer(),  # to be awaited: see `Tasks.call`
 }
-
-
-async def made(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A handler's arguments, when what is to be awaited of them has been."""
-    return {name: await value if isinstance(value, Made) else value for name, value in arguments.items()}
-
-
-def _pushed(tracer: SessionTracer | None) -> SessionTracer | None:
-    """It follows a handler's work, which to receive is no part of."""
-    if tracer is not None:
-        tracer.pushes = True
-    return tracer
-
-
-def _work(tracer: SessionTracer | None, message: Message) -> AbstractContextManager[TracedWork | None]:
-    return nullcontext() if tracer is None else tracer.processing(cast(Delivery, message.source))
 
 
 class Pace:
@@ -75,20 +61,27 @@ class Pace:
             link.ahead = AHEAD if self._quick >= IN_A_ROW else 0
 
 
-class BaseLane:
-    """Of a thread or a task.
+class Lane:
+    """One worker's session and consumer.
 
     Attributes:
         parked: how many messages wait in it, uncounted, until others have been tried: see `breaker`.
         recalls: how often all such had been asked back when the first of them was set aside.
     """
 
-    session: Session | AioSession
-    consumer: Consumer | AioConsumer
-
-    def __init__(self) -> None:
+    def __init__(self, session: Session | AioSession, consumer: Consumer | AioConsumer) -> None:
+        self.session: Any = session  # its calls are awaited, or not
+        self.consumer: Any = consumer
+        self.pace = Pace(consumer._state)
         self.parked = 0
         self.recalls = 0
+        self._tracer = session._core.tracer
+        if self._tracer is not None:
+            self._tracer.pushes = True  # it follows a handler's work, which to receive is no part of
+
+    def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
+        """What follows is the handler's work on it, until it is settled; None: nobody follows that."""
+        return nullcontext() if self._tracer is None else self._tracer.processing(cast(Delivery, message.source))
 
     def dies(self) -> bool:
         """Whether its message is dead-lettered if this attempt is counted as a failure."""
@@ -111,120 +104,44 @@ class BaseLane:
         self.recalls = self.recalls if self.parked else recalls
         self.parked += 1
 
+    # what waits, in steps: see `workers`
 
-class Lane(BaseLane):
-    """One worker's session and consumer."""
-
-    session: Session
-    consumer: Consumer
-
-    def __init__(self, session: Session, consumer: Consumer) -> None:
-        super().__init__()
-        self.session = session
-        self.consumer = consumer
-        self.pace = Pace(consumer._state)
-        self._tracer = _pushed(session._core.tracer)
-
-    def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
-        """What follows is the handler's work on it, until it is settled; None: nobody follows that."""
-        return _work(self._tracer, message)
-
-    def reply(self, message: Message, reply: object) -> bool:
+    def reply(self, message: Message, reply: object) -> Steps[bool]:
         """Send it, where the message asks for one and it can be one."""
         if message.reply_to is None or not isinstance(reply, _REPLIES):
             return False
         correlation_id = message.correlation_id or message.message_id
-        self.session.producer(message.reply_to).send(reply, correlation_id=correlation_id)
+        producer = yield partial(self.session.producer, message.reply_to)
+        yield partial(producer.send, reply, correlation_id=correlation_id)
         return True
 
-    def commit(self) -> None:
+    def commit(self) -> Work:
         """The message is consumed, and what was sent is visible."""
-        if self.session.transacted:
-            self.session.commit()
-        else:
-            self.session.acknowledge()
+        yield self.session.commit if self.session.transacted else self.session.acknowledge
 
-    def roll_back(self, verdict: Verdict) -> bool:
+    def roll_back(self, verdict: Verdict) -> Steps[bool]:
         """It is redelivered; True: it was dead-lettered instead, or will be."""
-        core = self.session._core
+        core: SessionState = self.session._core
         before = core.poisoned
-        core.inside("rollback", lambda: core.perform(rollback(core, verdict.cause, verdict.ruling)))
+        yield from self._perform(partial(rollback, core, verdict.cause, verdict.ruling))
         return core.poisoned > before
 
-    def put_back(self) -> None:
+    def put_back(self) -> Work:
         """It is delivered again at once, as if it had not been."""
-        core = self.session._core
         with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
-            core.inside("rollback", lambda: core.perform(put_back(core)))
+            yield from self._perform(partial(put_back, self.session._core))
 
-    def park(self) -> None:
+    def park(self) -> Work:
         """The same, but others come first, until `recall`."""
-        core = self.session._core
         with suppress(JMSError):  # as above
-            core.inside("rollback", lambda: core.perform(park(core)))
+            yield from self._perform(partial(park, self.session._core))
 
-    def recall(self) -> None:
+    def recall(self) -> Work:
         """What was set aside comes next."""
-        core = self.session._core
         self.parked = 0
         with suppress(JMSError):  # as above
-            core.inside("rollback", lambda: core.perform(recall(core)))
+            yield from self._perform(partial(recall, self.session._core))
 
-
-class AioLane(BaseLane):
-    """One worker's session and consumer."""
-
-    session: AioSession
-    consumer: AioConsumer
-
-    def __init__(self, session: AioSession, consumer: AioConsumer) -> None:
-        super().__init__()
-        self.session = session
-        self.consumer = consumer
-        self.pace = Pace(consumer._state)
-        self._tracer = _pushed(session._core.tracer)
-
-    def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
-        """What follows is the handler's work on it, until it is settled; None: nobody follows that."""
-        return _work(self._tracer, message)
-
-    async def reply(self, message: Message, reply: object) -> bool:
-        """Send it, where the message asks for one and it can be one."""
-        if message.reply_to is None or not isinstance(reply, _REPLIES):
-            return False
-        producer: AioProducer = await self.session.producer(message.reply_to)
-        await producer.send(reply, correlation_id=message.correlation_id or message.message_id)
-        return True
-
-    async def commit(self) -> None:
-        """The message is consumed, and what was sent is visible."""
-        if self.session.transacted:
-            await self.session.commit()
-        else:
-            await self.session.acknowledge()
-
-    async def roll_back(self, verdict: Verdict) -> bool:
-        """It is redelivered; True: it was dead-lettered instead, or will be."""
-        core = self.session._core
-        before = core.poisoned
-        await core.inside("rollback", lambda: core.perform(rollback(core, verdict.cause, verdict.ruling)))
-        return core.poisoned > before
-
-    async def put_back(self) -> None:
-        """It is delivered again at once, as if it had not been."""
-        core = self.session._core
-        with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
-            await core.inside("rollback", lambda: core.perform(put_back(core)))
-
-    async def park(self) -> None:
-        """The same, but others come first, until `recall`."""
-        core = self.session._core
-        with suppress(JMSError):  # as above
-            await core.inside("rollback", lambda: core.perform(park(core)))
-
-    async def recall(self) -> None:
-        """What was set aside comes next."""
-        core = self.session._core
-        self.parked = 0
-        with suppress(JMSError):  # as above
-            await core.inside("rollback", lambda: core.perform(recall(core)))
+    def _perform(self, begin: Callable[[], Flow[None]]) -> Work:
+        core: Any = self.session._core  # of a thread or of a task
+        yield lambda: core.inside("rollback", lambda: core.perform(begin()))

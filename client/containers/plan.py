@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from redelivery.client.containers.breaker import Breaker, Failing, Turn
+from redelivery.client.containers.breaker import Breaker, Failing, Permit
 from redelivery.client.containers.outcomes import Fate, Verdict
 from redelivery.client.containers.settings import Settings
 from redelivery.client.observing.log_lines import WORKERS, Lines, message_facts
@@ -144,7 +144,7 @@ class Plan:
             self._add(workers=-1)
             return True
 
-    def permit(self, now: float, worker: Hashable = None) -> Turn:
+    def permit(self, now: float, worker: Hashable = None) -> Permit:
         """See `Breaker.permit`."""
         with self._lock:
             return self._breaker.permit(now, worker, others=self.counters.workers > 1)
@@ -160,14 +160,14 @@ class Plan:
         with self._lock:
             return self._breaker.all_tried(full=full)
 
-    def outdated(self, turn: Turn) -> bool:
-        """Whether an outage began after a worker got its turn: its message is put back, unless it succeeds."""
-        return self._breaker.outdated(turn)
+    def outdated(self, permit: Permit) -> bool:
+        """Whether an outage began after a worker got its permit: its message is put back, unless it succeeds."""
+        return self._breaker.outdated(permit)
 
-    def nothing_came(self, turn: Turn) -> None:
+    def nothing_came(self, permit: Permit) -> None:
         """A worker that was permitted to take a message got none."""
         with self._lock:
-            self._breaker.undecided(turn)
+            self._breaker.undecided(permit)
 
     def takes(self, message: Message, now: float, waited: float) -> bool:
         """A worker has got a message after so many seconds.
@@ -192,7 +192,7 @@ class Plan:
         """What handlers have now, the longest first."""
         return tuple(self._in_progress)
 
-    def begins(self, message: Message, worker: str, now: float, stack: Callable[[], str]) -> InProgress:
+    def begins(self, message: Message, now: float, worker: str, stack: Callable[[], str]) -> InProgress:
         """A handler is called. ``stack``: where it is, for the log."""
         facts = message_facts(message, "the handler takes long")
         found = InProgress(message.message_id, worker, now, message.delivery_count, stack, facts)
@@ -232,7 +232,7 @@ class Plan:
             return None
         return f"the deadline of {deadline:g} s for all attempts has passed"
 
-    def failing(self, message: Message, turn: Turn, cause: BaseException, now: float, *, dies: bool) -> int | None:
+    def failing(self, message: Message, permit: Permit, cause: BaseException, now: float, *, dies: bool) -> int | None:
         """A handler has failed as in an outage.
 
         Args:
@@ -242,7 +242,7 @@ class Plan:
             None: it is counted. Otherwise the message is set aside, and this is `BaseLane.recalls`.
         """
         with self._lock:
-            found = self._breaker.failed(turn, key_of(message), now, dies=dies)
+            found = self._breaker.failed(permit, key_of(message), now, dies=dies)
             if found is Failing.OPENS:
                 settings = self._settings
                 self.outage = Outage(datetime.now(UTC), cause, settings.outage_after or 1, settings.probe_interval)
@@ -251,7 +251,7 @@ class Plan:
             log.warning("%s: %s", self._settings.name, outage)
         return None if found is Failing.COUNTED else recalls
 
-    def ends(self, message: Message, turn: Turn, verdict: Verdict, *, replied: bool, dead: bool = False) -> None:
+    def ends(self, message: Message, permit: Permit, verdict: Verdict, *, replied: bool, dead: bool = False) -> None:
         """A worker has done with a message; ``dead``: it was dead-lettered."""
         again = verdict.fate is Fate.FAILED and not verdict.parked and not dead
         with self._lock:
@@ -263,16 +263,16 @@ class Plan:
                 self._firsts.pop(message.message_id or "", None)
             if verdict.fate is not Fate.SUCCEEDED:
                 outage = None if verdict.outage else key_of(message)
-                self._breaker.undecided(turn, outage)  # it says nothing of an outage
-            elif self._breaker.succeeded(turn, key_of(message)):
+                self._breaker.undecided(permit, outage)  # it says nothing of an outage
+            elif self._breaker.succeeded(permit, key_of(message)):
                 log.info("%s: a message was handled, so it is over: %s", self._settings.name, self.outage)
                 self.outage = None
 
-    def abandons(self, turn: Turn) -> None:
+    def abandons(self, permit: Permit) -> None:
         """A worker has put its message back: its handler was interrupted."""
         with self._lock:
             self._add(in_flight=-1)
-            self._breaker.undecided(turn)
+            self._breaker.undecided(permit)
 
     def trouble(self, error: BaseException, *, expected: bool = False) -> None:
         """A worker's session has failed; ``expected``: as the connection is being closed."""
@@ -295,6 +295,3 @@ class Plan:
         self.counters = replace(
             self.counters, **{name: getattr(self.counters, name) + number for name, number in more.items()}
         )
-
-
-__all__ = ["AT_ONCE", "IDLE", "Counters", "Outage", "Plan", "Turn"]

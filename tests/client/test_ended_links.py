@@ -17,8 +17,7 @@ from tests.transports.scripted import BrokerEnd, ScriptedBroker
 
 import redelivery
 from redelivery import Connection, JMSError, Message, ReconnectPolicy, TransactionRolledBackError
-from redelivery.client.containers import aio as aio_containers
-from redelivery.client.containers import sync as containers
+from redelivery.client.containers import base
 from redelivery.client.operations.listen import Comeback
 
 WORDS = "Idle timeout: 00:10:00"
@@ -200,7 +199,7 @@ def test_rabbitmq_s_word_for_a_deleted_queue_over_stomp_brings_another_subscribe
 
 
 def test_a_container_is_not_healthy_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "PAUSE", 0.5)
+    monkeypatch.setattr(base, "PAUSE", 0.5)
     with (
         Stingy() as peer,
         redelivery.connect(peer.url, exception_listener=lambda _: None) as there,
@@ -215,7 +214,7 @@ def test_a_container_is_not_healthy_meanwhile(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_container_of_tasks_is_not_healthy_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio_containers, "PAUSE", 0.5)
+    monkeypatch.setattr(base, "PAUSE", 0.5)
 
     async def work(peer: Stingy) -> None:
         async def handle(_: redelivery.aio.Message) -> None:

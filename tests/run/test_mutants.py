@@ -6,7 +6,7 @@ import pytest
 from tests.run.mutants import Fault, caught, planted
 
 from redelivery.client.containers.outcomes import Retry
-from redelivery.client.containers.signals import Asked
+from redelivery.client.containers.running import Asked
 
 OLD = '        self.after = None if after is None else seconds("after", after)'
 
@@ -33,7 +33,7 @@ def test_it_is_gone_after_a_failure_too() -> None:
 
 def test_a_property_can_have_one() -> None:
     with planted(
-        fault("        return 128 + self.number", "        return 127 + self.number", "client.containers.signals")
+        fault("        return 128 + self.number", "        return 127 + self.number", "client.containers.running")
     ):
         assert Asked(1.0).exit_code == 127
     assert Asked(1.0).exit_code == 128

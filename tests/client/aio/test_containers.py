@@ -24,8 +24,7 @@ from redelivery import (
     aio,
 )
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.containers import aio as containers
-from redelivery.client.containers import plan
+from redelivery.client.containers import base, plan
 
 FAST = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=2)
 DEAD = "dead"
@@ -210,7 +209,7 @@ def test_workers_are_added_for_a_backlog_and_let_go_after_it(
 ) -> None:
     broker, url = served
     monkeypatch.setattr(plan, "IDLE", 0.02)
-    monkeypatch.setattr(containers, "POLL", 0.01)
+    monkeypatch.setattr(base, "POLL", 0.01)
 
     async def work(connection: aio.Connection) -> None:
         together, passed = asyncio.Barrier(3), asyncio.Event()
@@ -322,7 +321,7 @@ def test_a_plain_function_is_a_failure_that_says_so(served: tuple[EmbeddedBroker
 def test_a_connection_that_the_application_closes_is_no_trouble(
     served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(containers, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
+    monkeypatch.setattr(base, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
 
     async def handler(_: aio.Message) -> None: ...
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from redelivery.client.containers.breaker import Breaker, Failing, Turn
+from redelivery.client.containers.breaker import Breaker, Failing, Permit
 
 COUNTED, PARKED, OPENS = Failing
 
 
-def failed(breaker: Breaker, turn: Turn, *keys: str, now: float = 0.0, dies: bool = False) -> list[Failing]:
-    return [breaker.failed(turn, key, now, dies=dies) for key in keys]
+def failed(breaker: Breaker, permit: Permit, *keys: str, now: float = 0.0, dies: bool = False) -> list[Failing]:
+    return [breaker.failed(permit, key, now, dies=dies) for key in keys]
 
 
 class TestTheBreaker:
@@ -22,19 +22,19 @@ class TestTheBreaker:
 
     def test_opens_when_so_many_different_ones_have_failed_in_a_row(self) -> None:
         breaker = Breaker(3, 5.0)
-        turn = breaker.permit(0.0)
+        permit = breaker.permit(0.0)
         for _ in range(2):
-            assert failed(breaker, turn, "a", "b", "a", "b") == [COUNTED] * 4
-            assert not breaker.succeeded(turn, "c")
-        assert failed(breaker, turn, "a", "a", "b", "b", "c") == [COUNTED] * 4 + [OPENS]
+            assert failed(breaker, permit, "a", "b", "a", "b") == [COUNTED] * 4
+            assert not breaker.succeeded(permit, "c")
+        assert failed(breaker, permit, "a", "a", "b", "b", "c") == [COUNTED] * 4 + [OPENS]
         assert breaker.open
 
     def test_a_failure_of_another_kind_takes_a_message_out_of_the_row(self) -> None:
         breaker = Breaker(2, 5.0)
-        turn = breaker.permit(0.0)
-        failed(breaker, turn, "a")
-        breaker.undecided(turn, "a")
-        assert failed(breaker, turn, "b", "a") == [COUNTED, OPENS]
+        permit = breaker.permit(0.0)
+        failed(breaker, permit, "a")
+        breaker.undecided(permit, "a")
+        assert failed(breaker, permit, "b", "a") == [COUNTED, OPENS]
 
     def test_lets_one_probe_through_when_the_interval_is_over(self) -> None:
         breaker = self.outage()
@@ -45,7 +45,7 @@ class TestTheBreaker:
         assert failed(breaker, probe, "b", now=15.0) == [PARKED]
         assert breaker.permit(16.0).wait == 4.0
         assert breaker.succeeded(breaker.permit(20.0), "c")
-        assert [(turn.wait, turn.probe) for turn in (breaker.permit(20.0), breaker.permit(20.0))] == [(0.0, False)] * 2
+        assert [(each.wait, each.probe) for each in (breaker.permit(20.0), breaker.permit(20.0))] == [(0.0, False)] * 2
 
     def test_workers_probe_in_turn(self) -> None:
         breaker = self.outage(0.5)
@@ -94,30 +94,30 @@ class TestTheBreaker:
         assert breaker.recalls == 0
         assert breaker.succeeded(breaker.permit(10.0), "c")
         assert breaker.recalls == 1  # they come back
-        turn = breaker.permit(10.0)
-        assert failed(breaker, turn, "first", "b", "first") == [COUNTED] * 3
-        assert failed(breaker, turn, "b", dies=True) == [PARKED]  # nobody has succeeded since
-        breaker.succeeded(turn, "d")
-        assert failed(breaker, turn, "b", dies=True) == [COUNTED]
-        assert failed(breaker, turn, "b") == [OPENS]  # it is forgotten
+        permit = breaker.permit(10.0)
+        assert failed(breaker, permit, "first", "b", "first") == [COUNTED] * 3
+        assert failed(breaker, permit, "b", dies=True) == [PARKED]  # nobody has succeeded since
+        breaker.succeeded(permit, "d")
+        assert failed(breaker, permit, "b", dies=True) == [COUNTED]
+        assert failed(breaker, permit, "b") == [OPENS]  # it is forgotten
 
     def test_what_would_be_dead_waits_for_what_becomes_of_others(self) -> None:
         breaker = Breaker(3, 5.0)
-        turn = breaker.permit(0.0)
-        assert failed(breaker, turn, "a", dies=True) == [PARKED]
-        assert failed(breaker, turn, "b") == [COUNTED]
+        permit = breaker.permit(0.0)
+        assert failed(breaker, permit, "a", dies=True) == [PARKED]
+        assert failed(breaker, permit, "b") == [COUNTED]
         assert not breaker.all_tried(full=False)  # b is still to be redelivered
-        assert failed(breaker, turn, "b", dies=True) == [PARKED]
+        assert failed(breaker, permit, "b", dies=True) == [PARKED]
         assert breaker.all_tried(full=False)
-        assert failed(breaker, turn, "a", "b", dies=True) == [COUNTED] * 2
+        assert failed(breaker, permit, "a", "b", dies=True) == [COUNTED] * 2
 
     def test_another_that_fails_keeps_it_from_being_dead(self) -> None:
         breaker = Breaker(3, 5.0)
-        turn = breaker.permit(0.0)
-        failed(breaker, turn, "a", dies=True)
-        breaker.succeeded(turn, "b")
-        failed(breaker, turn, "c")
-        assert failed(breaker, turn, "a", dies=True) == [PARKED]
+        permit = breaker.permit(0.0)
+        failed(breaker, permit, "a", dies=True)
+        breaker.succeeded(permit, "b")
+        failed(breaker, permit, "c")
+        assert failed(breaker, permit, "a", dies=True) == [PARKED]
 
     def test_a_worker_that_has_tried_all_of_its_own_in_an_outage_begins_anew_and_accuses_nobody(self) -> None:
         breaker = self.outage()

@@ -30,7 +30,7 @@ from redelivery import (
     UnsupportedError,
 )
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.containers import sync
+from redelivery.client.containers import base
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[Embedde
 def test_a_connection_that_the_application_closes_is_no_trouble(
     served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
+    monkeypatch.setattr(base, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
     caplog.set_level("DEBUG")
     for _ in range(5):
         connection = redelivery.connect(served[1])

@@ -18,7 +18,7 @@ from tests.client.shell import SOON, eventually
 import redelivery
 from redelivery import DeadLetter, Drop, IllegalStateError, RedeliveryPolicy, Retry, SharedDeadLetterStrategy, aio
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.containers.signals import Asked
+from redelivery.client.containers.running import Asked
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "production.md"
 POLICY = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=3)

@@ -19,9 +19,9 @@ from redelivery.client.containers.outcomes import Fate
 _an_outcome, _a_body, _the_plan = test_rules.TestAnOutcome(), test_rules.TestABody(), test_rules.TestThePlan()
 FAULTS = {
     "each worker has the drain's limit for itself": Fault(
-        "client.containers.sync",
-        "                thread.join(max(0.0, until - monotonic()))",
-        "                thread.join(seconds('timeout', timeout))",
+        "client.containers.workers",
+        "            thread.join(max(0.0, until - monotonic()))",
+        "            thread.join(0.25)",
         test_draining.test_of_threads_it_is_the_limit_of_all,
     ),
     "each container of a program has the drain's limit for itself": Fault(
@@ -104,13 +104,13 @@ FAULTS = {
         test_container.test_a_result_is_the_reply_to_who_asks_for_one,
     ),
     "the first signal ends it at once": Fault(
-        "client.containers.signals",
+        "client.containers.running",
         "        return self.times > 1",
         "        return self.times > 0",
         test_rules.test_the_first_signal_drains_and_the_second_ends,
     ),
     "a handler of signals that another one had is forgotten": Fault(
-        "client.containers.signals",
+        "client.containers.running",
         "signal.SIG_DFL if handler is None else handler)",
         "signal.SIG_DFL)",
         test_rules.test_the_handlers_of_before_are_there_again,

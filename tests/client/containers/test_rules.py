@@ -15,8 +15,8 @@ from redelivery.client.containers.calls import arguments, convert, converter
 from redelivery.client.containers.lanes import MAKERS
 from redelivery.client.containers.outcomes import Fate, Verdict, judge
 from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
+from redelivery.client.containers.running import Asked, handling
 from redelivery.client.containers.settings import check_settings
-from redelivery.client.containers.signals import Asked, handling
 
 
 class TestAnOutcome:
