@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 from benchmarks.results import Measure
 from redelivery import AckMode, Queue, RedeliveryPolicy
-from redelivery.client.ledger import ConsumerState, Ledger
-from redelivery.transports.seam import Delivery, Link
+from redelivery.client.ledger import ConsumerState, Ledger, Received
+from redelivery.transports.seam import Delivery, Link, LinkSpec
 
 BATCH = 100
 LIMIT = 2.0  # microseconds per message
 
 
-class Plain(Delivery):
+class Plain(Delivery[ConsumerState]):
     """A delivery with nothing in it."""
 
     __slots__ = ()
@@ -41,14 +41,14 @@ def microseconds(mode: AckMode, batches: int) -> float:
     """Per message: arrive, dispatch and acknowledge, in batches of 100, as `Consumer.receive` does it in that mode."""
     ledger = Ledger(mode, wall_ms=lambda: 0)
     dispatch = ledger.take if mode is AckMode.AUTO else ledger.dispatch  # AUTO: taken and acknowledged in one
-    link = Link(Queue("bench"))
+    link: Link[ConsumerState] = Link(LinkSpec(Queue("bench")))
     policy = RedeliveryPolicy()
     consumer = ConsumerState(link, lambda _: policy, name="bench")
     ledger.attach(consumer)
     spent = 0.0
     gc.collect()
     for _ in range(batches):
-        arriving: deque[Delivery] = deque(Plain(link) for _ in range(BATCH))
+        arriving: deque[Received] = deque(Plain(link) for _ in range(BATCH))
         start = time.perf_counter()
         ledger.arrived(arriving)
         for _ in range(BATCH):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.seam import Channel, Delivery, Pending, Transport
+from redelivery.transports.seam import Channel, Pending, Transport
 
 
 class Epoch:
@@ -45,11 +45,11 @@ class Epoch:
         self.leaving: JMSError | None = None
         self.successor: Transport | None = None
         self.doomed: JMSError | None = None
-        self.stale: list[Delivery] = []
-        self.late: list[Delivery] = []
+        self.stale: list[Received] = []
+        self.late: list[Received] = []
         self.again: deque[tuple[Message, Pending | None]] = deque()
 
-    def end(self, error: JMSError, held: tuple[Delivery, ...], *, doomed: bool, stale: bool) -> None:
+    def end(self, error: JMSError, held: tuple[Received, ...], *, doomed: bool, stale: bool) -> None:
         """The connection is lost. ``held``: by the application; ``doomed``: its transaction; ``stale``: keep `held`."""
         self.lost, self.leaving, self.successor = error, None, None
         if doomed:
@@ -116,7 +116,7 @@ class CloseAsked:
 class Returned:
     """A call that had taken these deliveries failed, or was interrupted: nobody has got them."""
 
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[Received, ...]
 
 
 News: TypeAlias = LinkEnded | Lost | Interrupted | Restored | CloseAsked | Returned

@@ -19,7 +19,7 @@ from itertools import count
 from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
 from redelivery.client.connection.shared import Shared, begins_anew
 from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
-from redelivery.client.ledger import ConsumerState, Ledger, Poison, Unpark
+from redelivery.client.ledger import ConsumerState, Ledger, Poison, Received, Unpark
 from redelivery.client.ledger.history import LIGHT, Trace, trace
 from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import ACCEPTED
@@ -54,13 +54,13 @@ class SessionState:
         self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
         self.irregular = False  # not OPEN, or about to leave it: the fast path asks this one flag
         self.heard = 0.0  # when the broker last answered, or one looked whether it has said anything
-        self.inbox: deque[Delivery] = deque()
+        self.inbox: deque[Received] = deque()
         self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
-        self.arrivals: deque[Delivery] = deque()  # taken out of `inbox`, and on its way to the ledger
-        self.hand: list[Delivery] = []  # of the call under way: the application has not got them yet
+        self.arrivals: deque[Received] = deque()  # taken out of `inbox`, and on its way to the ledger
+        self.hand: list[Received] = []  # of the call under way: the application has not got them yet
         self.history, self.suspects, self.lines = shared.history, shared.suspects, shared.lines
         # settled without an answer: a loss may have undone that
-        self.unsure: deque[Delivery | Trace | None] | None = (
+        self.unsure: deque[Received | Trace | None] | None = (
             None if options.reconnect is None else deque(maxlen=_UNSURE)
         )
         self.waiter = transport.new_waiter()
@@ -92,18 +92,17 @@ class SessionState:
 
     # what the transport says, on whichever thread reads
 
-    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
+    def on_deliveries(self, deliveries: Sequence[Received]) -> None:
         """See SessionEvents."""
         self.inbox.extend(deliveries)
         self.waiter.wake()
 
-    def on_link_closed(self, link: Link, error: JMSError) -> None:
+    def on_link_closed(self, link: Link[ConsumerState], error: JMSError) -> None:
         """See SessionEvents: the consumer ends, its session goes on."""
-        consumer: ConsumerState | None = link.consumer
-        if consumer is not None:
-            self.notify(LinkEnded(consumer, error))
+        consumer = link.consumer
+        self.notify(LinkEnded(consumer, error))
         again = begins_anew(consumer, self.options.reconnect)  # a line says when
-        self.report(error, deadly=consumer is not None and consumer.listening and not again, logged=again)
+        self.report(error, deadly=consumer.listening and not again, logged=again)
 
     def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False, planned: bool = False) -> None:
         """The connection is gone, since ``at`` as far as is known; for the connection.
@@ -124,7 +123,7 @@ class SessionState:
         """There is another connection; for the connection."""
         self.notify(Restored(transport))
 
-    def release(self, hand: Iterable[Delivery]) -> None:
+    def release(self, hand: Iterable[Received]) -> None:
         """Deliveries of a call that failed or was interrupted: the application has not got them. From any thread."""
         self.notify(Returned(tuple(hand)))
 
@@ -307,7 +306,7 @@ class SessionState:
             traces += [trace(each, had=True) if isinstance(each, Delivery) else each for each in settled]
         self.history.note(traces, error)
 
-    def settled(self, deliveries: Iterable[Delivery]) -> None:
+    def settled(self, deliveries: Iterable[Received]) -> None:
         """The application is done with them, and no answer will say that the broker knows it."""
         if self.unsure is not None:
             self.unsure += [each if each.weight() <= LIGHT else trace(each, had=True) for each in deliveries]

@@ -6,12 +6,21 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.errors import JMSError, MessageFormatError
 from redelivery.model.values import Body, Value
 from redelivery.transports.flows import Waiter
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # of mypy's own: Python 3.13 has a default, too
+
+    C = TypeVar("C", covariant=True, default=object)  # the session's type of a consumer, which nothing here reads
+else:
+    from typing import TypeVar
+
+    C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,73 +36,61 @@ class ReturnLimit:
     unsure: str = ""
 
 
-class Link:
-    """One consumer's attachment to a destination. The transport fills `id`; the session owns `consumer`."""
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """What a consumer or browser asks of its link, on whichever connection.
 
-    __slots__ = (
-        *(
-            "ahead",
-            "bodies",
-            "browse",
-            "changed",
-            "consumer",
-            "destination",
-            "exclusive",
-            "id",
-            "limit",
-            "no_local",
-            "prefetch",
-            "pulls",
-            "selector",
-            "subscription",
-        ),
-        "window",
-    )
+    Attributes:
+        window: the prefetch; None: the dialect's default.
+        no_local: nothing that its own connection has sent.
+        browse: it takes nothing: what comes is never settled, see `Channel.browse_more`.
+        subscription: of a topic, which it consumes; None: it has one of its own, without a name.
+        exclusive: while it is there, other consumers of the queue get nothing.
+        pulls: nothing is sent ahead: what comes is pulled, or has the room of what is settled.
+        bodies: "text" or "bytes", which all are taken for; "auto": as their senders say.
+    """
 
-    def __init__(
-        self,
-        destination: Destination,
-        *,
-        prefetch: int | None = None,
-        selector: str | None = None,
-        no_local: bool = False,
-        browse: bool = False,
-        subscription: SubscriptionName | None = None,
-        exclusive: bool = False,
-        bodies: str = "auto",
-        pulls: bool = False,
-    ) -> None:
-        self.destination = destination
-        self.window = prefetch  # as it was wished
-        self.prefetch = prefetch  # None: the dialect's default, filled in by attach
-        self.selector = selector
-        self.no_local = no_local
-        self.browse = browse  # it takes nothing: what comes is never settled, see `Channel.browse_more`
-        self.subscription = subscription  # of a topic, which it consumes; None: it has one of its own, without a name
-        self.pulls = pulls  # nothing is sent ahead: what comes is pulled, or has the room of what is settled
-        self.ahead = 0  # with what is pulled so many more may come
-        self.bodies = bodies  # "text" or "bytes", which all are taken for; "auto": as their senders say
-        self.exclusive = exclusive  # while it is there, other consumers of the queue get nothing
-        self.changed = False  # this connection had a consumer of that name for another topic, selector or no_local
-        self.limit: ReturnLimit | None = None  # of its queue, as far as attach knows; None: there is none
+    destination: Destination
+    selector: str | None = None
+    no_local: bool = False
+    window: int | None = None
+    browse: bool = False
+    subscription: SubscriptionName | None = None
+    exclusive: bool = False
+    pulls: bool = False
+    bodies: str = "auto"
+
+
+class Link(Generic[C]):
+    """One consumer's attachment to a destination, as its ``spec`` asks; it ends with its connection.
+
+    Attributes:
+        id: filled in by the transport.
+        consumer: the session's, above this room: nothing here reads it. It is there before the link is attached.
+        prefetch: None: the dialect's default, filled in by attach.
+        ahead: so many more may come with what is pulled.
+        changed: this connection had a consumer of that subscription for another topic, selector or no_local.
+        limit: of its queue, as far as attach knows; None: there is none.
+    """
+
+    __slots__ = ("ahead", "changed", "consumer", "id", "limit", "prefetch", "spec")
+    consumer: C
+
+    def __init__(self, spec: LinkSpec) -> None:
+        self.spec = spec
+        self.prefetch = spec.window
+        self.ahead = 0
+        self.changed = False
+        self.limit: ReturnLimit | None = None
         self.id = ""
-        self.consumer: Any = None  # a type of the session's, above this room: nothing here reads it
 
-    def again(self) -> Link:
-        """Another one of the same wishes, for another connection."""
-        return Link(
-            self.destination,
-            prefetch=self.window,
-            selector=self.selector,
-            no_local=self.no_local,
-            subscription=self.subscription,
-            exclusive=self.exclusive,
-            bodies=self.bodies,
-            pulls=self.pulls,
-        )
+    @property
+    def destination(self) -> Destination:
+        """Where it consumes from."""
+        return self.spec.destination
 
 
-class Delivery(ABC):
+class Delivery(ABC, Generic[C]):
     """One message as the broker handed it to one link: a `redelivery.model.messages.MessageSource`.
 
     The slots after `link` belong to the session's ledger; a transport only initialises them.
@@ -103,7 +100,7 @@ class Delivery(ABC):
 
     __slots__ = ("cause", "earlier", "link", "redeliveries", "state")
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link[C]) -> None:
         self.link = link
         self.redeliveries = 0
         self.earlier = 0

@@ -25,7 +25,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.delivery import Delivery, Link, SessionEvents
+from redelivery.transports.delivery import Delivery, Link, LinkSpec, SessionEvents
 from redelivery.transports.finding import Finder
 from redelivery.transports.flows import (
     NO_ANSWER,
@@ -57,6 +57,7 @@ __all__ = [
     "Flow",
     "InterruptedWait",
     "Link",
+    "LinkSpec",
     "Lookup",
     "Opening",
     "Parked",

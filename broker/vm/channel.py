@@ -83,24 +83,24 @@ class VmChannel(Channel):
         """Start consuming; a prefetch of 0 is 1."""
         _check_makes(link.destination)
         if link.prefetch is None:
-            link.prefetch = 0 if link.pulls else DEFAULT_PREFETCH
+            link.prefetch = 0 if link.spec.pulls else DEFAULT_PREFETCH
         self._links += 1
         link.id = str(self._links)
-        outbox = (BrowserOutbox if link.browse else LinkOutbox)(link, self.events.inbox, self.events.waiter)
-        kind = CreditSubscription if link.pulls else partial(Subscription, prefetch=max(1, link.prefetch))
+        outbox = (BrowserOutbox if link.spec.browse else LinkOutbox)(link, self.events.inbox, self.events.waiter)
+        kind = CreditSubscription if link.spec.pulls else partial(Subscription, prefetch=max(1, link.prefetch))
         subscription = kind(
             link.destination,
             outbox,
-            no_local=link.no_local,
+            no_local=link.spec.no_local,
             origin=self._origin,
-            named=link.subscription,
+            named=link.spec.subscription,
             client_id=self._client_id,
-            exclusive=link.exclusive,
+            exclusive=link.spec.exclusive,
         )
-        selector = None if link.selector is None else Selector(link.selector)
+        selector = None if link.spec.selector is None else Selector(link.spec.selector)
 
         def start(engine: Engine, now: int) -> None:
-            if link.browse:
+            if link.spec.browse:
                 engine.browse(subscription, selector=selector)
             else:
                 engine.subscribe(subscription, selector=selector)

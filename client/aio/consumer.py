@@ -14,7 +14,7 @@ from redelivery.client.aio.listeners import ListenerLoop, MessageListener, check
 from redelivery.client.aio.made import Closing, Message
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
@@ -26,7 +26,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Receipt
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery, T
+from redelivery.transports.seam import T
 from redelivery.transports.wire.clock import session_time
 
 
@@ -80,7 +80,7 @@ class Consumer(BaseConsumer, Closing):
 
     async def _receive(self, timeout: float | None) -> Message | None:
         core, consumer = self._core, self._state
-        hand: list[Delivery] = []
+        hand: list[Received] = []
         if not await core.enter("receive", timeout):
             return None
         try:
@@ -179,7 +179,7 @@ class Consumer(BaseConsumer, Closing):
         return message
 
     async def _taking(
-        self, action: str, take: Callable[[list[Delivery]], Awaitable[T]], deadline: float | None, late: T
+        self, action: str, take: Callable[[list[Received]], Awaitable[T]], deadline: float | None, late: T
     ) -> T:
         """Inside; when it fails the application gets nothing of what was taken. ``late``: it comes in too late.
 
@@ -196,10 +196,10 @@ class Consumer(BaseConsumer, Closing):
             await core.inside(action, partial(self._await_loss, number))
 
     async def _take(
-        self, action: str, take: Callable[[list[Delivery]], Awaitable[T]], deadline: float | None, late: T
+        self, action: str, take: Callable[[list[Received]], Awaitable[T]], deadline: float | None, late: T
     ) -> T:
         core = self._core
-        hand: list[Delivery] = []
+        hand: list[Received] = []
         if not await core.enter(action, left_until(deadline)):
             return late
         try:
@@ -228,9 +228,9 @@ class Consumer(BaseConsumer, Closing):
         with suppress(ConnectionLostError):
             await self._core.relieve()
 
-    async def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
+    async def _collect(self, max_messages: int, deadline: float, hand: list[Received]) -> list[Message]:
         core = self._core
-        roomy: list[Delivery] = []
+        roomy: list[Received] = []
         while len(hand) < max_messages:
             delivery = next_ready(core, self._state, hand, hold=True)
             if delivery is None or core.ledger.orders:
@@ -244,7 +244,7 @@ class Consumer(BaseConsumer, Closing):
         settle_room(core, hand, roomy)
         return cast(list[Message], self._taken(hand))
 
-    async def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:
+    async def _convert(self, type: type, deadline: float | None, hand: list[Received]) -> Any:
         core = self._core
         delivery = await core.receive(self._state, left_until(deadline), hand, None, hold=True)
         return None if delivery is None else self._body(delivery, type, hand)

@@ -101,7 +101,7 @@ class MakesConsumers(BaseSession, Closing):
             self._consumers += 1
             core.take_in()  # what ended, or was closed, meanwhile
             await core.carry_out()
-            policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {spec.destination}", made))
+            policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {spec.link.destination}", made))
             return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
 
         try:

@@ -18,7 +18,7 @@ from redelivery.client.aio.driver import check_loop, run
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.connection.shared import Shared
 from redelivery.client.epoch import Report
-from redelivery.client.ledger import ConsumerState, Poison
+from redelivery.client.ledger import ConsumerState, Poison, Received
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.orders import GRACE, carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
@@ -26,7 +26,7 @@ from redelivery.client.operations.send import make_room
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Delivery, Flow, T, Transport
+from redelivery.transports.seam import Flow, T, Transport
 from redelivery.transports.wire.aio.runtime import LoopRuntime
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 
@@ -293,11 +293,11 @@ class SessionCore(SessionState):
         self,
         consumer: ConsumerState,
         timeout: float | None,
-        hand: list[Delivery],
-        delivery: Delivery | None,
+        hand: list[Received],
+        delivery: Received | None,
         *,
         hold: bool,
-    ) -> Delivery | None:
+    ) -> Received | None:
         """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
 
         ``hand``: what the caller has taken; it is put there, and released (`release`) if the caller fails.

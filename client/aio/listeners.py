@@ -14,7 +14,7 @@ from redelivery.client.aio.made import Message
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.epoch import CloseAsked, ended
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import Comebacks, dispatch, returned
@@ -29,7 +29,7 @@ from redelivery.model.parts.callables import (
     not_run,
     unrun,
 )
-from redelivery.transports.seam import Delivery, T
+from redelivery.transports.seam import T
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import session_time
 
@@ -173,7 +173,7 @@ class ListenerLoop:
             self._idle.set()
             await self._after_callback()
 
-    async def _next(self) -> Delivery | None:
+    async def _next(self) -> Received | None:
         """The next delivery for any listener, now held; None after a wait."""
         core = self._core
         await core.turn.take_within(None)
@@ -206,7 +206,7 @@ class ListenerLoop:
         await cast(LoopWaiter, core.waiter).wait(remaining)
         return None
 
-    async def _dispatch(self) -> tuple[Delivery | None, float | None]:
+    async def _dispatch(self) -> tuple[Received | None, float | None]:
         """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
         core = self._core
         now, due = session_time(), self._comebacks.due
@@ -228,9 +228,9 @@ class ListenerLoop:
         until = min(core.ledger.next_deadline(), due)
         return delivery, None if until == float("inf") else max(0.0, until - now)
 
-    async def _call(self, delivery: Delivery) -> None:
+    async def _call(self, delivery: Received) -> None:
         core = self._core
-        consumer: ConsumerState = delivery.link.consumer
+        consumer = delivery.link.consumer
         entry = self._listeners.get(consumer)
         if entry is None:  # removed between dispatch and here
             core.ledger.put_back(delivery)
@@ -265,7 +265,7 @@ class ListenerLoop:
             self._idle.set()
         await self._after_callback()
 
-    async def _called(self, callback: MessageListener, message: Message, delivery: Delivery) -> BaseException | None:
+    async def _called(self, callback: MessageListener, message: Message, delivery: Received) -> BaseException | None:
         """Await it; what it raised. A cancellation of its task is not the message's failure, and goes on."""
         task = cast(asyncio.Task[object], asyncio.current_task())
         cancelled = task.cancelling()  # before, and passed over by a callback

@@ -6,14 +6,17 @@ is to have a socket of its own gets it where the waiter has no place yet.
 
 from __future__ import annotations
 
+from typing import cast
+
 from redelivery.client.connection.unowned import UnownedSession
+from redelivery.client.ledger import ConsumerState
 from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import session_tracer
 from redelivery.client.state import SessionState
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.transports.management.over_http import limit_over_http
-from redelivery.transports.seam import Flow, Link, Transport
+from redelivery.transports.seam import Flow, Link, LinkSpec, SessionEvents, Transport
 from redelivery.transports.wire.clock import monotonic
 
 
@@ -56,7 +59,12 @@ def take_client_id(s: SessionState) -> Flow[None]:
         s.waiter.place = place
 
 
-def attach_link(s: SessionState, link: Link) -> Flow[None]:
+def begins_late(spec: LinkSpec) -> bool:
+    """A consumer of window 0, over a protocol that only pushes, begins at its first receive; a named one when made."""
+    return spec.window == 0 and spec.subscription is None and not spec.pulls
+
+
+def attach_link(s: SessionState, link: Link[ConsumerState]) -> Flow[None]:
     """See `Channel.attach`; a loss right after it may be of what comes then."""
     s.suspects.subscribing(link.destination, monotonic())
     yield from s.epoch.channel.attach(link)
@@ -72,5 +80,6 @@ def attach_link(s: SessionState, link: Link) -> Flow[None]:
 
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:
-    channel = yield from transport.channel(s.mode, UnownedSession(s), client_id=client_id)
+    events = cast(SessionEvents, s)  # what comes up is of links that came down: the session's own
+    channel = yield from transport.channel(s.mode, UnownedSession(events), client_id=client_id)
     s.epoch.transport, s.epoch.channel = transport, channel

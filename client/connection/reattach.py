@@ -12,10 +12,11 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from redelivery.client.arguments import check_evaluates, check_selector
-from redelivery.client.connection.channels import attach_link, open_next
+from redelivery.client.connection.channels import attach_link, begins_late, open_next
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.shared import begins_anew
 from redelivery.client.ledger import ConsumerState, Detach
@@ -124,14 +125,13 @@ def reattach(s: SessionState) -> Flow[None]:
     assert transport is not None, "it has come"
     try:
         if s.epoch.transport is not transport:
-            named = [each.link.subscription for each in s.ledger.consumers]
+            named = [each.link.spec.subscription for each in s.ledger.consumers]
             yield from open_next(s, transport, client_id=any(each is not None and each.durable for each in named))
             s.epoch.again = deque(_unanswered(s))
         yield from _send_again(s)  # an interrupt may have come between two of them
         yield from _send_deferred(s)
         for consumer in [each for each in s.ledger.consumers if not each.attached]:
-            link = consumer.link
-            late = link.window == 0 and link.subscription is None and not link.pulls and not consumer.listening
+            late = begins_late(consumer.link.spec) and not consumer.listening
             if (yield from _renamed(s, consumer)) and not late:
                 yield from _attach(s, consumer)  # one of 0 begins with its next receive
     except ConnectionLostError:
@@ -191,12 +191,13 @@ def _renamed(s: SessionState, consumer: ConsumerState) -> Flow[bool]:
     """It consumes from what its temporary destination is now; False, and it has ended, where there is none."""
     link = consumer.link
     try:
-        link.destination = yield from s.temporaries.take(link.destination, s.epoch.transport, s.waiter)
+        now = yield from s.temporaries.take(link.destination, s.epoch.transport, s.waiter)
     except (ConnectionLostError, RequestTimeoutError):
         raise
     except JMSError as error:
         _ended(s, consumer, error)
         return False
+    link.spec = replace(link.spec, destination=now)
     return True
 
 
@@ -209,7 +210,7 @@ def _attach(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     link = consumer.link
     try:
         # it may be another broker than the one before
-        check_evaluates(s.epoch.transport.peer, check_selector(link.selector))
+        check_evaluates(s.epoch.transport.peer, check_selector(link.spec.selector))
         yield from attach_link(s, link)
     except ConnectionLostError:
         raise

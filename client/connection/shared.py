@@ -55,8 +55,7 @@ class Subscriptions:
         Raises:
             IllegalStateError: the subscription is in use, or another one.
         """
-        link = consumer.link
-        named = link.subscription
+        link, named = consumer.link, consumer.link.spec.subscription
         assert named is not None, "or nothing is to be taken"
         key = (named.name, named.durable)
         with self._lock:
@@ -100,7 +99,7 @@ class Subscriptions:
 
 
 def _check(named: SubscriptionName, link: Link, other: ConsumerState) -> None:
-    has = other.link.subscription
+    has = other.link.spec.subscription
     if has is None or has.shared != named.shared:
         raise IllegalStateError(f"{named} cannot be made: this connection consumes {has}; use another name")
     if not named.shared:
@@ -114,7 +113,8 @@ def _check(named: SubscriptionName, link: Link, other: ConsumerState) -> None:
 
 
 def _asked(link: Link) -> tuple[object, ...]:
-    return link.destination, link.selector, link.no_local, link.subscription
+    spec = link.spec
+    return spec.destination, spec.selector, spec.no_local, spec.subscription
 
 
 class Suspects:
@@ -162,12 +162,12 @@ class Shared:
     suspects: Suspects
 
 
-def begins_anew(consumer: ConsumerState | None, policy: ReconnectPolicy | None) -> bool:
+def begins_anew(consumer: ConsumerState, policy: ReconnectPolicy | None) -> bool:
     """Whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue.
 
     Nor where the broker cannot serve it at all, which another attempt does not change.
     """
-    if consumer is None or not consumer.listening or policy is None or policy.maximum_attempts == 0:
+    if not consumer.listening or policy is None or policy.maximum_attempts == 0:
         return False
     if isinstance(consumer.error, UnsupportedError):
         return False

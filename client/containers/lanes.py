@@ -57,7 +57,7 @@ class Pace:
         """The handler has had one for so long."""
         self._quick = self._quick + 1 if seconds < QUICK else 0
         link = self._consumer.link  # another one after a loss
-        if link.pulls and link.window is None:
+        if link.spec.pulls and link.spec.window is None:
             link.ahead = AHEAD if self._quick >= IN_A_ROW else 0
 
 

@@ -38,7 +38,7 @@ What the application is done with:
 from redelivery.client.ledger.ledger import Ledger
 from redelivery.client.ledger.orders import Detach, Order, Park, Poison, Release, Unpark
 from redelivery.client.ledger.redelivery import BY_POLICY, Ruling
-from redelivery.client.ledger.state import ConsumerState, State
+from redelivery.client.ledger.state import ConsumerState, Received, State
 
 __all__ = [
     "BY_POLICY",
@@ -48,6 +48,7 @@ __all__ = [
     "Order",
     "Park",
     "Poison",
+    "Received",
     "Release",
     "Ruling",
     "State",

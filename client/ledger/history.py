@@ -94,6 +94,6 @@ def trace(delivery: Delivery, *, had: bool | None = None) -> Trace | None:
 
 
 def _place(link: Link) -> Place | None:
-    if link.subscription is not None:
-        return link.subscription
+    if link.spec.subscription is not None:
+        return link.spec.subscription
     return None if isinstance(link.destination, Topic) else link.destination

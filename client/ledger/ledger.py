@@ -19,6 +19,7 @@ from redelivery.client.ledger.state import (
     RETURNED,
     TAKEN,
     ConsumerState,
+    Received,
     State,
     inherited,
 )
@@ -26,7 +27,6 @@ from redelivery.client.ledger.waiting import Waiting
 from redelivery.model.errors import JMSError
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.delivery import Delivery
 
 NEVER = float("inf")
 
@@ -50,7 +50,7 @@ class Ledger(Waiting):
         super().__init__(max_delayed)
         self.mode = mode
         self.consumers: list[ConsumerState] = []
-        self.held: dict[Delivery, None] = {}  # in the order in which the application got them
+        self.held: dict[Received, None] = {}  # in the order in which the application got them
         self.link_has_ended = False  # some consumer's, by the broker
         self.lost = False  # with the connection: nothing is ours any more
         self.non_blocking = non_blocking
@@ -65,7 +65,7 @@ class Ledger(Waiting):
         """A consumer begins."""
         self.consumers.append(consumer)
 
-    def arrived(self, deliveries: MutableSequence[Delivery]) -> None:
+    def arrived(self, deliveries: MutableSequence[Received]) -> None:
         """They came from the broker, in its order. Taken out of ``deliveries`` one by one, each in one step."""
         while deliveries:
             ready = deliveries[0].link.consumer.ready
@@ -73,13 +73,13 @@ class Ledger(Waiting):
             ready += (deliveries[0],)
             del deliveries[0]
 
-    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Received] | None = None) -> Received | None:
         """The next delivery for the application, which holds it from now on; None where there is none yet."""
         return self.take(consumer, now, hand, hold=True)
 
     def take(
-        self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None, *, hold: bool = False
-    ) -> Delivery | None:
+        self, consumer: ConsumerState, now: float, hand: list[Received] | None = None, *, hold: bool = False
+    ) -> Received | None:
         """The same; without ``hold`` settled at once. An interrupted caller finds in ``hand`` what it must put back."""
         if consumer.not_before:
             if now < consumer.not_before:
@@ -105,7 +105,7 @@ class Ledger(Waiting):
             return delivery
         return None
 
-    def put_back(self, delivery: Delivery) -> None:
+    def put_back(self, delivery: Received) -> None:
         """As if it had not been dispatched or taken: at the head again, uncounted (JMS receiveBody; an interrupt)."""
         consumer = inherited(delivery) if delivery.state is ACCEPTED else delivery.link.consumer
         if delivery.state is HELD:
@@ -120,7 +120,7 @@ class Ledger(Waiting):
         consumer.ready.appendleft(delivery)
         self._settle_close(consumer)
 
-    def _refused(self, delivery: Delivery, consumer: ConsumerState) -> bool:
+    def _refused(self, delivery: Received, consumer: ConsumerState) -> bool:
         """Of the first that is ready: True, and it is a Poison order, where the application must not see it."""
         poison = self._verdict(delivery, consumer)
         if poison is None:
@@ -132,12 +132,12 @@ class Ledger(Waiting):
         self.orders += (poison,)
         return True
 
-    def _verdict(self, delivery: Delivery, consumer: ConsumerState) -> Poison | None:
+    def _verdict(self, delivery: Received, consumer: ConsumerState) -> Poison | None:
         if delivery.state is CONDEMNED:
             return self.condemned[delivery]
         return None if delivery.state is ACCEPTED else verdict(delivery, consumer, self._wall_ms)
 
-    def consumed(self, delivery: Delivery) -> bool:
+    def consumed(self, delivery: Received) -> bool:
         """AUTO and DUPS_OK: its listener has returned. True: acknowledge it; False after a recover in the listener."""
         if delivery.state is not HELD:
             return False
@@ -145,7 +145,7 @@ class Ledger(Waiting):
         self._settle_close(delivery.link.consumer)
         return True
 
-    def acknowledge(self, delivery: Delivery, redeliveries: int) -> bool:
+    def acknowledge(self, delivery: Received, redeliveries: int) -> bool:
         """INDIVIDUAL: True: acknowledge it; False where it is not held, or ``redeliveries`` is of a stale object."""
         if delivery not in self.held or delivery.redeliveries != redeliveries:
             return False
@@ -153,7 +153,7 @@ class Ledger(Waiting):
         self._settle_close(delivery.link.consumer)
         return True
 
-    def covered(self) -> tuple[Delivery, ...]:
+    def covered(self) -> tuple[Received, ...]:
         """What a commit, or an acknowledge in CLIENT mode, covers now."""
         return tuple(self.held)
 
@@ -167,7 +167,7 @@ class Ledger(Waiting):
         for delivery in [each for each in self.held if each.link.consumer.error is not None]:
             self._drop_from_hand(delivery, RETURNED)
 
-    def settled(self, deliveries: tuple[Delivery, ...]) -> None:
+    def settled(self, deliveries: tuple[Received, ...]) -> None:
         """The commit has happened, or nobody will ever know: they are not ours any more."""
         if len(deliveries) == len(self.held):  # the usual case: a commit covers everything
             for delivery in deliveries:
@@ -202,7 +202,7 @@ class Ledger(Waiting):
     def put_off(self, poison: Poison, until: float) -> bool:
         """It is not dead-lettered before that; False where its consumer is closed."""
         delivery = poison.delivery
-        consumer: ConsumerState = delivery.link.consumer
+        consumer = delivery.link.consumer
         if consumer not in self.consumers or consumer.stage is not OPEN:
             return False
         self.condemned[delivery] = poison
@@ -213,16 +213,16 @@ class Ledger(Waiting):
         return True
 
     def _failed(
-        self, deliveries: Iterable[Delivery], now: float, cause: BaseException | None, ruling: Ruling = BY_POLICY
+        self, deliveries: Iterable[Received], now: float, cause: BaseException | None, ruling: Ruling = BY_POLICY
     ) -> None:
-        batches: defaultdict[ConsumerState, list[Delivery]] = defaultdict(list)
+        batches: defaultdict[ConsumerState, list[Received]] = defaultdict(list)
         for delivery in deliveries:
             batches[delivery.link.consumer].append(delivery)
         for consumer, batch in batches.items():
             self._batch_failed(consumer, batch, now, cause, ruling)
 
     def _batch_failed(
-        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None, ruling: Ruling
+        self, consumer: ConsumerState, batch: list[Received], now: float, cause: BaseException | None, ruling: Ruling
     ) -> None:
         if consumer.error is not None:  # the broker has ended it: they are the broker's again
             for delivery in batch:
@@ -242,10 +242,10 @@ class Ledger(Waiting):
         elif found.again:
             self._wait(consumer, found.again, now, found.delay)
 
-    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+    def _limit(self, delivery: Received, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
         return limit(delivery, consumer)
 
-    def _wait(self, consumer: ConsumerState, batch: tuple[Delivery, ...], now: float, delay: float) -> None:
+    def _wait(self, consumer: ConsumerState, batch: tuple[Received, ...], now: float, delay: float) -> None:
         if self.non_blocking and delay > 0 and self.delay(consumer, batch, now + delay):
             return
         if self.non_blocking and delay <= 0:
@@ -321,9 +321,9 @@ class Ledger(Waiting):
         for collection in (self.held, self.condemned, self.orders):
             collection.clear()
 
-    def _drop_from_hand(self, delivery: Delivery, state: State) -> None:
+    def _drop_from_hand(self, delivery: Received, state: State) -> None:
         del self.held[delivery]
-        consumer: ConsumerState = delivery.link.consumer
+        consumer = delivery.link.consumer
         consumer.held -= 1
         delivery.state = state
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from redelivery.client.ledger.ledger import Ledger
-from redelivery.client.ledger.state import ACCEPTED, STALE
-from redelivery.transports.delivery import Delivery
+from redelivery.client.ledger.state import ACCEPTED, STALE, Received
 
 
-def interrupted(ledger: Ledger) -> tuple[Delivery, ...]:
+def interrupted(ledger: Ledger) -> tuple[Received, ...]:
     """Everything is the broker's again, and no order can be carried out; the consumers go on, by links to be attached.
     What was acknowledged, and an interrupt kept from the application, stays: the broker may have it no more.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from redelivery.transports.delivery import Delivery, Link
+from redelivery.client.ledger.state import ConsumerState, Received
+from redelivery.transports.delivery import Link
 
 
 @dataclass(frozen=True, slots=True)
 class Poison:
     """Dead-letter one delivery, after whatever rollback is under way; on failure report `Ledger.poison_failed`."""
 
-    delivery: Delivery
+    delivery: Received
     cause: str
     expired: bool = False
 
@@ -21,28 +22,28 @@ class Poison:
 class Release:
     """The application never saw them and never will: the broker may have them back."""
 
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[Received, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Park:
     """They wait for a non-blocking redelivery, and must not hold up the window."""
 
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[Received, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unpark:
     """Their wait is over."""
 
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[Received, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Detach:
     """The consumer holds nothing any more: its deferred close can be done."""
 
-    link: Link
+    link: Link[ConsumerState]
 
 
 Order: TypeAlias = Poison | Release | Park | Unpark | Detach

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from redelivery.client.ledger.ledger import Ledger
-from redelivery.client.ledger.state import ACCEPTED, HELD
-from redelivery.transports.delivery import Delivery
+from redelivery.client.ledger.state import ACCEPTED, HELD, Received
 
 
-def accepted(ledger: Ledger, deliveries: Iterable[Delivery]) -> None:
+def accepted(ledger: Ledger, deliveries: Iterable[Received]) -> None:
     """Their acknowledgement has left, or may have, outside any transaction: none of them gets a second one."""
     for each in deliveries:
         if each.state is HELD:
@@ -17,6 +16,6 @@ def accepted(ledger: Ledger, deliveries: Iterable[Delivery]) -> None:
         each.state = ACCEPTED
 
 
-def failed_with(delivery: Delivery, cause: BaseException) -> None:
+def failed_with(delivery: Received, cause: BaseException) -> None:
     """Its listener raised, which acknowledges nothing: a rollback or recover of the application's follows, or none."""
     delivery.cause = cause

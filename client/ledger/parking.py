@@ -8,7 +8,7 @@ from redelivery.client.ledger.ledger import NEVER, Ledger
 from redelivery.client.ledger.orders import Unpark
 from redelivery.client.ledger.redelivery import limit
 from redelivery.client.ledger.stages import OPEN
-from redelivery.client.ledger.state import READY, ConsumerState
+from redelivery.client.ledger.state import READY
 
 
 def dies(ledger: Ledger) -> bool:
@@ -23,7 +23,7 @@ def dies(ledger: Ledger) -> bool:
 def park(ledger: Ledger) -> None:
     """What is held waits for `recall`, uncounted and out of the window: the next ones come meanwhile."""
     for delivery in ledger.covered():
-        consumer: ConsumerState = delivery.link.consumer
+        consumer = delivery.link.consumer
         ledger.put_back(delivery)  # all that there is to do where its consumer is being closed
         if consumer.stage is OPEN and consumer.ready and consumer.ready[0] is delivery:
             consumer.ready.popleft()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from redelivery.client.ledger.orders import Poison
-from redelivery.client.ledger.state import ConsumerState
+from redelivery.client.ledger.state import ConsumerState, Received
 from redelivery.model.parts.raw import readable_of
 from redelivery.policies.activemq.causes import (
     delivery_cause,
@@ -17,10 +17,9 @@ from redelivery.policies.activemq.causes import (
     given_up_cause,
 )
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.delivery import Delivery
 
 
-def verdict(delivery: Delivery, consumer: ConsumerState, wall_ms: Callable[[], int]) -> Poison | None:
+def verdict(delivery: Received, consumer: ConsumerState, wall_ms: Callable[[], int]) -> Poison | None:
     """Why the application must not see it: it has expired, or a count alone is over the limit.
 
     Our own count, of what this connection has delivered before, decides in any case: see `History`. The broker's is
@@ -39,7 +38,7 @@ def verdict(delivery: Delivery, consumer: ConsumerState, wall_ms: Callable[[], i
     return None
 
 
-def limit(delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+def limit(delivery: Received, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
     """The policy of a delivery, and how often it was redelivered to an application as far as that is known."""
     return consumer.policy(delivery), delivery.proven() + delivery.redeliveries
 
@@ -63,19 +62,19 @@ BY_POLICY = Ruling()
 class Redelivery:
     """What becomes of a batch that failed."""
 
-    again: tuple[Delivery, ...]
+    again: tuple[Received, ...]
     poisoned: tuple[Poison, ...]
     delay: float = 0.0  # seconds, before `again` is redelivered: that of its newest message
 
 
 def redeliver(
-    batch: Sequence[Delivery],
-    limit_of: Callable[[Delivery, ConsumerState], tuple[RedeliveryPolicy, int]],
+    batch: Sequence[Received],
+    limit_of: Callable[[Received, ConsumerState], tuple[RedeliveryPolicy, int]],
     rng: Random | None,
     ruling: Ruling = BY_POLICY,
 ) -> Redelivery:
     """ActiveMQ's rollback, per message; the failure is counted in ``redeliveries`` already."""
-    again: list[Delivery] = []
+    again: list[Received] = []
     poisoned: list[Poison] = []
     policy, count = None, 0
     for delivery in batch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
+from typing import TypeAlias
 
 from redelivery.client.ledger.stages import CLOSED, CLOSING, OPEN, ConsumerStage, next_stage
 from redelivery.model.errors import JMSError
@@ -43,13 +44,18 @@ class ConsumerState:
     )
 
     def __init__(
-        self, link: Link, policy: Callable[[Delivery], RedeliveryPolicy], *, name: str, check_limit: bool = False
+        self,
+        link: Link[ConsumerState],
+        policy: Callable[[Received], RedeliveryPolicy],
+        *,
+        name: str,
+        check_limit: bool = False,
     ) -> None:
         self.link = link
         self.policy = policy
         self.name = name
         self.check_limit = check_limit
-        self.ready: deque[Delivery] = deque()
+        self.ready: deque[Received] = deque()
         self.held = 0  # deliveries of this consumer that the application holds
         self.not_before = 0.0  # blocked until then; 0.0: not blocked
         self.listening = False  # a message listener is set
@@ -66,7 +72,7 @@ class ConsumerState:
     def renew(self) -> None:
         """Its connection was lost: what still comes by the old link is nobody's; a new one is to be attached."""
         _past(self)
-        self.link = self.link.again()
+        self.link = Link(self.link.spec)
         self.link.consumer = self
         self.attached = False
 
@@ -75,7 +81,7 @@ class ConsumerState:
         old = self.link
         self.step("reopen")
         self.renew()
-        past: ConsumerState = old.consumer
+        past = old.consumer
         past.error, self.error = self.error, None
         past.held, self.held = self.held, 0
 
@@ -85,9 +91,12 @@ class ConsumerState:
         return self.stage is CLOSING
 
 
-def inherited(delivery: Delivery) -> ConsumerState:
+Received: TypeAlias = Delivery[ConsumerState]  # by a link of the session's, which has a consumer of it
+
+
+def inherited(delivery: Received) -> ConsumerState:
     """Its consumer, by whose new link it came as it were, where its connection was lost meanwhile."""
-    consumer: ConsumerState = delivery.link.consumer
+    consumer = delivery.link.consumer
     if consumer.heir is not None:
         consumer = consumer.heir
         delivery.link = consumer.link

@@ -5,8 +5,7 @@ from __future__ import annotations
 from heapq import heappush
 
 from redelivery.client.ledger.orders import Order, Park, Poison
-from redelivery.client.ledger.state import DELAYED, GONE, ConsumerState
-from redelivery.transports.delivery import Delivery
+from redelivery.client.ledger.state import DELAYED, GONE, ConsumerState, Received
 
 
 class Waiting:
@@ -14,12 +13,12 @@ class Waiting:
 
     def __init__(self, max_delayed: int) -> None:
         self.orders: list[Order] = []
-        self.delayed: list[tuple[float, int, ConsumerState, tuple[Delivery, ...]]] = []  # a heap
+        self.delayed: list[tuple[float, int, ConsumerState, tuple[Received, ...]]] = []  # a heap
         self.delayed_count = self._sequence = 0
-        self.condemned: dict[Delivery, Poison] = {}  # could not be dead-lettered yet; the verdict stands
+        self.condemned: dict[Received, Poison] = {}  # could not be dead-lettered yet; the verdict stands
         self.max_delayed = max_delayed
 
-    def delay(self, consumer: ConsumerState, batch: tuple[Delivery, ...], until: float) -> bool:
+    def delay(self, consumer: ConsumerState, batch: tuple[Received, ...], until: float) -> bool:
         """They wait, and the others of their consumer go on; False where too many wait already."""
         if self.delayed_count + len(batch) > self.max_delayed:
             return False
@@ -31,7 +30,7 @@ class Waiting:
         self.orders.append(Park(batch))
         return True
 
-    def forget_waiting(self, consumer: ConsumerState) -> list[tuple[Delivery, ...]]:
+    def forget_waiting(self, consumer: ConsumerState) -> list[tuple[Received, ...]]:
         """Its batches that wait for a non-blocking redelivery are the broker's again."""
         batches = [entry[3] for entry in sorted(self.delayed) if entry[2] is consumer]
         self.delayed = sorted(entry for entry in self.delayed if entry[2] is not consumer)

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from redelivery.client.ledger import Poison
+from redelivery.client.ledger import Poison, Received
 from redelivery.client.ledger.redelivery import limit
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, MessageFormatError
@@ -98,7 +98,7 @@ def says_redelivered() -> bool:
     return log.isEnabledFor(logging.WARNING)
 
 
-def say_redelivered(again: Sequence[tuple[Delivery, float]], lines: Lines) -> None:
+def say_redelivered(again: Sequence[tuple[Received, float]], lines: Lines) -> None:
     """Log which redelivery comes when, in so many seconds; at WARNING the last one that the policy allows."""
     for delivery, wait in again[:_MOST]:
         policy, redelivered = limit(delivery, delivery.link.consumer)

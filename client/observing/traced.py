@@ -84,10 +84,10 @@ class SessionTracer:
         tracer = self._tracer
         return Traced(self._observed, None if tracer is None else self._observed.ask(tracer.sending, message))
 
-    def receiving(self, flow: Flow[Delivery | None]) -> Flow[Delivery | None]:
+    def receiving(self, flow: Flow[T | None]) -> Flow[T | None]:
         """A call that has begun to wait for a message."""
         self._asked = time_ns()
-        delivery = None
+        delivery: T | None = None
         try:
             delivery = yield from flow
         finally:

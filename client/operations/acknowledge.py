@@ -6,19 +6,19 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from redelivery.client.ledger import Received
 from redelivery.client.ledger.outcomes import accepted
-from redelivery.client.ledger.state import ACCEPTED, RETURNED, STALE, TAKEN, ConsumerState
+from redelivery.client.ledger.state import ACCEPTED, RETURNED, STALE, TAKEN
 from redelivery.client.observing.log_lines import MESSAGES, name_of
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
-from redelivery.transports.seam import Delivery
 
 log = logging.getLogger(MESSAGES)
 STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they are the broker's again"
 
 
-def dispatched(s: SessionState, delivery: Delivery) -> None:
+def dispatched(s: SessionState, delivery: Received) -> None:
     """Notify the transport that the application has it."""
     s.epoch.channel.dispatched(delivery)
     if s.observed is not None:
@@ -27,7 +27,7 @@ def dispatched(s: SessionState, delivery: Delivery) -> None:
             s.tracer.received((delivery,), held=True)
 
 
-def accept(s: SessionState, deliveries: Sequence[Delivery], *, batched: bool) -> None:
+def accept(s: SessionState, deliveries: Sequence[Received], *, batched: bool) -> None:
     """Acknowledge what the application has, outside any transaction; what was already (`State.ACCEPTED`) is not.
 
     Where the connection is lost when that has left, or may have, the application has it all the same: the broker may
@@ -62,7 +62,7 @@ def acknowledge_one(s: SessionState, message: Message) -> None:
     if s.tracer is None:
         _acknowledge_one(s, message)
         return
-    source: Delivery | None = message.source  # type: ignore[assignment]  # as below
+    source: Received | None = message.source  # type: ignore[assignment]  # as below
     with s.tracer.settling("acknowledge", () if source is None else (source,)):
         _acknowledge_one(s, message)
 
@@ -70,11 +70,11 @@ def acknowledge_one(s: SessionState, message: Message) -> None:
 def _acknowledge_one(s: SessionState, message: Message) -> None:
     if s.inbox or s.arrivals or s.epoch.leaving is not None:  # as it looks itself; most calls are spared
         s.take_in()
-    delivery: Delivery = message.source  # type: ignore[assignment]  # of a receipt of ours; others are in no ledger
+    delivery: Received = message.source  # type: ignore[assignment]  # of a receipt of ours; others are in no ledger
     if delivery not in s.ledger.held:
         _not_held(s, delivery)
         return
-    consumer: ConsumerState = delivery.link.consumer
+    consumer = delivery.link.consumer
     if consumer.error is not None:
         raise give_up_stranded(s, "acknowledge", consumer.error)
     redeliveries = message.local_redeliveries
@@ -100,7 +100,7 @@ def _acknowledge_one(s: SessionState, message: Message) -> None:
         s.observed.acknowledged(s.number, (delivery,))
 
 
-def _not_held(s: SessionState, delivery: Delivery | None) -> None:
+def _not_held(s: SessionState, delivery: Received | None) -> None:
     if delivery is None or delivery.state is RETURNED:
         raise IllegalStateError(
             "acknowledge: the message was not received here, or the broker has ended its consumer and has it again"
@@ -109,7 +109,7 @@ def _not_held(s: SessionState, delivery: Delivery | None) -> None:
         too_late(s, [delivery])
 
 
-def too_late(s: SessionState, stale: list[Delivery]) -> None:
+def too_late(s: SessionState, stale: list[Received]) -> None:
     """Acknowledged after the connection that had brought them was lost: nothing can be done; they are redelivered."""
     if not stale:
         return
@@ -120,7 +120,7 @@ def too_late(s: SessionState, stale: list[Delivery]) -> None:
     s.epoch.stale.clear()
 
 
-def _note_late(delivery: Delivery) -> None:
+def _note_late(delivery: Received) -> None:
     log.debug("%s: acknowledged after its connection was lost; it is redelivered", name_of(delivery))
 
 

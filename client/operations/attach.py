@@ -16,10 +16,10 @@ from redelivery.client.arguments import (
     check_subscription,
     consumer_options,
 )
-from redelivery.client.connection.channels import attach_link, take_client_id
+from redelivery.client.connection.channels import attach_link, begins_late, take_client_id
 from redelivery.client.connection.reattach import await_loss, await_return_for
 from redelivery.client.epoch import ended
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.state import SessionState
@@ -27,10 +27,9 @@ from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
-from redelivery.model.selectors.selector import Selector
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery, Flow, Link, Peer
+from redelivery.transports.seam import Flow, Link, LinkSpec, Peer
 
 log = logging.getLogger(__name__)
 BODIES: Final = ("auto", "text", "bytes")
@@ -38,20 +37,10 @@ BODIES: Final = ("auto", "text", "bytes")
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSpec:
-    """What the application wishes; ``window`` None is the dialect's, ``policy`` None the connection's.
+    """What the application wishes; ``policy`` None is the connection's."""
 
-    ``named``: a consumer of that subscription to the topic. ``exclusive``: while it is there, others get nothing.
-    """
-
-    destination: Destination
-    selector: Selector | None
-    no_local: bool
-    window: int | None
+    link: LinkSpec
     policy: RedeliveryPolicy | None
-    named: SubscriptionName | None = None
-    exclusive: bool = False
-    pulls: bool = False
-    bodies: str = "auto"
 
     @classmethod
     def checked(
@@ -83,12 +72,18 @@ class ConsumerSpec:
         window = windows.for_destination(target, durable=named is not None and named.durable)
         kept = isinstance(target, Queue) or named is not None  # until somebody asks for it
         pulls = kept and ((workers > 0 and window == 0) or (workers > 1 and window is None))
-        return cls(target, condition, no_local, window, policy, named, exclusive, pulls, bodies)
-
-    @property
-    def text(self) -> str | None:
-        """The selector as it was written."""
-        return None if self.selector is None else self.selector.text
+        selector = None if condition is None else condition.text
+        link = LinkSpec(
+            target,
+            selector,
+            no_local,
+            window,
+            subscription=named,
+            exclusive=exclusive,
+            pulls=pulls,
+            bodies=bodies,
+        )
+        return cls(link, policy)
 
 
 def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerState]) -> Flow[RedeliveryPolicy]:
@@ -96,45 +91,33 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
 
     The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
     """
-    target, window = spec.destination, spec.window
     deadline = s.now() + s.options.request_timeout
     if s.epoch.lost is not None:
         yield from await_return_for(s, "consumer", deadline)
-    spec = replace(spec, destination=s.epoch.transport.meant(target))
-    target = spec.destination
-    _check_capable(s, spec)
+    target = s.epoch.transport.meant(spec.link.destination)
+    wished = replace(spec.link, destination=target)
+    _check_capable(s, wished)
     s.temporaries.check_destination(target)
     s.temporaries.check_own(target)
     policy = spec.policy or s.options.redelivery_policies.policy_for(target)
-    answer = _policy_of(s, spec, policy)
-    consumer = _deferred(s, spec)
+    answer = _policy_of(s, target, policy, own=spec.policy is not None)
+    consumer = _deferred(s, wished)
     if consumer is not None:
         s.ledger.reopen(consumer)
         made.append(consumer)
         consumer.policy = answer
         consumer.check_limit = _check_limit(s, policy)
         return policy
-    link = Link(
-        target,
-        prefetch=window,
-        selector=spec.text,
-        no_local=spec.no_local,
-        subscription=spec.named,
-        exclusive=spec.exclusive,
-        pulls=spec.pulls,
-        bodies=spec.bodies,
-    )
-    consumer = ConsumerState(link, answer, name=name, check_limit=_check_limit(s, policy))
-    if spec.named is not None:
-        yield from _begin_subscription(s, consumer, spec.named)
+    consumer = ConsumerState(Link(wished), answer, name=name, check_limit=_check_limit(s, policy))
+    if wished.subscription is not None:
+        yield from _begin_subscription(s, consumer, wished.subscription)
     s.ledger.attach(consumer)
     made.append(consumer)
     if log.isEnabledFor(logging.DEBUG):
-        more = "".join(
-            f", {name} {value!r}" for name, value in (("selector", spec.text), ("prefetch", window)) if value
-        )
+        said = (("selector", wished.selector), ("prefetch", wished.window))
+        more = "".join(f", {name} {value!r}" for name, value in said if value)
         log.debug("%s: a consumer of %s%s", s.options.url, target, more)
-    if window == 0 and spec.named is None and not spec.pulls:  # a named one begins when it is made
+    if begins_late(wished):
         log.warning("prefetch=0 for %s works as 1, subscribed at the first receive: the transport only pushes", target)
         consumer.attached = False
         return policy
@@ -180,7 +163,7 @@ def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
             yield from await_loss(s)
 
 
-def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
+def _check_capable(s: SessionState, spec: LinkSpec) -> None:
     target = spec.destination
     peer = s.epoch.transport.peer
     if target.is_pattern and isinstance(target, Queue) and not peer.capabilities.queue_patterns:
@@ -188,7 +171,7 @@ def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
             f"{target}: {peer.provider_name} over {peer.protocol} has no consumers of a pattern of queues; "
             "make a consumer for each queue"
         )
-    check_evaluates(peer, spec.selector)
+    check_evaluates(peer, check_selector(spec.selector))
     if spec.no_local and not peer.capabilities.no_local:
         raise UnsupportedError(f"{peer.provider_name} over {peer.protocol} has no no_local")
     if spec.bodies != "auto" and not peer.protocol.startswith("STOMP"):
@@ -198,8 +181,8 @@ def _check_capable(s: SessionState, spec: ConsumerSpec) -> None:
             f"{target}: {peer.provider_name} over {peer.protocol} has no exclusive consumers; see to it that there is "
             "one consumer only"
         )
-    if spec.named is not None:
-        check_kind(peer, spec.named.kind)
+    if spec.subscription is not None:
+        check_kind(peer, spec.subscription.kind)
 
 
 def check_kind(peer: Peer, kind: str) -> None:
@@ -229,20 +212,18 @@ def _begin_subscription(s: SessionState, consumer: ConsumerState, named: Subscri
         raise
 
 
-def _deferred(s: SessionState, spec: ConsumerSpec) -> ConsumerState | None:
-    """A consumer of the same destination whose close waits for what it delivered: its prefetched messages go on."""
+def _deferred(s: SessionState, spec: LinkSpec) -> ConsumerState | None:
+    """A consumer of the same wishes whose close waits for what it delivered: its prefetched messages go on."""
     for consumer in s.ledger.consumers:
-        link = consumer.link
-        wished = (spec.destination, spec.text, spec.exclusive, spec.bodies)
-        same = (link.destination, link.selector, link.exclusive, link.bodies) == wished
-        same = same and link.pulls == spec.pulls
-        if consumer.closing and same and link.subscription == spec.named:
-            return consumer if link.no_local == spec.no_local else None
+        if consumer.closing and replace(consumer.link.spec, window=spec.window) == spec:
+            return consumer
     return None
 
 
-def _policy_of(s: SessionState, spec: ConsumerSpec, policy: RedeliveryPolicy) -> Callable[[Delivery], RedeliveryPolicy]:
-    if spec.policy is not None or not spec.destination.is_pattern:
+def _policy_of(
+    s: SessionState, target: Destination, policy: RedeliveryPolicy, *, own: bool
+) -> Callable[[Received], RedeliveryPolicy]:
+    if own or not target.is_pattern:
         return lambda _: policy
     policies = s.options.redelivery_policies  # and not the s: the transport holds what holds this
     return lambda delivery: policies.policy_for(delivery.sent_to())

@@ -13,17 +13,15 @@ from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.model.selectors.selector import Selector
-from redelivery.transports.seam import Channel, Delivery, Flow, Link, Peer, Transport, Waiter
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, LinkSpec, Peer, Transport, Waiter
 
 
 class BrowseState:
     """One browser: its channel, and the iteration that is under way."""
 
-    def __init__(self, queue: Queue, selector: Selector | None, window: int | None, waiter: Waiter) -> None:
+    def __init__(self, queue: Queue, selector: str | None, window: int | None, waiter: Waiter) -> None:
+        self.spec = LinkSpec(queue, selector, window=window, browse=True)
         self.queue = queue
-        self.condition = selector
-        self.selector = None if selector is None else selector.text
-        self.window = window
         self.events = BrowserEvents(waiter)
         self.channel: Channel | None = None  # of its own: the session's inbox and transaction are not its affair
         self.transport: Transport | None = None  # that the channel is of
@@ -54,7 +52,9 @@ def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
     s.temporaries.check_destination(b.queue)
     s.temporaries.check_own(b.queue)
     if b.channel is None or b.transport is not s.epoch.transport:
-        check_evaluates(s.epoch.transport.peer, b.condition)  # it may be another broker than the one before
+        check_evaluates(
+            s.epoch.transport.peer, check_selector(b.spec.selector)
+        )  # it may be another broker than the one before
         b.link = None
         b.channel = yield from s.epoch.transport.channel(AckMode.AUTO, b.events)
         b.transport = s.epoch.transport
@@ -65,7 +65,7 @@ def begin(b: BrowseState) -> Flow[Link]:
     """A new iteration; it ends the one that is under way. The channel is there."""
     assert b.channel is not None, "the shell has opened it"
     yield from end(b)
-    link = Link(b.queue, prefetch=b.window, selector=b.selector, browse=True)
+    link = Link(b.spec)
     yield from b.channel.attach(link)
     b.link, b.more = link, True
     return link
@@ -107,7 +107,8 @@ def browse_state(s: SessionState, queue: Destination | str, selector: str | None
     """
     condition = check_selector(selector)
     found = _check_browsable(s.epoch.transport.peer, parse_destination(queue), condition)
-    return BrowseState(found, condition, s.options.prefetch.for_destination(found, browser=True), s.waiter)
+    text = None if condition is None else condition.text
+    return BrowseState(found, text, s.options.prefetch.for_destination(found, browser=True), s.waiter)
 
 
 def _check_browsable(peer: Peer, target: Destination, selector: Selector | None) -> Queue:

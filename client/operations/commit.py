@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
-from redelivery.client.ledger import BY_POLICY, Ledger, Ruling, parking
+from redelivery.client.ledger import BY_POLICY, Ledger, Received, Ruling, parking
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
@@ -17,7 +17,7 @@ from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError,
 from redelivery.model.events import Committed, InDoubt
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Arrival, Delivery, Flow
+from redelivery.transports.seam import Arrival, Flow
 
 log = logging.getLogger(__name__)
 _DONE = {"commit": "committed", "acknowledge": "acknowledged"}
@@ -77,7 +77,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
 
 
 def _made_again(
-    s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Delivery, ...], error: BaseException
+    s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Received, ...], error: BaseException
 ) -> Flow[bool]:
     """Whether it is committed after all, as one that had only sent; raises InDoubtError with what is known."""
     if sent and not covered and _repeatable(s, error):
@@ -88,7 +88,7 @@ def _made_again(
     return False
 
 
-def _in_vain(s: SessionState, covered: tuple[Delivery, ...], error: BaseException) -> bool:
+def _in_vain(s: SessionState, covered: tuple[Received, ...], error: BaseException) -> bool:
     """CLIENT mode: whether an acknowledgement met the loss of a connection that comes back, as `acknowledge_one`'s may.
 
     They were acknowledged, or just not: events, when the loss has been taken in.
@@ -101,7 +101,7 @@ def _in_vain(s: SessionState, covered: tuple[Delivery, ...], error: BaseExceptio
 
 
 def _say_in_doubt(
-    s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Delivery, ...], error: InDoubtError
+    s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Received, ...], error: InDoubtError
 ) -> InDoubtError:
     doubt = _in_doubt(error, action)
     doubt.sent = sent
@@ -111,7 +111,7 @@ def _say_in_doubt(
     return doubt
 
 
-def _committing(s: SessionState, covered: tuple[Delivery, ...]) -> Flow[None]:
+def _committing(s: SessionState, covered: tuple[Received, ...]) -> Flow[None]:
     committing = s.epoch.channel.commit(covered)
     return patiently(s, committing) if _repeats(s) and not covered else committing
 
@@ -177,7 +177,7 @@ def _await_return(s: SessionState) -> Flow[None]:
         raise ConnectionLostError(f"commit: the connection was not there again within {timeout:g} s: {s.epoch.lost}")
 
 
-def _not_committed(s: SessionState, covered: tuple[Delivery, ...], error: BaseException) -> None:
+def _not_committed(s: SessionState, covered: tuple[Received, ...], error: BaseException) -> None:
     """What it means for the ledger."""
     if isinstance(error, TransactionRolledBackError) and not error.redelivered_by_broker:
         _fail(s, error)
@@ -286,7 +286,7 @@ def _undo(s: SessionState) -> Flow[None]:
             s.epoch.doomed = None
 
 
-def _say_committed(s: SessionState, sent: int, covered: tuple[Delivery, ...]) -> None:
+def _say_committed(s: SessionState, sent: int, covered: tuple[Received, ...]) -> None:
     received = len(covered)
     if log.isEnabledFor(logging.DEBUG):
         if s.mode == AckMode.CLIENT:
@@ -303,5 +303,5 @@ def _fail(s: SessionState, cause: BaseException | None) -> None:
     fail(s, lambda now: s.ledger.rollback(now, cause))
 
 
-def _message(delivery: Delivery) -> Message:
+def _message(delivery: Received) -> Message:
     return Message.received(delivery, delivery.redeliveries, None)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 from weakref import WeakSet
 
-from redelivery.client.ledger import Ledger, Poison
+from redelivery.client.ledger import Ledger, Poison, Received
 from redelivery.client.observing.log_lines import (
     MESSAGES,
     Lines,
@@ -42,7 +42,7 @@ from redelivery.policies.dead_letter_headers import (
     dead_letter_properties,
 )
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop, Native
-from redelivery.transports.seam import NO_ANSWER, Delivery
+from redelivery.transports.seam import NO_ANSWER
 
 log = logging.getLogger(MESSAGES)
 
@@ -166,7 +166,7 @@ def otherwise(verdict: Verdict, error: JMSError) -> Verdict | None:
     return None
 
 
-def _copy(delivery: Delivery, cause: str, decision: CopyTo, now: datetime, check: Callable[[Message], None]) -> Message:
+def _copy(delivery: Received, cause: str, decision: CopyTo, now: datetime, check: Callable[[Message], None]) -> Message:
     """The dead letter: body, application's properties and headers as they came; persistent; says where from and why.
 
     What cannot be read, or not be written, is left out and named in the cause; a body that is one of these is bytes.
@@ -254,7 +254,7 @@ def _fits(copy: Message, check: Callable[[Message], None]) -> bool:
     return True
 
 
-def _persistent(delivery: Delivery) -> bool:
+def _persistent(delivery: Received) -> bool:
     return _readable(lambda: bool(delivery.header("persistent")), True)
 
 

@@ -10,7 +10,7 @@ from typing import Final, cast
 from redelivery.client.connection.channels import attach_link
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.shared import begins_anew
-from redelivery.client.ledger import ConsumerState, Detach
+from redelivery.client.ledger import ConsumerState, Detach, Received
 from redelivery.client.ledger.outcomes import failed_with
 from redelivery.client.ledger.stages import ENDED, OPEN
 from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
@@ -19,7 +19,7 @@ from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.policies.reconnect import ReconnectPolicy
-from redelivery.transports.seam import Delivery, Flow, T
+from redelivery.transports.seam import Flow, T
 
 log = logging.getLogger(MESSAGES)
 _LONG: Final = 30.0  # seconds: a link that has lived as long is no young one, whatever it had waited for
@@ -98,7 +98,7 @@ class Comebacks:
         Raises:
             ConnectionLostError: the connection is gone, and does not come back.
         """
-        s, named, comeback = self._s, consumer.link.subscription, self._of[consumer]
+        s, named, comeback = self._s, consumer.link.spec.subscription, self._of[consumer]
         try:
             if named is not None:
                 s.subscriptions.take(consumer, s.life)
@@ -145,7 +145,7 @@ class Comebacks:
 
 def dispatch(
     s: SessionState, consumers: Sequence[ConsumerState], first: int, now: float
-) -> tuple[Delivery | None, int]:
+) -> tuple[Received | None, int]:
     """The next delivery for any of them, held from now on, and who is asked first the next time: each in its turn."""
     for at in range(len(consumers)):
         number = (first + at) % len(consumers)
@@ -155,7 +155,7 @@ def dispatch(
     return None, first
 
 
-def returned(s: SessionState, delivery: Delivery, consumer: ConsumerState, error: BaseException | None) -> None:
+def returned(s: SessionState, delivery: Received, consumer: ConsumerState, error: BaseException | None) -> None:
     """The callback has returned, or raised ``error``: JMS 3.1, `MessageListener`."""
     if s.lost is not None:
         return

@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Final
 
 from redelivery.client.connection.reattach import await_loss
-from redelivery.client.ledger import Detach, Order, Park, Poison, Release, Unpark
+from redelivery.client.ledger import Detach, Order, Park, Poison, Received, Release, Unpark
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
 from redelivery.client.operations.dead_letters import Verdict, otherwise
 from redelivery.client.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
-from redelivery.transports.seam import NO_ANSWER, Delivery, Flow
+from redelivery.transports.seam import NO_ANSWER, Flow
 
 GRACE: Final = 0.5  # seconds that a dead letter may take beyond its caller's time, before it is left to itself
 
@@ -116,7 +116,7 @@ def fail(s: SessionState, decide: Callable[[float], None]) -> None:
     s.poisoned += sum(isinstance(order, Poison) for order in ledger.orders[known:])
     if not failed:
         return
-    due_times: dict[Delivery, float] = {delivery: entry[0] for entry in ledger.delayed for delivery in entry[3]}
+    due_times: dict[Received, float] = {delivery: entry[0] for entry in ledger.delayed for delivery in entry[3]}
     for consumer in ledger.consumers:
         due_times.update(dict.fromkeys(consumer.ready, consumer.not_before))
     again = [(delivery, max(0.0, due_times[delivery] - now)) for delivery in failed if delivery in due_times]

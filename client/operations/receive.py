@@ -7,16 +7,16 @@ from contextlib import contextmanager, suppress
 
 from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.epoch import ended
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import CLOSED, OPEN
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Arrival, Delivery, Flow
+from redelivery.transports.seam import Arrival, Flow
 
 
-def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Delivery], hold: bool) -> Delivery | None:
+def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Received], hold: bool) -> Received | None:
     """The next delivery that is there, without waiting; noted in ``hand`` in the same step.
 
     ``hold``: the application holds it from now on; otherwise it is settled, and the caller acknowledges it.
@@ -42,7 +42,7 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     if not s.running or consumer.stage is not OPEN or s.epoch.lost is not None:
         return
     try:
-        if consumer.link.pulls:
+        if consumer.link.spec.pulls:
             s.epoch.channel.pull(consumer.link)
         yield from s.epoch.channel.fetch(consumer.link)
     except ConnectionLostError:
@@ -51,7 +51,7 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         yield from await_loss(s)
 
 
-def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], roomy: list[Delivery]) -> bool:
+def make_room(s: SessionState, consumer: ConsumerState, hand: list[Received], roomy: list[Received]) -> bool:
     """Before one who collects waits for more: what is in ``hand`` gives its place in the window to others.
 
     It is acknowledged later all the same, when all of it is handed over; `settle_room` comes before that.
@@ -67,14 +67,14 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Delivery], ro
     return channel.make_room(new)
 
 
-def not_now(s: SessionState, delivery: Delivery | None, hand: list[Delivery]) -> None:
+def not_now(s: SessionState, delivery: Received | None, hand: list[Received]) -> None:
     """It was found, and its caller's time is over before it can be handed over: the next call finds it again."""
     if delivery is not None and delivery in hand:
         hand.remove(delivery)
         s.ledger.put_back(delivery)
 
 
-def settle_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) -> None:
+def settle_room(s: SessionState, hand: list[Received], roomy: list[Received]) -> None:
     """They are to be acknowledged now. Where the call fails, `SessionState.release` does this."""
     _forget_lost(hand, roomy)
     if roomy:
@@ -82,7 +82,7 @@ def settle_room(s: SessionState, hand: list[Delivery], roomy: list[Delivery]) ->
 
 
 @contextmanager
-def collecting(s: SessionState, hand: list[Delivery]) -> Iterator[None]:
+def collecting(s: SessionState, hand: list[Received]) -> Iterator[None]:
     """The application gets what is in ``hand`` at the end and not before: a loss empties it, and dooms nothing by it.
 
     Where the loss is not known yet, until `await_loss` is done.
@@ -98,23 +98,23 @@ def collecting(s: SessionState, hand: list[Delivery]) -> Iterator[None]:
     s.hand = []
 
 
-def _forget_lost(hand: list[Delivery], roomy: list[Delivery]) -> None:
+def _forget_lost(hand: list[Received], roomy: list[Received]) -> None:
     """A loss has emptied the hand, which ``roomy`` was the beginning of."""
     if roomy and (not hand or hand[0] is not roomy[0]):
         roomy.clear()
 
 
 def receive(
-    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Delivery], *, hold: bool
-) -> Flow[Delivery | None]:
+    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Received], *, hold: bool
+) -> Flow[Received | None]:
     """`_receive`, as it says; for the one who follows it, too."""
     flow = _receive(s, consumer, deadline, hand, hold=hold)
     return flow if s.tracer is None else s.tracer.receiving(flow)
 
 
 def _receive(
-    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Delivery], *, hold: bool
-) -> Flow[Delivery | None]:
+    s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Received], *, hold: bool
+) -> Flow[Received | None]:
     """The next delivery for a consumer; None after ``deadline``, once it is closed, or where orders are to carry out.
 
     ``hand`` is the caller's, who releases what is in it when it fails (`SessionState.release`).
@@ -167,6 +167,6 @@ def _check_serving(consumer: ConsumerState) -> None:
 
 def pull(s: SessionState, consumer: ConsumerState) -> None:
     """One more message than it has, where its link `pulls`; the wait that follows meets a loss."""
-    if consumer.link.pulls and not consumer.not_before and s.running:
+    if consumer.link.spec.pulls and not consumer.not_before and s.running:
         with suppress(ConnectionLostError):
             s.epoch.channel.pull(consumer.link)

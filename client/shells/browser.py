@@ -27,7 +27,7 @@ class BaseBrowser:
     @property
     def selector(self) -> str | None:
         """The selector, if there is one."""
-        return self._state.selector
+        return self._state.spec.selector
 
     @property
     def closed(self) -> bool:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from redelivery.client.arguments import optional_seconds, seconds
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.observing.log_lines import MESSAGES, name_of
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.state import SessionState
@@ -16,7 +16,6 @@ from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalSta
 from redelivery.model.messages import Message, Receipt, convert_body
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.clock import session_time
 
 log = logging.getLogger(MESSAGES)
@@ -49,7 +48,7 @@ class BaseConsumer:
     @property
     def selector(self) -> str | None:
         """The selector, if there is one."""
-        return self._state.link.selector
+        return self._state.link.spec.selector
 
     @property
     def redelivery_policy(self) -> RedeliveryPolicy:
@@ -88,17 +87,17 @@ class BaseConsumer:
             )
         return not self._state.attached and self._core.epoch.lost is None
 
-    def _say_acknowledged(self, delivery: Delivery) -> None:
+    def _say_acknowledged(self, delivery: Received) -> None:
         log.debug("%s: acknowledged", name_of(delivery))
 
-    def _taken(self, hand: list[Delivery]) -> list[Message]:
+    def _taken(self, hand: list[Received]) -> list[Message]:
         """The messages of `receive_many`, which are the application's from now on."""
         messages = [self._message.received(each, each.redeliveries, self._receipt) for each in hand]
         if hand and self._at_once:
             accept(self._core, hand, batched=self._batched)
         return messages
 
-    def _body(self, delivery: Delivery, type: type, hand: list[Delivery]) -> Any:
+    def _body(self, delivery: Received, type: type, hand: list[Received]) -> Any:
         """The body of what was received, by JMS's rules of receiveBody; see there."""
         try:
             body = convert_body(Message.received(delivery, delivery.redeliveries, None), type)

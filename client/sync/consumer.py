@@ -10,7 +10,7 @@ from typing import Any
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.threads import closes_elsewhere
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
@@ -20,7 +20,7 @@ from redelivery.client.sync.listeners import ListenerLoop, check_callback
 from redelivery.model.errors import ConnectionLostError, IllegalStateError
 from redelivery.model.messages import Message, Receipt
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery, T
+from redelivery.transports.seam import T
 from redelivery.transports.wire.clock import session_time
 
 MessageListener = Callable[[Message], None]
@@ -74,7 +74,7 @@ class Consumer(BaseConsumer, Closing):
             timeout = left_until(deadline)
 
     def _receive(self, timeout: float | None) -> Message | None:
-        hand: list[Delivery] = []
+        hand: list[Received] = []
         try:
             return self._core.inside("receive", lambda: self._next(timeout, hand), timeout)
         except BaseException:
@@ -82,7 +82,7 @@ class Consumer(BaseConsumer, Closing):
                 self._core.release(hand)  # failed or interrupted: the application has not got it
             raise
 
-    def _next(self, timeout: float | None, hand: list[Delivery]) -> Message | None:
+    def _next(self, timeout: float | None, hand: list[Received]) -> Message | None:
         core, consumer = self._core, self._state
         if self._closed or core.listener is not None or not consumer.attached:
             self._ready_to_receive()
@@ -166,7 +166,7 @@ class Consumer(BaseConsumer, Closing):
                 return
             yield message
 
-    def _taking(self, action: str, step: Callable[[list[Delivery]], T], deadline: float | None, late: T) -> T:
+    def _taking(self, action: str, step: Callable[[list[Received]], T], deadline: float | None, late: T) -> T:
         """``step``, whose hand is released where it fails; once more where the connection was lost and comes back.
 
         ``late``: it comes in too late.
@@ -174,7 +174,7 @@ class Consumer(BaseConsumer, Closing):
         core = self._core
         while True:
             number = core.epoch.number
-            hand: list[Delivery] = []
+            hand: list[Received] = []
             try:
                 return core.inside(action, partial(self._take, step, hand), left_until(deadline), late)
             except ConnectionLostError:
@@ -187,7 +187,7 @@ class Consumer(BaseConsumer, Closing):
                 raise
             core.inside(action, partial(self._await_loss, number))
 
-    def _take(self, step: Callable[[list[Delivery]], T], hand: list[Delivery]) -> T:
+    def _take(self, step: Callable[[list[Received]], T], hand: list[Received]) -> T:
         with collecting(self._core, hand):
             return step(hand)
 
@@ -199,10 +199,10 @@ class Consumer(BaseConsumer, Closing):
         finally:
             core.hand = []
 
-    def _collect(self, max_messages: int, deadline: float, hand: list[Delivery]) -> list[Message]:
+    def _collect(self, max_messages: int, deadline: float, hand: list[Received]) -> list[Message]:
         self._ready_to_receive()
         core = self._core
-        roomy: list[Delivery] = []
+        roomy: list[Received] = []
         while len(hand) < max_messages:
             delivery = next_ready(core, self._state, hand, hold=True)
             if delivery is None or core.ledger.orders:
@@ -216,7 +216,7 @@ class Consumer(BaseConsumer, Closing):
         settle_room(core, hand, roomy)
         return self._taken(hand)
 
-    def _convert(self, type: type, deadline: float | None, hand: list[Delivery]) -> Any:
+    def _convert(self, type: type, deadline: float | None, hand: list[Received]) -> Any:
         self._ready_to_receive()
         core = self._core
         delivery = core.receive(self._state, left_until(deadline), hand, None, hold=True)

@@ -18,7 +18,7 @@ from typing import Self
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.connection.shared import Shared
 from redelivery.client.epoch import Report
-from redelivery.client.ledger import ConsumerState, Poison
+from redelivery.client.ledger import ConsumerState, Poison, Received
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.orders import GRACE, carry_out_first
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
@@ -27,7 +27,7 @@ from redelivery.client.sync.driver import run, run_for
 from redelivery.client.sync.futures import Expiry
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Delivery, Flow, T, Transport
+from redelivery.transports.seam import Flow, T, Transport
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.guard import take, tore, uninterruptible
 
@@ -193,7 +193,7 @@ class SessionCore(SessionState):
         if problem is not None:
             raise problem
 
-    def release(self, hand: Iterable[Delivery]) -> None:
+    def release(self, hand: Iterable[Received]) -> None:
         """See SessionState; a second interrupt takes nothing with it either."""
         uninterruptible(partial(super().release, hand))
 
@@ -284,11 +284,11 @@ class SessionCore(SessionState):
         self,
         consumer: ConsumerState,
         timeout: float | None,
-        hand: list[Delivery],
-        delivery: Delivery | None,
+        hand: list[Received],
+        delivery: Received | None,
         *,
         hold: bool,
-    ) -> Delivery | None:
+    ) -> Received | None:
         """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
 
         ``hand``: what the caller has taken; it is put there, and released (`release`) if the caller fails.

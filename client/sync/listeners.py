@@ -10,7 +10,7 @@ from typing import Final, cast
 from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.reattach import await_return
 from redelivery.client.epoch import CloseAsked, ended
-from redelivery.client.ledger import ConsumerState
+from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import Comebacks, dispatch, returned
@@ -18,7 +18,7 @@ from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
 from redelivery.model.parts.callables import check_runs, check_takes_one, name_of, not_run, unrun
-from redelivery.transports.seam import Delivery, T
+from redelivery.transports.seam import T
 from redelivery.transports.wire.clock import session_time
 from redelivery.transports.wire.threads.waiter import Waiter
 
@@ -165,7 +165,7 @@ class ListenerLoop:
             for action in self.after_callback:
                 action()
 
-    def _next(self) -> Delivery | None:
+    def _next(self) -> Received | None:
         """The next delivery for any listener, now held; None after a wait."""
         core = self._core
         with core.use:
@@ -199,7 +199,7 @@ class ListenerLoop:
             core.waits.release()
         return None
 
-    def _dispatch(self) -> tuple[Delivery | None, float | None]:
+    def _dispatch(self) -> tuple[Received | None, float | None]:
         """The next delivery for any listener, now held; or for how many seconds there will be none, None for ever."""
         core = self._core
         now, due = session_time(), self._comebacks.due
@@ -221,9 +221,9 @@ class ListenerLoop:
         until = min(core.ledger.next_deadline(), due)
         return delivery, None if until == float("inf") else max(0.0, until - now)
 
-    def _call(self, delivery: Delivery) -> None:
+    def _call(self, delivery: Received) -> None:
         core = self._core
-        consumer: ConsumerState = delivery.link.consumer
+        consumer = delivery.link.consumer
         entry = self._listeners.get(consumer)
         if entry is None:  # removed between dispatch and here
             with core.use:

@@ -31,7 +31,7 @@ from redelivery.events import (
     InDoubt,
     MessageEvent,
 )
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 
 
 class Watched(list[Event]):
@@ -47,7 +47,7 @@ class Watched(list[Event]):
 
 @pytest.mark.parametrize("kind", [MessageEvent, Delivered, Acknowledged, Expired])
 def test_an_event_is_made_by_its_fields_and_stays_as_it_is(kind: type[MessageEvent]) -> None:
-    message, other = (FakeDelivery(Link(Queue("a")), name) for name in ("one", "other"))
+    message, other = (FakeDelivery(Link(LinkSpec(Queue("a"))), name) for name in ("one", "other"))
     event = kind(3, source=message, delivery_count=2)
     assert (event.session, event.source, event.delivery_count) == (3, message, 2)
     assert event == kind(3, other, 2)
@@ -147,7 +147,7 @@ def test_an_interrupted_call_releases(bench: Bench) -> None:
 def test_a_consumer_that_the_broker_ends(bench: Bench) -> None:
     watched = Watched()
     _, consumer = bench.consuming(observer=watched)
-    link: Link = consumer._state.link
+    link = consumer._state.link
     consumer._core.on_link_closed(link, JMSError("the queue was deleted"))
     with pytest.raises(JMSError, match="the queue was deleted"):
         consumer.receive(timeout=1)

@@ -26,10 +26,11 @@ from redelivery import (
     Topic,
     TransactionRolledBackError,
 )
+from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.history import History, trace
 from redelivery.client.ledger.state import HELD
 from redelivery.model.destinations import SubscriptionName
-from redelivery.transports.delivery import Link
+from redelivery.transports.delivery import Link, LinkSpec
 
 DEAD = "dead"
 MODES = ("transacted", "client", "individual", "auto", "dups_ok")
@@ -251,13 +252,17 @@ def test_a_consumer_that_the_broker_ends_loses_no_count_either(site: Site, opene
 
 
 class TestTheHistory:
-    def link(self, destination: Queue | Topic = Queue("orders"), **options: Any) -> Link:  # noqa: B008  # a value
-        return Link(destination, **options)
+    def link(
+        self,
+        destination: Queue | Topic = Queue("orders"),  # noqa: B008  # a value
+        **options: Any,
+    ) -> Link[ConsumerState]:
+        return Link(LinkSpec(destination, **options))
 
-    def lose(self, history: History, link: Link, *names: str) -> None:
+    def lose(self, history: History, link: Link[ConsumerState], *names: str) -> None:
         history.note([trace(FakeDelivery(link, name), had=True) for name in names], LOST)
 
-    def again(self, history: History, link: Link, name: str, wire_count: int = 1) -> tuple[int, int]:
+    def again(self, history: History, link: Link[ConsumerState], name: str, wire_count: int = 1) -> tuple[int, int]:
         delivery = FakeDelivery(link, name, wire_count=wire_count)
         history.mark([delivery])
         return delivery.earlier, delivery.wire_count() + delivery.redeliveries

@@ -13,7 +13,7 @@ from redelivery.transports.amqp.codec.messages import AmqpFormat
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.dialects import activemq
 from redelivery.transports.dialects.amqp import AmqpDialect
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 
 proton = pytest.importorskip("proton")
 
@@ -21,7 +21,7 @@ proton = pytest.importorskip("proton")
 def delivery(
     raw: bytes | bytearray, dialect: AmqpDialect = activemq.AMQP, destination: Destination | None = None
 ) -> AmqpDelivery:
-    link = Link(destination or Queue("orders"))
+    link = Link(LinkSpec(destination or Queue("orders")))
     receiver: Any = SimpleNamespace(
         link=link,
         dialect=dialect,

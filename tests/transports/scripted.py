@@ -19,7 +19,7 @@ from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, T, TransportOptions
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, LinkSpec, Pending, T, TransportOptions
 from redelivery.transports.stomp.adapter import StompTransport
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.reader import FrameReader
@@ -185,7 +185,7 @@ class Session:
         return run(flow, Bare(self.transport), self.waiter, timeout)
 
     def attach(self, destination: str | Destination = "orders", **options: Any) -> Link:
-        link = Link(as_destination(destination), **options)
+        link = Link(LinkSpec(as_destination(destination), **options))
         self.do(self.channel.attach(link))
         return link
 

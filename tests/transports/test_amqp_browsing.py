@@ -102,7 +102,7 @@ def test_it_asks_for_a_window_at_a_time_until_nothing_more_comes(number: int, pr
     shelf = Shelf(number, product=product)
     with ScriptedPeer(shelf) as peer, Client(peer.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        link = session.attach(browse=True, prefetch=7)
+        link = session.attach(browse=True, window=7)
         assert browse(session, link) == names(number)
         session.do(session.channel.detach(link))
         taken = peer.peers[0].taken
@@ -121,7 +121,7 @@ def test_messages_of_many_frames_are_whole(product: str) -> None:
         Client(peer.port) as client,
     ):
         session = client.session()
-        assert browse(session, session.attach(browse=True, prefetch=2)) == names(5)
+        assert browse(session, session.attach(browse=True, window=2)) == names(5)
 
 
 @pytest.mark.parametrize(("window", "stale"), [(7, 1), (100, 1), (1, 1), (2, 2), (1, 3)])
@@ -131,7 +131,7 @@ def test_answers_that_earlier_questions_left_behind_are_not_taken_for_the_end(wi
     shelf = Shelf(full * window + 3, *["answer"] * full, *["empty"] * stale)
     with ScriptedPeer(shelf) as peer, Client(peer.port) as client:
         session = client.session()
-        assert browse(session, session.attach(browse=True, prefetch=window)) == names(full * window + 3)
+        assert browse(session, session.attach(browse=True, window=window)) == names(full * window + 3)
 
 
 @pytest.mark.parametrize("product", [CLASSIC, ARTEMIS])
@@ -139,7 +139,7 @@ def test_an_answer_that_is_not_full_is_not_taken_for_the_end(product: str) -> No
     shelf = Shelf(20, "one", "one", "answer", "one", product=product)
     with ScriptedPeer(shelf) as peer, Client(peer.port) as client:
         session = client.session()
-        assert browse(session, session.attach(browse=True, prefetch=7)) == names(20)
+        assert browse(session, session.attach(browse=True, window=7)) == names(20)
 
 
 @pytest.mark.parametrize("stale", [1, 2, 5])
@@ -155,7 +155,7 @@ def test_an_answer_that_was_the_one_before_is_not_taken_for_the_end(stale: int) 
     shelf = Overlapping(20, "answer", *["empty"] * stale, product=ARTEMIS)
     with ScriptedPeer(shelf) as peer, Client(peer.port) as client:
         session = client.session()
-        assert browse(session, session.attach(browse=True, prefetch=7)) == names(20)
+        assert browse(session, session.attach(browse=True, window=7)) == names(20)
         attached = [frame for frame in peer.peers[0].taken if frame.name == "attach"]
     assert len(attached) > 1
     assert {sources(frame)[0] for frame in attached} == {"orders"}
@@ -167,7 +167,7 @@ def test_a_question_that_was_missed_is_asked_again_with_the_credit_that_it_had(m
     shelf = Shelf(9, "answer", *["miss"] * misses, product=ARTEMIS)
     with ScriptedPeer(shelf) as peer, Client(peer.port) as client:
         session = client.session()
-        assert browse(session, session.attach(browse=True, prefetch=7)) == names(9)
+        assert browse(session, session.attach(browse=True, window=7)) == names(9)
     assert [credit for _, credit in shelf.questions[: misses + 2]] == [7] * (misses + 2)
 
 

@@ -55,7 +55,7 @@ class Feeder:
 def test_any_batch_is_held_by_any_window(prefetch: int, number: int) -> None:
     with ScriptedPeer(Feeder(number)) as peer, Client(peer.port) as client:
         session = client.session(AckMode.CLIENT)
-        session.attach(prefetch=prefetch)
+        session.attach(window=prefetch)
         for each in range(1, number + 1):
             delivery = session.receive()
             assert delivery.header("message_id").endswith(f"m{each}")
@@ -71,7 +71,7 @@ def test_five_thousand_messages_are_held_in_one_batch() -> None:
     number = 5000
     with ScriptedPeer(Feeder(number, "ActiveMQ")) as peer, Client(peer.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        assert session.attach(prefetch=1000).prefetch == 200  # Classic pages so many, and then sleeps
+        assert session.attach(window=1000).prefetch == 200  # Classic pages so many, and then sleeps
         for _ in range(number):
             session.channel.dispatched(session.receive())
 
@@ -79,7 +79,7 @@ def test_five_thousand_messages_are_held_in_one_batch() -> None:
 def test_what_is_not_dispatched_gets_no_more_than_the_window() -> None:
     with ScriptedPeer(with_messages(10, done)) as peer, Client(peer.port) as client:
         session = client.session()
-        session.attach(prefetch=10)
+        session.attach(window=10)
         deliveries = session.receive_many(10)
         for delivery in deliveries[:4]:
             session.channel.dispatched(delivery)
@@ -98,7 +98,7 @@ def test_an_acknowledgement_makes_room_as_handing_out_does() -> None:
 
     with ScriptedPeer(with_messages(4, then)) as peer, Client(peer.port) as client:
         session = client.session()
-        session.attach(prefetch=4)
+        session.attach(window=4)
         for delivery in session.receive_many(4):
             session.channel.dispatched(delivery)
             session.channel.accept([delivery], batched=False)  # once for both
@@ -113,7 +113,7 @@ def test_a_dead_letter_that_was_never_dispatched_makes_room_too(copy: bool) -> N
 
     with ScriptedPeer(Poisoned(number, copy)) as peer, Client(peer.port) as client:
         session = client.session()
-        session.attach(prefetch=4)
+        session.attach(window=4)
         for _ in range(number):
             delivery = session.receive()
             session.do(session.channel.poison(delivery, "why", text("copy", "DLQ") if copy else None))
@@ -181,7 +181,7 @@ def test_fetch_brings_what_there_is_and_gives_the_credit_again() -> None:
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
-        link = session.attach(prefetch=10)
+        link = session.attach(window=10)
         session.do(session.channel.fetch(link))
         assert len(session.inbox) == 2
         session.channel.dispatched(session.inbox.popleft())
@@ -201,7 +201,7 @@ def test_a_drain_that_is_used_up_needs_no_flow_to_say_so() -> None:
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
-        link = session.attach(prefetch=1)
+        link = session.attach(window=1)
         for _ in range(3):
             session.do(session.channel.fetch(link))
             session.channel.dispatched(session.inbox.popleft())
@@ -211,7 +211,7 @@ def test_a_drain_that_is_used_up_needs_no_flow_to_say_so() -> None:
 def test_asking_again_and_again_does_not_widen_the_window() -> None:
     with ScriptedPeer(with_messages(3, done, ARTEMIS)) as peer, Client(peer.port) as client:
         session = client.session()
-        link = session.attach(prefetch=3)
+        link = session.attach(window=3)
         session.receive_many(3)  # they came; none is dispatched
         for _ in range(5):
             session.do(session.channel.fetch(link))
@@ -233,7 +233,7 @@ def test_a_drain_that_is_not_answered_is_bounded_and_the_next_one_works() -> Non
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
-        link = session.attach(prefetch=10)
+        link = session.attach(window=10)
         with pytest.raises(RequestTimeoutError):
             session.do(session.channel.fetch(link), timeout=0.2)
         release.set()
@@ -259,7 +259,7 @@ def test_a_drain_that_the_broker_missed_is_asked_for_again() -> None:
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
-        link = session.attach(prefetch=10)
+        link = session.attach(window=10)
         session.do(session.channel.fetch(link))
         assert len(session.inbox) == 1
         session.do(session.channel.detach(link))
@@ -295,7 +295,7 @@ def test_a_message_in_many_frames_is_one_and_one_that_is_aborted_is_none() -> No
 
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
-        link = session.attach(prefetch=3)
+        link = session.attach(window=3)
         first, second = session.receive_many(2)
         assert (len(first.body()), second.body()) == (100_000, b"")
         session.do(session.channel.fetch(link))

@@ -20,7 +20,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 
 ARTEMIS = "apache-activemq-artemis"
 
@@ -58,9 +58,9 @@ def test_an_attach_says_what_is_wanted_and_credit_follows_the_agreement() -> Non
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
         assert session.attach().prefetch == 100
-        session.attach(Topic("news"), prefetch=7, selector="a = 'b'", no_local=True)
-        assert session.attach(prefetch=0).prefetch == 1
-        session.attach(prefetch=5000)
+        session.attach(Topic("news"), window=7, selector="a = 'b'", no_local=True)
+        assert session.attach(window=0).prefetch == 1
+        session.attach(window=5000)
         client.close()
         end = peer.peers[0]
         attaches = [frame for frame in end.taken if frame.name == "attach"]
@@ -277,7 +277,7 @@ def test_an_attach_without_an_answer_is_given_up_and_closed(answer: str) -> None
     with ScriptedPeer(script) as peer, Client(peer.port) as client:
         session = client.session()
         with pytest.raises(RequestTimeoutError):
-            session.do(session.channel.attach(Link(Queue("a"))), timeout=0.2)
+            session.do(session.channel.attach(Link(LinkSpec(Queue("a")))), timeout=0.2)
         session.attach("b")
         assert session.receive().header("message_id").endswith("m2")
         assert not session.ended

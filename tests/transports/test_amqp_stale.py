@@ -206,7 +206,7 @@ def test_links_that_end_at_any_moment_crash_nothing(pool: ThreadPoolExecutor) ->
         stale: list[Any] = []
         acknowledged = 0
         for _ in range(40):
-            link = session.attach(f"q{seed}", prefetch=30)
+            link = session.attach(f"q{seed}", window=30)
             for _ in range(dice.randrange(12)):
                 delivery = session.receive(0.02)
                 if delivery is None:
@@ -245,7 +245,7 @@ def _detach(session: Session, link: Link) -> None:
 
 def use(session: Session) -> None:
     while True:
-        session.attach(prefetch=30)
+        session.attach(window=30)
         for _ in range(10):
             delivery = session.receive(0.02)
             if delivery is not None:

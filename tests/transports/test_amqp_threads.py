@@ -153,7 +153,7 @@ def test_sessions_share_a_connection_and_get_what_is_theirs(pool: ThreadPoolExec
 
     def consume(client: Client, name: str) -> None:
         session = client.session()
-        session.attach(name, prefetch=rounds)
+        session.attach(name, window=rounds)
         for each in range(rounds):
             delivery = session.receive()
             assert (delivery.body(), delivery.header("message_id")[-3:]) == (

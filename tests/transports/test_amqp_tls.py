@@ -187,7 +187,7 @@ def test_tls_carries_messages_both_ways_at_the_same_time(
         Client(peer.port, host="localhost", scheme="amqps", tls=trusting) as client,
     ):
         session = client.session()
-        session.attach(prefetch=number + 1)
+        session.attach(window=number + 1)
         producing = pool.submit(produce, client)
         for _ in range(number):
             session.channel.accept([session.receive()], batched=False)

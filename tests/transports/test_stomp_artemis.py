@@ -46,7 +46,7 @@ def test_an_address_that_is_full_says_so(place: Place) -> None:
 def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) -> None:
     place.fill(*["x" * 2000] * 30)
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=prefetch)
+    session.attach(place.queue, window=prefetch)
     first = session.receive()
     for _ in range(3):
         session.transport.wait(session.waiter, 0.1)
@@ -58,7 +58,7 @@ def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) 
 def test_a_batch_of_a_topic_does_not_stall_and_nothing_comes_twice(place: Place) -> None:
     topic = Topic(place.queue)
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(topic, prefetch=2)
+    session.attach(topic, window=2)
     producer = place.client().session()
     for at in range(300):
         producer.channel.send(text(str(at), topic), transacted=False, pending=None)

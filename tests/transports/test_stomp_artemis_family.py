@@ -173,7 +173,7 @@ def test_a_rollback_leaves_what_no_transaction_could_release(place: Place) -> No
     count = {"artemis": 150, "hornetq": 20}[client.transport.peer.dialect]  # HornetQ may hold back more than 10 KiB
     place.fill(*numbers(count))
     session = client.session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=10)
+    session.attach(place.queue, window=10)
     held(session, count)
     session.do(session.channel.rollback())
     session.do(session.channel.close())

@@ -45,7 +45,7 @@ def test_it_subscribes_as_a_browser_in_the_window_and_with_the_selector() -> Non
 
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
-        session.attach(browse=True, prefetch=7, selector="a = 1")
+        session.attach(browse=True, window=7, selector="a = 1")
         assert session.attach(browse=True).prefetch == 100
         frames = [frame.headers for frame in broker.ends[0].taken[1:3]]
     assert [(frame["browser"], frame["ack"]) for frame in frames] == [("true", "client-individual")] * 2
@@ -69,7 +69,7 @@ def test_what_was_shown_is_acknowledged_when_more_is_wanted_until_the_end() -> N
 
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        link = session.attach(browse=True, prefetch=2)
+        link = session.attach(browse=True, window=2)
         assert browse(session, link) == ["m1", "m2", "m3", "m4", "m5"]
         session.do(session.channel.detach(link))
         assert "UNSUBSCRIBE" in [frame.command for frame in broker.ends[0].taken]

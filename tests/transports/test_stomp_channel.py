@@ -30,9 +30,9 @@ def test_a_subscription_is_client_individual_with_a_window_of_messages() -> None
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session()
         session.attach()
-        session.attach(Topic("news"), prefetch=7, selector="a = 'b:c'", no_local=True)
-        session.attach(prefetch=0)
-        link = session.attach(prefetch=None)
+        session.attach(Topic("news"), window=7, selector="a = 'b:c'", no_local=True)
+        session.attach(window=0)
+        link = session.attach(window=None)
         assert link.prefetch == 100
         frames = [frame.headers for frame in broker.ends[0].taken[1:5]]
     assert [frame["ack"] for frame in frames] == ["client-individual"] * 4
@@ -131,7 +131,7 @@ def test_a_delivery_of_a_lost_connection_is_not_acknowledged_on_the_next() -> No
 def test_outside_transactions_handing_out_writes_nothing(mode: AckMode) -> None:
     with ScriptedBroker(with_messages(5, lambda _: None)) as broker, Client(broker.port) as client:
         session = client.session(mode)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         for delivery in session.receive_many(5):
             session.channel.dispatched(delivery)
         client.close()

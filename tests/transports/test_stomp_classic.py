@@ -122,7 +122,7 @@ def test_what_is_enlisted_comes_back_when_the_connection_drops(connect: Connect,
     held(session, 120)
     client.transport.abort()
     until_free(connect, queue)
-    again = left(connect, queue, prefetch=500, at_least=120)
+    again = left(connect, queue, window=500, at_least=120)
     assert bodies(again) == [str(at) for at in range(120)]
     assert {each.wire_count() for each in again} == {2}
 
@@ -164,7 +164,7 @@ def test_native_poison_is_in_the_dead_letter_queue_at_once(connect: Connect, que
     client = connect()
     fill(client, queue, 3)
     session = client.session(AckMode.TRANSACTED)
-    session.attach(queue, prefetch=2)
+    session.attach(queue, window=2)
     first, second = held(session, 2)
     session.do(session.channel.rollback())
     session.channel.dispatched(first)
@@ -205,7 +205,7 @@ def test_parked_messages_do_not_stop_the_others_and_come_back_to_us(connect: Con
     client = connect()
     fill(client, queue, 30)
     session = client.session(AckMode.TRANSACTED)
-    session.attach(queue, prefetch=4)
+    session.attach(queue, window=4)
     parked: list[Any] = []
     for _ in range(30):
         delivery = session.receive()
@@ -225,7 +225,7 @@ def test_parked_messages_are_the_broker_s_again_when_the_session_ends(connect: C
     client = connect()
     fill(client, queue, 3)
     session = client.session(AckMode.TRANSACTED)
-    session.attach(queue, prefetch=1)
+    session.attach(queue, window=1)
     session.channel.park([session.receive()])
     session.channel.park([session.receive()])
     session.do(session.channel.close())
@@ -236,7 +236,7 @@ def test_batched_acknowledgements_leave_by_themselves(connect: Connect, queue: s
     client = connect()
     fill(client, queue, 5)
     session = client.session(AckMode.INDIVIDUAL)
-    session.attach(queue, prefetch=1)
+    session.attach(queue, window=1)
     for _ in range(5):  # each comes only after the one before was acknowledged
         session.channel.accept([session.receive()], batched=True)
     session.do(session.channel.close())

@@ -29,7 +29,7 @@ def test_what_is_enlisted_is_not_acknowledged_again_at_the_commit() -> None:
 
     with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=4)
+        session.attach(window=4)
         deliveries = session.receive_many(3)
         for delivery in deliveries:
             session.channel.dispatched(delivery)
@@ -70,7 +70,7 @@ def test_what_is_dispatched_enters_the_transaction_before_the_window_is_full() -
 
     with ScriptedBroker(with_messages(5, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=4)
+        session.attach(window=4)
         deliveries = session.receive_many(5)
         for delivery in deliveries[:4]:
             session.channel.dispatched(delivery)
@@ -94,7 +94,7 @@ def test_a_commit_acknowledges_nothing_that_is_not_in_it() -> None:
 
     with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.CLIENT)
-        session.attach(prefetch=6)
+        session.attach(window=6)
         first, second, third = session.receive_many(3)
         for delivery in (first, second, third):
             session.channel.dispatched(delivery)
@@ -232,7 +232,7 @@ def test_a_commit_beside_what_is_parked_is_a_transaction(mode: AckMode) -> None:
 
     with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
         session = client.session(mode)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         first, second = session.receive_many(2)
         session.channel.park([first])
         session.do(session.channel.commit([second]))

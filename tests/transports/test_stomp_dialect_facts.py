@@ -135,7 +135,7 @@ def test_destinations_are_named_as_other_clients_of_the_broker_name_them(place: 
 def test_the_window_is_what_was_asked_for(place: Place, prefetch: int | None) -> None:
     place.fill(*numbers(130))
     session = place.client().session()
-    session.attach(place.queue, prefetch=prefetch)
+    session.attach(place.queue, window=prefetch)
     taken: list[Any] = []
     while (delivery := session.receive(TIMEOUT if len(taken) < (prefetch or 100) else 0.3)) is not None:
         taken.append(delivery)
@@ -158,7 +158,7 @@ def test_a_batch_enters_its_transaction_before_the_commit(place: Place) -> None:
     place.fill(*numbers(20))
     client = place.client()
     session = client.session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=4)
+    session.attach(place.queue, window=4)
     batch = held(session, 20)
     session.do(session.channel.commit(batch))
     session.do(session.channel.close())
@@ -171,7 +171,7 @@ def test_a_batch_beyond_a_page_does_not_stall_whatever_the_window(place: Place, 
     """Classic pages a backlog by 200, and then sleeps until an ACK comes."""
     place.fill(*numbers(450))
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=prefetch)
+    session.attach(place.queue, window=prefetch)
     batch = held(session, 450)
     assert bodies(batch) == numbers(450)
     session.do(session.channel.commit(batch))
@@ -251,7 +251,7 @@ def test_where_a_dead_letter_of_the_broker_came_from_is_shown(place: Place) -> N
 def test_a_small_window_lets_messages_of_a_kilobyte_through(place: Place) -> None:
     place.fill(*["x" * 500] * 10)
     session = place.client().session()
-    session.attach(place.queue, prefetch=4)
+    session.attach(place.queue, window=4)
     found = session.receive_many(4)
     assert None not in found
     session.channel.accept(found, batched=False)

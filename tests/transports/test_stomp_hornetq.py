@@ -38,7 +38,7 @@ def test_the_window_is_the_brokers_own(place: Place) -> None:
     """10 KiB, whatever is asked for: it has no header for it."""
     place.fill(*["x" * 1000] * 30)
     session = place.client().session()
-    session.attach(place.queue, prefetch=1)
+    session.attach(place.queue, window=1)
     taken: list[Any] = []
     while (delivery := session.receive(TIMEOUT if len(taken) < 9 else 0.5)) is not None:
         taken.append(delivery)
@@ -48,7 +48,7 @@ def test_the_window_is_the_brokers_own(place: Place) -> None:
 def test_a_batch_of_ten_kilobytes_needs_a_further_subscription(place: Place) -> None:
     place.fill(*["x" * 2000] * 5)
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=100)
+    session.attach(place.queue, window=100)
     (window,) = session.channel._windows.values()  # type: ignore[attr-defined]  # of the STOMP channel
     batch = held(session, 4)
     assert len(window.subscriptions) == 1

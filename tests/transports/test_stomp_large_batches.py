@@ -69,7 +69,7 @@ def test_a_window_that_grew_falls_back_and_keeps_the_order(place: Place) -> None
     """Where the broker keeps up: the next message has come before the commit (else: docs/brokers/artemis.md)."""
     place.fill(*numbers(300))
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=2)
+    session.attach(place.queue, window=2)
     expected = iter(numbers(300))
     for size in (50, 1, 100, 3, 146):
         batch = held(session, size)
@@ -86,7 +86,7 @@ def test_a_window_that_grew_falls_back_and_keeps_the_order(place: Place) -> None
 def test_parked_messages_do_not_stop_the_others(place: Place) -> None:
     place.fill(*["x" * 1000] * 30)
     session = place.client().session()
-    session.attach(place.queue, prefetch=4)
+    session.attach(place.queue, window=4)
     parked: list[Any] = []
     for _ in range(30):
         delivery = session.receive()

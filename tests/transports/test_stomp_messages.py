@@ -17,7 +17,7 @@ from redelivery.model.messages import Message
 from redelivery.model.values import Byte, Float, Long, Short
 from redelivery.transports.dialects import activemq, artemis, hornetq, rabbitmq, unknown
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.maps import read_map
 from redelivery.transports.stomp.codec.reader import FrameReader
@@ -41,7 +41,7 @@ def delivery(body: bytes = b"", dialect: StompDialect = ACTIVEMQ, **headers: str
     """The MESSAGE frame, as the session reads it."""
     named = {"message-id": "m", "ack": "a", **{name.replace("_", "-"): value for name, value in headers.items()}}
     (raw,) = FrameReader().feed(encode("MESSAGE", named, body))
-    link = Link(Queue("orders"))
+    link = Link(LinkSpec(Queue("orders")))
     return StompDelivery(*raw, Subscription(link, None, dialect, "1.2"))  # type: ignore[arg-type]  # nobody listens
 
 
@@ -54,7 +54,7 @@ def through(message: Message, dialect: StompDialect = ACTIVEMQ) -> Message:
     else:
         headers["content-length"] = str(len(frame.body))
     (raw,) = FrameReader().feed(encode("MESSAGE", headers, frame.body))
-    link = Link(Queue("orders"))
+    link = Link(LinkSpec(Queue("orders")))
     source = StompDelivery(*raw, Subscription(link, None, dialect, "1.2"))  # type: ignore[arg-type]  # as above
     return Message.received(source, 0, None)
 
@@ -319,7 +319,7 @@ def test_a_text_of_javas_modified_utf_8_is_read() -> None:
 
 def test_bad_headers_raise_when_they_are_read() -> None:
     (raw,) = FrameReader().feed(b"MESSAGE\nack:a\nmessage-id:\\q\nx:\xff\n\nbody\0")
-    bad = StompDelivery(*raw, Subscription(Link(Queue("q")), None, ACTIVEMQ, "1.2"))  # type: ignore[arg-type]  # as above
+    bad = StompDelivery(*raw, Subscription(Link(LinkSpec(Queue("q"))), None, ACTIVEMQ, "1.2"))  # type: ignore[arg-type]  # as above
     assert (bad.body(), bad.wire_count(), bad.expires_at()) == ("body", 1, 0)
     with pytest.raises(MessageFormatError):
         bad.header("message_id")
@@ -330,7 +330,7 @@ def test_bad_headers_raise_when_they_are_read() -> None:
 def test_another_protocols_bytes_in_a_header_do_not_hide_the_others() -> None:
     wire = b"MESSAGE\nmessage-id:m\nown:1\nx-amqp-1.0-app-properties:\x00\xff\\n\x0c\nlast:2\n\nbody\0"
     ((head, body),) = FrameReader().feed(wire)
-    link = Link(Queue("orders"))
+    link = Link(LinkSpec(Queue("orders")))
     source = StompDelivery(head, body, Subscription(link, None, rabbitmq.STOMP, "1.2"))  # type: ignore[arg-type]  # as above
     assert source.properties() == {"own": "1", "last": "2"}
 

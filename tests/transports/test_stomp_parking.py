@@ -23,7 +23,7 @@ def test_parked_messages_are_acknowledged_until_the_abort() -> None:
 
     with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         first, second = session.receive_many(2)
         session.channel.park([first, second])
         session.channel.unpark([first])  # the other one is parked anew
@@ -77,7 +77,7 @@ def test_a_commit_supersedes_what_is_parked_or_classic_would_forget_it() -> None
 
     with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         first, second, third = session.receive_many(3)
         session.channel.park([first])
         session.do(session.channel.commit([second, third]))
@@ -97,7 +97,7 @@ def test_a_few_that_wait_are_left_in_the_window() -> None:
 
     with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=8)  # half of it enters the transaction together; half of that may wait loose
+        session.attach(window=8)  # half of it enters the transaction together; half of that may wait loose
         first, second, third = session.receive_many(3)
         session.channel.park([first])
         session.channel.park([second])
@@ -125,7 +125,7 @@ def test_closing_undoes_and_unsubscribes_and_is_answered() -> None:
 
     with ScriptedBroker(script) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         session.attach("others")
         first, second = session.receive_many(2)
         session.channel.dispatched(first)

@@ -24,7 +24,7 @@ def test_native_poison_is_a_nack_outside_any_transaction() -> None:
 
     with ScriptedBroker(with_messages(3, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.CLIENT)
-        session.attach(prefetch=4)
+        session.attach(window=4)
         first, second, third = session.receive_many(3)
         session.channel.dispatched(first)
         session.channel.dispatched(second)

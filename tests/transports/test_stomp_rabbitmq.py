@@ -103,7 +103,7 @@ def test_topics_have_patterns_and_queues_have_none(place: Place) -> None:
 def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) -> None:
     place.fill(*numbers(60))
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=prefetch)
+    session.attach(place.queue, window=prefetch)
     first = session.receive()
     until = monotonic() + TIMEOUT
     while len(session.inbox) + 1 < prefetch and monotonic() < until:
@@ -117,7 +117,7 @@ def test_a_small_window_is_kept_and_does_not_stall(place: Place, prefetch: int) 
 def test_a_batch_of_a_topic_does_not_stall_and_nothing_comes_twice(place: Place) -> None:
     topic = Topic(place.queue)
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(topic, prefetch=2)
+    session.attach(topic, window=2)
     producer = place.client().session()
     for at in range(300):
         producer.channel.send(text(str(at), topic), transacted=False, pending=None)
@@ -198,7 +198,7 @@ def test_a_crash_between_the_copy_and_the_ack_is_a_duplicate_never_a_loss(place:
 def test_a_closed_consumer_releases_what_it_has_though_unsubscribe_keeps_it(place: Place) -> None:
     place.fill(*numbers(30))
     session = place.client().session(AckMode.TRANSACTED)
-    link = session.attach(place.queue, prefetch=10)
+    link = session.attach(place.queue, window=10)
     batch = held(session, 3)
     session.do(session.channel.commit(batch))
     session.do(session.channel.detach(link))
@@ -208,7 +208,7 @@ def test_a_closed_consumer_releases_what_it_has_though_unsubscribe_keeps_it(plac
 def test_a_closed_session_releases_a_batch_larger_than_the_window(place: Place) -> None:
     place.fill(*numbers(300))
     session = place.client().session(AckMode.TRANSACTED)
-    session.attach(place.queue, prefetch=10)
+    session.attach(place.queue, window=10)
     held(session, 200)
     session.do(session.channel.close())
     again = place.left(at_least=300)

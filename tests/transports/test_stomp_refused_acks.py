@@ -27,7 +27,7 @@ def test_one_that_is_known_before_the_commit_undoes_all(mode: AckMode) -> None:
 
     with ScriptedBroker(with_messages(2, then)) as broker, Client(broker.port) as client:
         session = client.session(mode)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         deliveries = session.receive_many(2)
         session.channel.dispatched(deliveries[0])
         while not client.errors:
@@ -68,7 +68,7 @@ def test_one_behind_a_send_undoes_the_send() -> None:
 
     with ScriptedBroker(with_messages(1, then)) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         delivery = session.receive()
         session.channel.dispatched(delivery)
         session.channel.send(text(), transacted=True, pending=None)

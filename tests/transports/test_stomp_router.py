@@ -10,7 +10,7 @@ import pytest
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import JMSError
 from redelivery.transports.dialects import activemq
-from redelivery.transports.seam import Delivery, Link, Pending, Waiter
+from redelivery.transports.seam import Delivery, Link, LinkSpec, Pending, Waiter
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
 from redelivery.transports.stomp.connection.router import Router
@@ -38,7 +38,7 @@ class Events:
 
 
 def subscription(identifier: str, events: Events) -> Subscription:
-    link = Link(Queue("q"))
+    link = Link(LinkSpec(Queue("q")))
     link.id = identifier
     return Subscription(link, events, activemq.STOMP, "1.2")
 

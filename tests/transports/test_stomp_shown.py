@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from redelivery.model.destinations import Queue
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 from redelivery.transports.stomp.connection.shown import MOST, Released, Shown
 
 
@@ -13,7 +13,7 @@ def test_the_record_of_what_was_released_is_bounded() -> None:
     class Seen:
         def __init__(self, number: int, subscription: object) -> None:
             self.subscription = subscription
-            self.link = Link(Queue("orders"))
+            self.link = Link(LinkSpec(Queue("orders")))
             self.number = number
             self.flagged = False
 

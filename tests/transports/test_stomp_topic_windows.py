@@ -35,6 +35,6 @@ def test_only_a_topics_consumer_that_defers_acks_has_no_window(
 ) -> None:
     headers: dict[str, str] = {}
     with ScriptedBroker(script_of(ARTEMIS, headers)) as broker, Client(broker.port) as client:
-        client.session(mode).attach(target, prefetch=2)
+        client.session(mode).attach(target, window=2)
     assert headers["consumer-window-size"] == expected
     assert headers["subscription-type"] == ("ANYCAST" if isinstance(target, Queue) else "MULTICAST")

@@ -34,7 +34,7 @@ def test_unknown_no_ack_leaves_before_the_commit_is_confirmed() -> None:
 
     with ScriptedBroker(with_messages(2, then, server="Strange/1")) as broker, Client(broker.port) as client:
         session = client.session(AckMode.TRANSACTED)
-        session.attach(prefetch=2)
+        session.attach(window=2)
         deliveries = session.receive_many(2)
         for delivery in deliveries:
             session.channel.dispatched(delivery)

@@ -14,7 +14,7 @@ from redelivery.model.errors import InDoubtError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.dialects import artemis, hornetq, rabbitmq
 from redelivery.transports.dialects.dialect import StompDialect
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 from redelivery.transports.stomp.channel.windows import Window, window_size
 from redelivery.transports.stomp.codec.frames import Frame
 from redelivery.transports.stomp.connection.router import Router
@@ -25,7 +25,7 @@ ARTEMIS = "ActiveMQ-Artemis/2.44.0"
 
 
 def subscription(dialect: StompDialect = rabbitmq.STOMP, identifier: str = "1") -> Subscription:
-    return Subscription(Link(Queue("q")), None, dialect, "1.2", identifier)  # type: ignore[arg-type]  # nobody listens
+    return Subscription(Link(LinkSpec(Queue("q"))), None, dialect, "1.2", identifier)  # type: ignore[arg-type]  # nobody listens
 
 
 def deliveries(of: Subscription, number: int, size: int = 100) -> list[StompDelivery]:
@@ -48,7 +48,7 @@ def deliveries(of: Subscription, number: int, size: int = 100) -> list[StompDeli
     ],
 )
 def test_a_window_counts_messages_or_bytes(dialect: StompDialect, prefetch: int | None, size: int) -> None:
-    assert window_size(Link(Queue("q"), prefetch=prefetch), dialect) == size
+    assert window_size(Link(LinkSpec(Queue("q"), window=prefetch)), dialect) == size
 
 
 @pytest.mark.parametrize("dialect", [artemis.STOMP, hornetq.STOMP])
@@ -274,7 +274,7 @@ def test_a_further_subscription_stays_while_a_message_of_it_is_routed() -> None:
 
 def hold_and_commit(client: Client, number: int) -> Session:
     session = client.session(AckMode.TRANSACTED)
-    session.attach(prefetch=4)
+    session.attach(window=4)
     batch = []
     for _ in range(number):
         batch.append(session.receive())

@@ -136,7 +136,7 @@ def test_a_refused_commit_leaves_the_deliveries_ours(client: Client, broker: Emb
 @pytest.mark.parametrize("prefetch", [None, 1, 0, 5])
 def test_a_batch_larger_than_the_prefetch_does_not_stall(client: Client, prefetch: int | None) -> None:
     client.send(*(str(number) for number in range(250)))
-    client.consume(prefetch=prefetch)
+    client.consume(window=prefetch)
     held: list[Delivery] = []
     while taken := client.take():
         held += taken
@@ -153,7 +153,7 @@ def test_the_default_window_is_a_hundred(client: Client) -> None:
 
 def test_released_messages_go_to_others_and_do_not_come_straight_back(client: Client, broker: EmbeddedBroker) -> None:
     client.send("a", "b", "c")
-    client.consume(prefetch=2)
+    client.consume(window=2)
     unseen = list(client.events.inbox)
     client.events.inbox.clear()
     client.channel.release(unseen)
@@ -242,7 +242,7 @@ def test_refusals_are_clear(client: Client) -> None:
 
 def test_four_threads_send_and_one_receives_all_in_each_senders_order(broker: EmbeddedBroker) -> None:
     receiver = Client(broker.name)
-    receiver.consume(prefetch=7)
+    receiver.consume(window=7)
     senders = [Client(broker.name) for _ in range(4)]
 
     def send(number: int) -> None:

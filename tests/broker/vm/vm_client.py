@@ -14,7 +14,7 @@ from redelivery.model.destinations import destination
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending, TransportOptions, Waiter
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, LinkSpec, Pending, TransportOptions, Waiter
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Client:
         self.transport.abort()
 
     def consume(self, name: str = "q", **options: Any) -> Link:
-        link = Link(destination(name), **options)
+        link = Link(LinkSpec(destination(name), **options))
         now(self.channel.attach(link))
         return link
 

@@ -12,11 +12,13 @@ from redelivery import PrefetchPolicy, Queue
 from redelivery.client.containers.lanes import AHEAD, IN_A_ROW, QUICK, Pace
 from redelivery.client.ledger import ConsumerState
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Link
+from redelivery.transports.seam import Link, LinkSpec
 
 
 def consumer(*, prefetch: int | None = None, pulls: bool = True) -> ConsumerState:
-    return ConsumerState(Link(Queue("orders"), prefetch=prefetch, pulls=pulls), lambda _: RedeliveryPolicy(), name="a")
+    return ConsumerState(
+        Link(LinkSpec(Queue("orders"), window=prefetch, pulls=pulls)), lambda _: RedeliveryPolicy(), name="a"
+    )
 
 
 def test_more_comes_ahead_once_a_handler_was_quick_for_long_and_none_behind_a_slow_message() -> None:
@@ -37,7 +39,7 @@ def test_a_new_connection_begins_with_what_was_learnt() -> None:
     for _ in range(IN_A_ROW):
         pace.handled(0.0)
     state.renew()
-    assert (state.link.pulls, state.link.ahead) == (True, 0)
+    assert (state.link.spec.pulls, state.link.ahead) == (True, 0)
     pace.handled(0.0)
     assert state.link.ahead == AHEAD
 
@@ -71,5 +73,5 @@ def test_a_number_that_was_given_is_the_window(
         redelivery.connect(f"vm://pace-{uuid4().hex}", **options) as connection,
         connection.listener_container("orders", print, **of_container) as container,
     ):
-        assert {lane.consumer._state.link.pulls for lane in container._lanes} == {pulls}
+        assert {lane.consumer._state.link.spec.pulls for lane in container._lanes} == {pulls}
     assert "works as 1" not in caplog.text

@@ -7,12 +7,12 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from redelivery.client.ledger import ConsumerState, Detach, Ledger, Order, Park, Poison, Release, Unpark
+from redelivery.client.ledger import ConsumerState, Detach, Ledger, Order, Park, Poison, Received, Release, Unpark
 from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
 from redelivery.model.values import Body, Value
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import Delivery, Link
+from redelivery.transports.seam import Delivery, Link, LinkSpec
 
 AT_ONCE = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)
 """The default limit of 6, without a wait."""
@@ -27,14 +27,14 @@ def policy(limit: int = 6, delay: float = 1.0, **options: Any) -> RedeliveryPoli
     return RedeliveryPolicy(maximum_redeliveries=limit, **options)
 
 
-class FakeDelivery(Delivery):
+class FakeDelivery(Delivery[ConsumerState]):
     """A message as a broker might have handed it to a link; everything about it can be set."""
 
     __slots__ = ("count", "expires", "given", "name", "queue", "text")
 
     def __init__(
         self,
-        link: Link,
+        link: Link[ConsumerState],
         name: str,
         *,
         wire_count: int = 1,
@@ -94,20 +94,20 @@ class Rig:
 
     def consumer(
         self,
-        policy: RedeliveryPolicy | Callable[[Delivery], RedeliveryPolicy] = AT_ONCE,
+        policy: RedeliveryPolicy | Callable[[Received], RedeliveryPolicy] = AT_ONCE,
         *,
         queue: str = "orders",
         check_limit: bool = False,
     ) -> ConsumerState:
         answer = policy if callable(policy) else lambda _: policy
         name = f"consumer {len(self.ledger.consumers) + 1} of queue://{queue}"
-        consumer = ConsumerState(Link(Queue(queue)), answer, name=name, check_limit=check_limit)
+        consumer = ConsumerState(Link(LinkSpec(Queue(queue))), answer, name=name, check_limit=check_limit)
         self.ledger.attach(consumer)
         return consumer
 
     def deliver(self, consumer: ConsumerState, *names: str, **facts: Any) -> None:
         """The broker sends the named messages; ``facts`` are FakeDelivery's."""
-        fresh: list[Delivery] = [FakeDelivery(consumer.link, name, **facts) for name in names]
+        fresh: list[Received] = [FakeDelivery(consumer.link, name, **facts) for name in names]
         self.messages.update((str(each), each) for each in fresh if isinstance(each, FakeDelivery))
         self.ledger.arrived(fresh)
 

@@ -9,12 +9,11 @@ from typing import Any
 from redelivery.client.ledger import ConsumerState, Ledger, Poison
 from redelivery.client.ledger.redelivery import Ruling
 from redelivery.client.ledger.stages import ConsumerStage
-from redelivery.client.ledger.state import GONE, HELD, READY
+from redelivery.client.ledger.state import GONE, HELD, READY, Received
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.delivery import Delivery
 
-Batch = tuple[Delivery, ...]
+Batch = tuple[Received, ...]
 
 
 class DelayTenPercentShort(Ledger):
@@ -31,7 +30,7 @@ class JitterOnTheFirstDelay(Ledger):
 
 class DelayOfTheOldest(Ledger):
     def _batch_failed(
-        self, consumer: ConsumerState, batch: list[Delivery], now: float, cause: BaseException | None, ruling: Ruling
+        self, consumer: ConsumerState, batch: list[Received], now: float, cause: BaseException | None, ruling: Ruling
     ) -> None:
         super()._batch_failed(consumer, batch, now, cause, ruling)
         again = [each for each in batch if each.state is READY and each in consumer.ready]
@@ -105,13 +104,13 @@ def _shifted(kind: type[_Shifted], policy: RedeliveryPolicy) -> RedeliveryPolicy
 
 
 class PoisonOneTooLate(Ledger):
-    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+    def _limit(self, delivery: Received, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
         policy, count = super()._limit(delivery, consumer)
         return _shifted(_Shifted, policy), count
 
 
 class PoisonOneTooEarly(Ledger):
-    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+    def _limit(self, delivery: Received, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
         policy, count = super()._limit(delivery, consumer)
         return _shifted(_Eager, policy), count
 
@@ -119,7 +118,7 @@ class PoisonOneTooEarly(Ledger):
 class WholeBatchPoisoned(Ledger):
     """As Java does: by the count of the newest."""
 
-    def _limit(self, delivery: Delivery, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
+    def _limit(self, delivery: Received, consumer: ConsumerState) -> tuple[RedeliveryPolicy, int]:
         newest = next((each for each in reversed(self.held) if each.link is consumer.link), delivery)
         policy, count = super()._limit(delivery, consumer)
         return policy, max(count, super()._limit(newest, consumer)[1]) if delivery in self.held else count
@@ -130,7 +129,7 @@ class CounterLeaked(Ledger):
         super().__init__(*args, **options)
         self.counts: dict[str, int] = {}
 
-    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Received] | None = None) -> Received | None:
         delivery = super().dispatch(consumer, now, hand)
         if delivery is not None:
             self.counts[str(delivery)] = delivery.redeliveries
@@ -138,7 +137,7 @@ class CounterLeaked(Ledger):
 
 
 class HeldCounterLeaked(Ledger):
-    def acknowledge(self, delivery: Delivery, redeliveries: int) -> bool:
+    def acknowledge(self, delivery: Received, redeliveries: int) -> bool:
         done = super().acknowledge(delivery, redeliveries)
         delivery.link.consumer.held += done
         return done
@@ -152,7 +151,7 @@ class DelayedCounterLeaked(Ledger):
 
 
 class AcknowledgedBeforeTheCommit(Ledger):
-    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None) -> Delivery | None:
+    def dispatch(self, consumer: ConsumerState, now: float, hand: list[Received] | None = None) -> Received | None:
         return self.take(consumer, now, hand)
 
 
@@ -162,12 +161,12 @@ class CommitCoversThePrefetched(Ledger):
 
 
 class AcknowledgedAfterARecover(Ledger):
-    def consumed(self, delivery: Delivery) -> bool:
+    def consumed(self, delivery: Received) -> bool:
         return super().consumed(delivery) or delivery.state is READY
 
 
 class StaleObjectAcknowledges(Ledger):
-    def acknowledge(self, delivery: Delivery, redeliveries: int) -> bool:  # noqa: ARG002 - the fault
+    def acknowledge(self, delivery: Received, redeliveries: int) -> bool:  # noqa: ARG002 - the fault
         return super().acknowledge(delivery, delivery.redeliveries)
 
 
@@ -185,8 +184,8 @@ class ClosingConsumersAckLost(Ledger):
 
 class ClosedConsumerStillServed(Ledger):
     def take(
-        self, consumer: ConsumerState, now: float, hand: list[Delivery] | None = None, *, hold: bool = False
-    ) -> Delivery | None:
+        self, consumer: ConsumerState, now: float, hand: list[Received] | None = None, *, hold: bool = False
+    ) -> Received | None:
         stage, consumer.stage = consumer.stage, ConsumerStage.OPEN
         try:
             return super().take(consumer, now, hand, hold=hold)
@@ -211,13 +210,13 @@ class SeenMessagesReleasedAsUnseen(Ledger):
 
 
 class ExpiredShown(Ledger):
-    def _verdict(self, delivery: Delivery, consumer: ConsumerState) -> Poison | None:
+    def _verdict(self, delivery: Received, consumer: ConsumerState) -> Poison | None:
         poison = super()._verdict(delivery, consumer)
         return None if poison is not None and poison.expired else poison
 
 
 class CheckedAfterLocalRedelivery(Ledger):
-    def _verdict(self, delivery: Delivery, consumer: ConsumerState) -> Poison | None:
+    def _verdict(self, delivery: Received, consumer: ConsumerState) -> Poison | None:
         count, delivery.redeliveries = delivery.redeliveries, 0
         try:
             found = super()._verdict(delivery, consumer)
@@ -229,7 +228,7 @@ class CheckedAfterLocalRedelivery(Ledger):
 
 
 class PutBackCounted(Ledger):
-    def put_back(self, delivery: Delivery) -> None:
+    def put_back(self, delivery: Received) -> None:
         super().put_back(delivery)
         delivery.redeliveries += 1
 
@@ -271,7 +270,7 @@ class SomethingKeptAfterTheLoss(Ledger):
 
 
 class ForgottenMessagePutBack(Ledger):
-    def put_back(self, delivery: Delivery) -> None:
+    def put_back(self, delivery: Received) -> None:
         if delivery.state is HELD:
             super().put_back(delivery)
         else:

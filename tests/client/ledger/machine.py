@@ -12,10 +12,10 @@ from tests.client.ledger.fakes import FakeDelivery
 from tests.client.ledger.model import CHANCE, Effects, Lane, Letter, Limits, Model, Place
 from tests.client.ledger.order_effects import check_order_of, effects_of
 
-from redelivery.client.ledger import ConsumerState, Ledger, Poison
+from redelivery.client.ledger import ConsumerState, Ledger, Poison, Received
 from redelivery.model.destinations import Queue
 from redelivery.model.modes import AckMode
-from redelivery.transports.delivery import Delivery, Link
+from redelivery.transports.delivery import Link, LinkSpec
 
 LIMITS = (
     Limits(maximum=2, first=250, later=125),
@@ -68,7 +68,7 @@ class LedgerMachine(RuleBasedStateMachine):
         check = check and self.mode == AckMode.TRANSACTED
         lane = Lane(f"consumer {len(self.states) + 1}", limits, check)
         policy = limits.policy()
-        state = ConsumerState(Link(Queue("q")), lambda _: policy, name=lane.name, check_limit=check)
+        state = ConsumerState(Link(LinkSpec(Queue("q"))), lambda _: policy, name=lane.name, check_limit=check)
         self.states[lane] = state
         self.model.lanes.append(lane)
         self.ledger.attach(state)
@@ -78,7 +78,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def arrive(self, at: int, wires: list[int], ttl: int) -> None:
         lane = _pick(at, self.model.lanes)
         expires = self.model.wall + ttl if ttl else 0
-        deliveries: list[Delivery] = []
+        deliveries: list[Received] = []
         for wire in wires:
             letter = Letter(f"m{len(self.letters) + 1}", lane, wire, expires)
             delivery = FakeDelivery(self.states[lane].link, letter.name, wire_count=wire, expires=expires)

@@ -27,7 +27,7 @@ from redelivery.transports.amqp.channel.detaching import Drain
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.dialects.amqp import AmqpDialect
-from redelivery.transports.seam import Delivery, Flow, Link, Pending, SessionEvents, Waiter
+from redelivery.transports.seam import Delivery, Flow, Link, LinkSpec, Pending, SessionEvents, Waiter
 
 
 class BrowsingReceiver(Receiver):
@@ -98,7 +98,7 @@ def browse_more(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[boo
 
 def _pass_by(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
     """Browse the head of the queue by a further link: when that is shown, every earlier question is done with."""
-    head = Link(receiver.link.destination, prefetch=1, browse=True)
+    head = Link(LinkSpec(receiver.link.destination, window=1, browse=True))
     opened, closed = context.ask(), context.ask()
     with context.writing():
         other = BrowsingReceiver(

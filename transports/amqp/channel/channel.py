@@ -54,12 +54,12 @@ class AmqpChannel(Channel):
     def attach(self, link: Link) -> Flow[None]:
         """Attach a receiving link; the first credit follows the broker's answer."""
         asked = self._context.ask()
-        check_link(link, self._dialect)
-        if link.subscription is not None:
-            yield from free_name(self._context.protocol, link.subscription, self._context.events.waiter)
+        check_link(link.spec, self._dialect)
+        if link.spec.subscription is not None:
+            yield from free_name(self._context.protocol, link.spec.subscription, self._context.events.waiter)
         address = yield from self._context.made_for(link)
         with self._context.writing():
-            kind = BrowsingReceiver if link.browse else Receiver
+            kind = BrowsingReceiver if link.spec.browse else Receiver
             receiver = kind(
                 self._context.session(link.destination, consumers=True),
                 link,

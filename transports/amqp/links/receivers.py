@@ -112,7 +112,7 @@ class Receiver(Endpoint):
         dialect: AmqpDialect,
         address: str | None = None,
     ) -> None:
-        named, table = link.subscription, session.table
+        named, table = link.spec.subscription, session.table
         if named is None:
             self.name = link_name("receiver")
         else:
@@ -144,10 +144,10 @@ class Receiver(Endpoint):
     def _begin_with(self, prefetch: int) -> None:
         window = max(1, prefetch)
         self.window = min(window, self.dialect.most_credit) if self.dialect.most_credit else window
-        if self.link.pulls:
+        if self.link.spec.pulls:
             self.window = 0
         self.step = max(1, min(_STEP, self.window // 2))
-        self.ack_threshold = maxsize if self.link.pulls else self.step  # of `seen`: then there is credit to give
+        self.ack_threshold = maxsize if self.link.spec.pulls else self.step  # of `seen`: then there is credit to give
 
     def heed(self, queue: Mapping[str, Any]) -> None:
         """Take in what the broker has said of its queue, before the link is opened."""
@@ -157,7 +157,7 @@ class Receiver(Endpoint):
         if names is None or queue.get("type") != names.kind:
             return
         link.limit = return_limit(names, queue.get("arguments") or {})
-        if link.window is None and self.dialect.counted_prefetch:
+        if link.spec.window is None and self.dialect.counted_prefetch:
             self._begin_with(self.dialect.counted_prefetch)
             link.prefetch = self.window
 
@@ -211,7 +211,7 @@ class Receiver(Endpoint):
         if lib.pn_delivery_aborted(handle):
             lib.pn_delivery_settle(handle)
             self.granted -= 1
-            (self.pull if self.link.pulls else self.give_credit)()
+            (self.pull if self.link.spec.pulls else self.give_credit)()
             return
         size = lib.pn_delivery_pending(handle)
         table = self.table
@@ -250,7 +250,7 @@ class Receiver(Endpoint):
 
     def give_credit(self) -> None:
         """As much as the window allows: for what was dispatched since the last time, or will never be whole."""
-        if self.ended is None and self.drained is None and self.wanted and not self.link.pulls:
+        if self.ended is None and self.drained is None and self.wanted and not self.link.spec.pulls:
             limit = self.window + self.seen
             self.ack_threshold = limit - self.window + self.step
             lib.pn_link_flow(self.raw, limit - self.granted)

@@ -43,18 +43,18 @@ def describe(terminus: Any, destination: Destination, dialect: AmqpDialect, more
 
 def describe_source(source: Any, link: Link, dialect: AmqpDialect, *, client_id: bool) -> None:
     """The source of a consumer's link: its node, what it selects, and the outcomes that it may have."""
-    named = link.subscription
+    named = link.spec.subscription
     shared = named is not None and named.shared
     describe(source, link.destination, dialect, (("shared",) if client_id else ("shared", "global")) if shared else ())
     if named is not None:
         source.durability = proton.Terminus.DELIVERIES if named.durable else proton.Terminus.NONDURABLE
         source.expiry_policy = proton.Terminus.EXPIRE_NEVER if named.durable else proton.Terminus.EXPIRE_WITH_LINK
-    if link.exclusive:
+    if link.spec.exclusive:
         source.address += dialect.exclusive_option
     filters = {}
-    if link.selector is not None:
-        filters[proton.symbol("jms-selector")] = proton.Described(proton.ulong(_SELECTOR), link.selector)
-    if link.no_local:
+    if link.spec.selector is not None:
+        filters[proton.symbol("jms-selector")] = proton.Described(proton.ulong(_SELECTOR), link.spec.selector)
+    if link.spec.no_local:
         filters[proton.symbol("no-local")] = proton.Described(proton.ulong(_NO_LOCAL), [])
     if filters:
         source.filter.put_dict(filters)

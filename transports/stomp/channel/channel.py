@@ -51,7 +51,7 @@ class StompChannel(Channel):
         dialect, router = self._dialect, self._context.router
         size, headers = yield from subscribing.prepare(self._context, link, deferred=self._acks_deferred)
         link.id = subscribing.new_identifier()
-        events = BrowseSubscription(self._context.events) if link.browse else self._context.events
+        events = BrowseSubscription(self._context.events) if link.spec.browse else self._context.events
         subscription = Subscription(link, events, dialect, self._context.version)
         pending, receipt = self._context.ask()
         errors, silent = router.errors, link.destination.is_pattern and dialect.receipt_starves_patterns
@@ -89,7 +89,7 @@ class StompChannel(Channel):
             held.append(ours)
             if len(held) >= subscription.ack_threshold:
                 self._enlist(subscription)
-        elif self._acks_deferred and not delivery.link.pulls:
+        elif self._acks_deferred and not delivery.link.spec.pulls:
             self._take((delivery,))
         if self._shown is not None:
             self._shown.show(cast(StompDelivery, delivery))

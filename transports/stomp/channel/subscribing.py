@@ -56,21 +56,21 @@ def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -
     headers |= _serving_headers(link, dialect, window)
     if dialect.acks_topics_itself and not queue:
         headers["ack"] = "auto"
-    conditions = [] if link.selector is None else [link.selector]
-    if link.no_local:
+    conditions = [] if link.spec.selector is None else [link.spec.selector]
+    if link.spec.no_local:
         if dialect.no_local_header is None:
             raise UnsupportedError("this broker has no no_local over STOMP")
         headers[dialect.no_local_header] = "true"
         if dialect.sessions_per_wire and not queue:  # the header means this socket, JMS the connection
             conditions.append(f"{SENDER} IS NULL OR {SENDER} <> '{context.token}'")
-    headers |= subscription_headers(link.subscription, context)
+    headers |= subscription_headers(link.spec.subscription, context)
     if conditions:
         both = " AND ".join(f"({each})" for each in conditions)
         headers["selector"] = written = _selector(conditions[0] if len(conditions) == 1 else both, dialect)
         _check_length("selector", written, dialect)
     if dialect.map_transformation is not None:
         headers["transformation"] = dialect.map_transformation
-    return headers | (browse_headers(dialect) if link.browse else {})
+    return headers | (browse_headers(dialect) if link.spec.browse else {})
 
 
 def _serving_headers(link: Link, dialect: StompDialect, window: int | None) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _serving_headers(link: Link, dialect: StompDialect, window: int | None) -> d
             headers[dialect.prefetch_header] = str(window)
         elif dialect.unlimited_window is not None:
             headers[dialect.prefetch_header] = dialect.unlimited_window
-    if link.exclusive:
+    if link.spec.exclusive:
         if dialect.exclusive_header is None:
             raise UnsupportedError("this broker has no exclusive consumers over STOMP")
         headers[dialect.exclusive_header] = "true"
@@ -142,8 +142,8 @@ def prepare(context: ChannelContext, link: Link, *, deferred: bool) -> Flow[tupl
             link.prefetch = wished = dialect.counted_prefetch
             size = window_size(link, dialect, deferred=deferred)
             headers = subscribe_headers(link, context, size)
-    link.prefetch = 1 if link.pulls else dialect.default_prefetch if wished is None else wished
-    named = link.subscription
+    link.prefetch = 1 if link.spec.pulls else dialect.default_prefetch if wished is None else wished
+    named = link.spec.subscription
     if named is not None and link.changed and not dialect.subscription_changes:
         pending, receipt = context.ask()
         context.outbox.write(remove_frame(named.name, context.control, dialect, receipt))

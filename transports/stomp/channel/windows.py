@@ -36,7 +36,7 @@ def window_size(link: Link, dialect: StompDialect, *, deferred: bool = False) ->
         return None
     if dialect.fixed_window:
         return dialect.fixed_window
-    if link.pulls:
+    if link.spec.pulls:
         return 1
     if deferred and topic:
         return None
@@ -79,7 +79,7 @@ class Window:
             return 0
         if self._dialect.fixed_window:
             return self._size
-        if delivery.link.pulls:
+        if delivery.link.spec.pulls:
             return self._size
         return max(self._size, min(sum(self._held.values()), _TIMES * self._size))
 

@@ -86,4 +86,4 @@ class Shown:
         link = delivery.link
         if not isinstance(link.destination, Topic):
             return delivery.raw_id(), None
-        return delivery.raw_id(), link.subscription or self  # without a name it ends with its consumer
+        return delivery.raw_id(), link.spec.subscription or self  # without a name it ends with its consumer

@@ -92,7 +92,7 @@ class Subscription:
         self.link = link
         self.events = events
         self.dialect = dialect
-        self.format = StompFormat(dialect, version, link.destination, link.bodies)
+        self.format = StompFormat(dialect, version, link.destination, link.spec.bodies)
         self.automatic = dialect.acks_topics_itself and isinstance(link.destination, Topic)  # no ACK is sent
         self.ended: JMSError | None = None  # why its messages cannot be acknowledged any more
         self.superseded = False  # its id stands for a place where nothing comes: what came before can be settled
@@ -105,7 +105,7 @@ class Subscription:
         self.batch_limit = max(1, window // 2)
         self.batched = 0  # acknowledgements since some of them were written
         enlisted = max(1, min(window // 2, dialect.enlist_at_most))
-        self.ack_threshold = maxsize if link.pulls else enlisted  # where it pulls, only a commit makes room
+        self.ack_threshold = maxsize if link.spec.pulls else enlisted  # where it pulls, only a commit makes room
         self.most_loose = enlisted // 2  # that wait for a redelivery and are not parked
         if version == "1.1":
             self.ack_key = b"\nmessage-id:"
