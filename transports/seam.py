@@ -29,11 +29,9 @@ from redelivery.transports.delivery import Delivery, Link, LinkSpec, SessionEven
 from redelivery.transports.finding import Finder
 from redelivery.transports.flows import (
     NO_ANSWER,
-    Address,
     Arrival,
     Flow,
     InterruptedWait,
-    Lookup,
     Opening,
     Parked,
     Pause,
@@ -49,7 +47,6 @@ from redelivery.transports.runtime import Runtime
 
 __all__ = [
     "NO_ANSWER",
-    "Address",
     "Arrival",
     "Channel",
     "ConnectionEvents",
@@ -58,7 +55,6 @@ __all__ = [
     "InterruptedWait",
     "Link",
     "LinkSpec",
-    "Lookup",
     "Opening",
     "Parked",
     "Pause",

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from redelivery.model.errors import ConnectError, ConnectionLostError, UnsupportedError
-from redelivery.transports.seam import Address, Flow, Lookup, Pause, Readable, Writable
+from redelivery.transports.flows import Address, Flow, Lookup, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.guard import interruptible, interruption_point
 from redelivery.transports.wire.tls import tls_problem

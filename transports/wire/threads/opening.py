@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from redelivery.transports.seam import Lookup, Opening, Pause, Readable, Writable
+from redelivery.transports.flows import Lookup, Opening, Pause, Readable, Writable
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.guard import interruptible, interruption_point
 
