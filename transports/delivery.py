@@ -38,7 +38,7 @@ class ReturnLimit:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """What a consumer or browser asks of its link, on whichever connection.
+    """The wishes of a consumer or browser for its link, on whichever connection.
 
     Attributes:
         window: the prefetch; None: the dialect's default.
@@ -86,7 +86,7 @@ class Link(Generic[C]):
 
     @property
     def destination(self) -> Destination:
-        """Where it consumes from."""
+        """The destination that it consumes from."""
         return self.spec.destination
 
 
