@@ -12,13 +12,10 @@ from rich.console import Console
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.broker import serve
-from redelivery.cli.demo.events import OutageSummary, Summary
-from redelivery.cli.demo.flow import Demo
-from redelivery.cli.demo.lines import JsonView, LineView
+from redelivery.cli.demo.orders import Demo
 from redelivery.cli.demo.outage import Outage
-from redelivery.cli.demo.outage_view import OutageView
-from redelivery.cli.demo.spark import SparkJob, missing
-from redelivery.cli.demo.view import LiveView
+from redelivery.cli.demo.spark import missing, spark_job
+from redelivery.cli.demo.view import View
 from redelivery.cli.dlq import dlq
 from redelivery.cli.doctor import doctor
 from redelivery.cli.messages import browse, receive, send, tail
@@ -78,18 +75,14 @@ def demo(
         raise typer.Exit(2)
     # The view shows what the library would log.
     logging.getLogger("redelivery").addHandler(logging.NullHandler())
-    console = Console()
-    live = OutageView if outage else LiveView
-    view = JsonView() if json else live(console) if console.is_terminal else LineView()
-    summary: Summary | OutageSummary
     options = None if broker is None else broker.options
     try:
-        with view, SparkJob(view) if spark else nullcontext() as job:
-            summary = Outage(view).run() if outage else Demo(view, spark=job.read if job else None).run(url, options)
+        with View(Console(), as_json=json) as view, spark_job(view) if spark else nullcontext() as job:
+            summary = Outage(view).run() if outage else Demo(view, spark=job).run(url, options)
     except ConfigError as error:
         complain("demo", error)
         raise typer.Exit(1) from None
-    raise typer.Exit(1 if summary.problems else 0)
+    raise typer.Exit(1 if summary["problems"] else 0)
 
 
 @app.command()

@@ -1,8 +1,4 @@
-"""The end of the demo with Spark: a stream reads the dead letters into a table.
-
-Spark runs in a process of its own (`redelivery.cli.demo.spark_job`): its JVM starts while the orders are played, its
-noise stays there, and it ends with the demo, however that ends.
-"""
+"""The end of the demo with Spark, in a process of its own: there its noise stays, and its JVM starts early."""
 
 from __future__ import annotations
 
@@ -12,111 +8,91 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from time import monotonic
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from redelivery.cli.demo.events import Event, SparkReads, SparkTable
+from redelivery.cli.demo.story import Shows, Step
 from redelivery.model.errors import JMSError
 
 _LIMIT: Final = 120.0  # seconds, most of which a busy machine needs to start the JVM
 _END: Final = 5.0
-_PACKAGES: Final = ("pyspark", "pyarrow", "fsspec")
-_PYSPARK: Final = (4, 2)
-_JAVA: Final = 17
-
-
-class SparkError(JMSError):
-    """The Spark job has failed; the text is what it said last."""
+_CODE: Final = 'spark.readStream.format("jms")… .groupBy("origin", "cause").count()'
 
 
 def missing() -> str | None:
     """What Spark needs and this machine does not have, with how to get it; None: nothing."""
-    for name in _PACKAGES:
+    for name in ("pyspark", "pyarrow", "fsspec"):
         try:
             found = version(name)
         except PackageNotFoundError:
             return f"{name}: from the clone: pip install '.[spark]'"
-        if name == "pyspark" and tuple(map(int, re.findall(r"\d+", found)[:2])) < _PYSPARK:
+        if name == "pyspark" and tuple(map(int, re.findall(r"\d+", found)[:2])) < (4, 2):
             return f"pyspark 4.2 or newer, this is {found}: from the clone: pip install --upgrade '.[spark]'"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(Path(home, "bin", "java") if home else "java")
     if java is None:
         where = f"there is no bin/java in JAVA_HOME={home}" if home else "there is no java on the PATH"
-        return f"Java {_JAVA} or newer, and {where}: on Debian and Ubuntu 'apt install openjdk-17-jre-headless'"
+        return f"Java 17 or newer, and {where}: on Debian and Ubuntu 'apt install openjdk-17-jre-headless'"
     said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30).stderr  # noqa: S603  # Java, as Spark finds it
     number = re.search(r'version "(\d+)', said)
-    if number is None or int(number[1]) < _JAVA:
-        return (
-            f"Java {_JAVA} or newer, and {java} is {said.partition(chr(10))[0] or 'none'}: set JAVA_HOME to a newer one"
-        )
+    if number is None or int(number[1]) < 17:
+        is_now = said.partition("\n")[0] or "none"
+        return f"Java 17 or newer, and {java} is {is_now}: set JAVA_HOME to a newer one"
     return None
 
 
-class SparkJob:
-    """The process. A context manager; entering starts the JVM, which takes some seconds.
+@contextmanager
+def spark_job(show: Shows) -> Iterator[Callable[[str, str], int]]:
+    """The process, whose JVM starts now, which takes some seconds.
 
-    Args:
-        report: notified of what it does.
+    What it gives has Spark read a queue of the broker of a URL until that is empty, shows the table, and returns how
+    many dead letters were in it. It raises JMSError if that fails, or takes longer than two minutes.
     """
-
-    def __init__(self, report: Callable[[Event], None]) -> None:
-        self._report = report
-        self._errors = TemporaryFile()  # noqa: SIM115  # closed in __exit__
-        self._folder = TemporaryDirectory(prefix="redelivery-demo-", ignore_cleanup_errors=True)
-
-    def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
+    with (
+        TemporaryFile() as errors,
+        TemporaryDirectory(prefix="redelivery-demo-", ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
             [sys.executable, "-m", "redelivery.cli.demo.spark_job"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
+            stderr=errors,
             text=True,
             start_new_session=True,  # Ctrl-C is for us; we end it
-        )
-        return self
+        ) as process,
+    ):
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.terminate()
-        try:
-            self._process.communicate(timeout=_END)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
-        self._errors.close()
-        self._folder.cleanup()
-
-    def read(self, url: str, queue: str) -> SparkTable:
-        """Have it read the queue of that broker until that is empty, and report the table.
-
-        Raises:
-            SparkError: it failed, or took longer than two minutes.
-        """
-        began = monotonic()
-        self._report(SparkReads(queue))
-        try:
+        def read(url: str, queue: str) -> int:
+            began, text = monotonic(), f"a Spark stream reads {queue}"
+            show(Step("spark_reads", {"queue": queue}, text, now=f"{text} … {{gone:.0f}} s"))
             # by its input: a command line, with a password in it, can be read by others
-            asked = json.dumps({"url": url, "queue": queue, "folder": self._folder.name})
-            said, _ = self._process.communicate(asked, timeout=_LIMIT)
-            answer = json.loads(said)
-        except subprocess.TimeoutExpired:
-            raise SparkError(f"Spark has not read the dead letters within {_LIMIT:g} s") from None
-        except ValueError:
-            raise SparkError(f"the Spark job failed: {self._last_words()}") from None
-        if "error" in answer:
-            raise SparkError(f"the Spark job failed: {answer['error']}")
-        groups = tuple((origin, cause, letters) for origin, cause, letters in answer["groups"])
-        table = SparkTable(answer["version"], groups, answer["batches"], monotonic() - began)
-        self._report(table)
-        return table
+            asked = json.dumps({"url": url, "queue": queue, "folder": folder})
+            try:
+                answer = json.loads(process.communicate(asked, timeout=_LIMIT)[0])
+            except subprocess.TimeoutExpired:
+                raise JMSError(f"Spark has not read the dead letters within {_LIMIT:g} s") from None
+            except ValueError:
+                errors.seek(0)
+                lines = [line for line in errors.read().decode(errors="replace").split("\n") if line.strip()]
+                answer = {"error": lines[-1].strip() if lines else "it said nothing"}
+            if "error" in answer:
+                raise JMSError(f"the Spark job failed: {answer['error']}")
+            letters: int = sum(count for _, _, count in answer["groups"])
+            fields = {**answer, "seconds": monotonic() - began}
+            rows = [f"{count:>3}  {origin}  {cause}" for origin, cause, count in answer["groups"]]
+            text = "\n".join((*rows, f"{letters} dead letters, read once, in {fields['seconds']:.1f} s"))
+            show(Step("spark_table", fields, text, "magenta", title=f"Spark {answer['version']}", code=_CODE))
+            return letters
 
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        try:
+            yield read
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=_END)
+            except subprocess.TimeoutExpired:
+                process.kill()

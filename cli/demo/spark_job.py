@@ -10,35 +10,30 @@ import json
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, Final
+
+_SETTINGS: Final = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it lives for seconds
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "1",
+}
 
 
 def count_letters(spark: Any, url: str, queue: str, folder: str) -> dict[str, Any]:
     """All that is in the queue; it is empty then."""
-    letters = (
-        spark.readStream.format("jms")
-        .option("url", url)
-        .option("walLocation", f"{folder}/segments")
-        .option("badMessages", "permissive")
-        .option("availableNowIdle", "500 ms")
-        .option("maxReconnectTime", "10 s")
-        .load(queue)
-    )
-    query = (
-        letters.writeStream.format("memory")
-        .queryName("letters")
-        .option("checkpointLocation", f"{folder}/checkpoint")
-        .trigger(availableNow=True)
-        .start()
-    )
+    options = {"badMessages": "permissive", "availableNowIdle": "500 ms", "maxReconnectTime": "10 s"}
+    letters = spark.readStream.format("jms").options(url=url, walLocation=f"{folder}/segments", **options).load(queue)
+    writer = letters.writeStream.format("memory").queryName("letters").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", f"{folder}/checkpoint").start()
     query.awaitTermination()
     counted = spark.sql(
-        """
-        SELECT properties['originalDestination'] AS origin,
-               regexp_extract(properties['dlqDeliveryFailureCause'], '(?s)cause:(.*)', 1) AS cause,
-               count(*) AS letters
-        FROM letters GROUP BY origin, cause ORDER BY origin, cause
-        """
+        "SELECT properties['originalDestination'] AS origin, count(*) AS letters,"
+        " regexp_extract(properties['dlqDeliveryFailureCause'], '(?s)cause:(.*)', 1) AS cause"
+        " FROM letters GROUP BY origin, cause ORDER BY origin, cause"
     )
     groups = [(row.origin or "", row.cause or "", row.letters) for row in counted.collect()]
     batches = sum(batch["numInputRows"] > 0 for batch in query.recentProgress)
@@ -53,17 +48,7 @@ def main() -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .appName("redelivery demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "512m")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # it lives for seconds
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "1")
-        .getOrCreate()
-    )
+    spark = SparkSession.builder.appName("redelivery demo").config(map=_SETTINGS).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     asked = sys.stdin.read()
     if not asked:

@@ -16,103 +16,49 @@ from rich.console import Console
 from tests.client.shell import eventually
 
 import redelivery
-from redelivery.cli.demo.events import (
-    Back,
-    Delivered,
-    Event,
-    Gone,
-    Killed,
-    OutageStarted,
-    OutageSummary,
-    Processed,
-    Redialled,
-    Restarted,
-    Sent,
-    Uncertain,
-)
-from redelivery.cli.demo.lines import JsonView, LineView
-from redelivery.cli.demo.outage import Outage, OutageScript, OutageTally
-from redelivery.cli.demo.outage_view import OutageView
+from redelivery.cli.demo.outage import Outage, OutageScript, losses
+from redelivery.cli.demo.story import Order, Step
+from redelivery.cli.demo.view import View
 
 ORDERS = ("a", "b", "c", "d", "e")
 QUICK = OutageScript(orders=ORDERS, pace=0.05, work=0.02, killed_after=2, away=0.2, limit=30.0)
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()", "demo", "--outage")
 
 
-def test_a_killed_broker_loses_no_order() -> None:
-    events: list[Event] = []
-    summary = Outage(events.append, QUICK).run()
-    assert summary.problems == ()
-    assert (summary.sent, summary.processed) == (5, 5)
-    assert summary.away > 0.2
-    kinds = [type(event) for event in events]
-    assert [kind for kind in kinds if kind in (Killed, Gone, Back)] == [Killed, Gone, Back]
-    assert [kind for kind in kinds if kind in (Killed, Gone, Restarted)] == [Killed, Gone, Restarted]
-    assert Redialled in kinds
-    killed, restarted = (next(event for event in events if isinstance(event, kind)) for kind in (Killed, Restarted))
-    assert isinstance(killed, Killed)
-    assert isinstance(restarted, Restarted)
-    for pid in (killed.pid, restarted.pid):
+def test_a_killed_broker_loses_no_order(capsys: pytest.CaptureFixture[str]) -> None:
+    steps: list[Step] = []
+    summary = Outage(steps.append, QUICK).run()
+    assert summary["problems"] == []
+    assert (summary["sent"], summary["processed"]) == (5, 5)
+    assert summary["away"] > 0.2
+    story = [step.event for step in steps if step.event not in ("sent", "delivered", "processed", "in_doubt")]
+    assert [event for event in story if event != "attempt_failed"] in (
+        ["outage_started", "broker_killed", "connection_lost", *last, "outage_summary"]
+        for last in (["broker_restarted", "connection_back"], ["connection_back", "broker_restarted"])
+    )
+    for pid in [step.fields["pid"] for step in steps if "pid" in step.fields]:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-    assert events[-1] == summary
+    assert steps[-1].fields == summary
+    for width in (50, 120):
+        screen = StringIO()
+        with View(Console(file=screen, force_terminal=True, width=width, height=30)) as view:
+            for step in steps:
+                view(step)
+        for text in (f"broker {steps[0].fields['pid']} killed", "connection lost, sends wait", "connected again", "✔"):
+            assert text in screen.getvalue()
+    with View(Console(), as_json=True) as view:
+        for step in steps:
+            view(step)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines[-1] == {"event": "outage_summary", **summary}
+    assert {"event": "broker_killed", "pid": steps[0].fields["pid"]} in lines
 
 
-def counted(*events: Event) -> OutageSummary:
-    tally = OutageTally()
-    for event in events:
-        tally.add(event)
-    return tally.summary(("a", "b"), 1.0, 2.0)
-
-
-def test_the_tally_finds_what_was_lost_and_what_was_doubled_without_a_reason() -> None:
-    fine = (Sent("a"), Delivered("a", 1, False, None, None), Processed("a"), Sent("b"), Processed("b"))
-    assert counted(*fine).problems == ()
-    assert counted(*fine[:3]).problems == ("order b was lost",)
-    assert counted(*fine, Processed("a")).problems == ("order a was processed twice, though nothing was in doubt",)
-    doubted = counted(*fine, Uncertain("a", "commit"), Delivered("a", 2, True, None, None), Processed("a"))
-    assert (doubted.problems, doubted.doubled, doubted.in_doubt, doubted.redelivered) == ((), 1, 1, 1)
-
-
-PLAYED: tuple[Event, ...] = (
-    OutageStarted("embedded broker", 7, "stomp://127.0.0.1:61613", "orders", ("a", "b")),
-    Sent("a"),
-    Delivered("a", 1, False, None, None),
-    Killed(7),
-    Gone("reset by peer"),
-    Redialled(1, "refused"),
-    Uncertain("a", "commit"),
-    Uncertain("b", "send"),
-    Restarted(8),
-    Back(2.5),
-    Sent("b"),
-    Delivered("a", 1, False, None, None),
-    Processed("a"),
-    Processed("b"),
-    OutageSummary(2, 2, 1, 2, 0, 2.5, 4.0, ()),
-)
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_terminal_shows_the_outage(width: int) -> None:
-    screen = StringIO()
-    with OutageView(Console(file=screen, force_terminal=True, width=width, height=30)) as view:
-        for event in PLAYED:
-            view(event)
-    shown = screen.getvalue()
-    for text in ("broker 7 killed", "attempt 1", "its send is in doubt", "broker 8 started", "connected again", "✔"):
-        assert text in shown
-    assert "it adds up: none lost" in shown
-
-
-def test_lines_and_json_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    for view in (LineView(), JsonView()):
-        for event in PLAYED:
-            view(event)
-    lines = capsys.readouterr().out.splitlines()
-    assert "connection lost, sends wait: reset by peer" in lines
-    assert json.loads(lines[-1])["event"] == "outage_summary"
-    assert json.loads(lines[len(PLAYED) + 3]) == {"event": "broker_killed", "pid": 7}
+def test_what_was_lost_and_what_was_doubled_without_a_reason_is_found() -> None:
+    assert losses({"a": Order(1, [1], 1), "b": Order(1, [1, 2], 2, doubts=1)}) == []
+    assert losses({"a": Order(1, [1], 1), "b": Order(1)}) == ["order b was lost"]
+    assert losses({"a": Order(1, [1], 2)}) == ["order a was processed twice, though nothing was in doubt"]
 
 
 def test_it_takes_no_broker_of_yours() -> None:
@@ -138,8 +84,9 @@ def test_ctrl_c_ends_it_and_its_broker() -> None:
 
 HOLDER = """
 import time
-from redelivery.cli.demo.broker_process import BrokerProcess
+from redelivery.cli.demo.outage import BrokerProcess
 with BrokerProcess() as broker:
+    broker.start()
     print(broker.url, flush=True)
     time.sleep(60)
 """

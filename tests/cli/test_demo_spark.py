@@ -21,14 +21,12 @@ import redelivery
 from redelivery import RedeliveryPolicy
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.demo import spark as demo_spark
-from redelivery.cli.demo.events import Event, SparkReads, SparkTable, Started, Summary
-from redelivery.cli.demo.flow import ALWAYS, Demo, Script
-from redelivery.cli.demo.lines import LineView
-from redelivery.cli.demo.spark import SparkError, SparkJob, missing
-from redelivery.cli.demo.view import LiveView
+from redelivery.cli.demo.orders import ALWAYS, Demo, Script
+from redelivery.cli.demo.spark import missing, spark_job
+from redelivery.cli.demo.story import Step
+from redelivery.cli.demo.view import View
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()")
-TABLE = SparkTable("4.3.0", (("queue://orders", "ValueError: x", 2), ("queue://others", "OSError: y", 1)), 1, 2.5)
 QUICK = Script(
     orders=("a", "b"),
     failures={"b": (ALWAYS, OSError("always"))},
@@ -127,59 +125,22 @@ def test_a_broker_in_the_demos_process_is_refused() -> None:
 # What is shown
 
 
-def play(takes: int | None = None) -> list[Event]:
-    """The demo with somebody in Spark's place, who takes so many dead letters (None: all)."""
-    events: list[Event] = []
+@pytest.mark.parametrize(("takes", "says"), [(7, "Spark read 7 of 1 dead letters"), (0, "Spark read 0 of 1")])
+def test_the_dead_letters_are_there_for_spark_and_it_is_an_error_where_it_did_not_read_them(
+    takes: int, says: str
+) -> None:
+    steps: list[Step] = []
 
-    def read(url: str, queue: str) -> SparkTable:
-        with redelivery.connect(url) as connection, connection.session() as session:
-            consumer, count = session.consumer(queue), 0
-            while count != takes and consumer.receive(timeout=0.5) is not None:
-                count += 1
-        events.append(SparkTable("0", (("origin", "cause", count),) if count else (), 1, 0.0))
-        return TABLE if takes is None else SparkTable("0", (), 0, 0.0)
+    def read(url: str, queue: str) -> int:
+        with redelivery.connect(url) as connection, connection.session() as session, session.browser(queue) as browser:
+            assert len(list(browser)) == 1
+        return takes
 
     with EmbeddedBroker(f"spark-{uuid4().hex}") as broker:
-        try:
-            Demo(events.append, QUICK, spark=read).run(broker.vm_url)
-        finally:
-            started = next(event for event in events if isinstance(event, Started))
-            assert broker.queue_depth(started.dead_letter_queue) == 0
-    return events
-
-
-def test_the_dead_letters_are_there_for_spark_after_the_summary() -> None:
-    with pytest.raises(SparkError, match="Spark read 3 of 1 dead letters"):
-        play()
-
-
-def test_what_spark_did_not_read_is_an_error_and_is_cleaned_away() -> None:
-    with pytest.raises(SparkError, match="Spark read 0 of 1 dead letters"):
-        play(takes=0)
-
-
-def test_a_terminal_shows_the_table() -> None:
-    screen = StringIO()
-    with LiveView(Console(file=screen, force_terminal=True, width=80, height=60, color_system=None)) as view:
-        view(Started("b", "p", "u", "orders", "DLQ", ("1",), (0.5,)))
-        view(Summary(1, 0, 1, 1, 0, 0.0, 1.0, ()))
-        view(SparkReads("DLQ"))
-        assert "a Spark stream reads DLQ" in screen.getvalue()
-        view(TABLE)
-    last = screen.getvalue().rpartition("Spark 4.3.0")[2]
-    assert [line.strip("│ ").split() for line in last.splitlines() if "queue://" in line] == [
-        ["queue://orders", "ValueError:", "x", "2"],
-        ["queue://others", "OSError:", "y", "1"],
-    ]
-    assert "3 dead letters, read once, in 2.5 s" in last
-
-
-def test_plain_lines_show_it_too() -> None:
-    assert LineView().line(TABLE).splitlines() == [
-        "Spark: 2 from queue://orders: ValueError: x",
-        "Spark: 1 from queue://others: OSError: y",
-        "Spark 4.3.0 read 3 in 2.5 s",
-    ]
+        with pytest.raises(redelivery.JMSError, match=says):
+            Demo(steps.append, QUICK, spark=read).run(broker.vm_url)
+        assert broker.queue_depth(steps[0].fields["dead_letter_queue"]) == 0
+    assert steps[-1].event == "summary"
 
 
 # With Spark
@@ -197,8 +158,7 @@ def test_a_real_stream_reads_the_demos_dead_letters() -> None:
     *_, summary, reads, table = [json.loads(line) for line in done.stdout.splitlines()]
     assert (summary["event"], summary["problems"]) == ("summary", [])
     assert (reads["event"], reads["queue"]) == ("spark_reads", "ActiveMQ.DLQ")
-    assert table["event"] == "spark_table"
-    assert table["version"] == version("pyspark")
+    assert (table["event"], table["version"]) == ("spark_table", version("pyspark"))
     assert table["groups"] == [
         ["queue://orders", "LookupError: no such article", 1],
         ["queue://orders", "ValueError: price is negative", 1],
@@ -210,11 +170,17 @@ def test_a_real_stream_reads_the_demos_dead_letters() -> None:
 @pytest.mark.timeout(300)
 def test_a_broker_that_spark_cannot_reach_is_one_line() -> None:
     needs_spark()
+    screen = StringIO()
     for _ in again.spark_tries(2):
-        with SparkJob(lambda _: None) as job, pytest.raises(SparkError) as caught:
-            job.read("stomp://127.0.0.1:1", "letters")
+        with (
+            View(Console(file=screen, force_terminal=True)) as view,
+            spark_job(view) as read,
+            pytest.raises(redelivery.JMSError) as caught,
+        ):
+            read("stomp://127.0.0.1:1", "letters")
         if again.TOO_SLOW not in str(caught.value):
             break
+    assert "a Spark stream reads letters" in screen.getvalue()
     assert "127.0.0.1:1" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
