@@ -17,7 +17,8 @@ import pytest
 from tests.run import again, forms, hangs, scopes, summary
 
 from redelivery import ConfigError, IllegalStateError
-from redelivery.testing.brokers.real import RealBroker, missing, required
+from redelivery.testing.brokers.ports import NotStartedError
+from redelivery.testing.brokers.real import RealBroker, UnavailableError, missing, required
 from redelivery.testing.brokers.specs import SPECS
 
 _AMQP = importlib.util.find_spec("proton") is not None
@@ -38,6 +39,12 @@ _LACKS_AMQP = re.compile(r"needs a package that is not installed|python-qpid-pro
 collect_ignore_glob = [] if _AMQP else list(_OF_AMQP)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Before pytest-xdist starts its processes, which have this one's environment."""
+    forms.choose(config)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """In CI nothing may be skipped because the library under AMQP was not compiled, or Spark is not there."""
     for marker in (*forms.MARKERS, *scopes.MARKERS):
@@ -52,17 +59,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> list[str]:
-    """What is missing here, in one line for each, before the tests that it skips."""
-    lines = [f"form: {forms.FORM}" + ("; everything: make test-all" if forms.FORM == forms.SHORT else "")]
-    lines.append("AMQP: found" if _AMQP else f"AMQP: MISSING ({_MISSING}), so its tests are skipped")
+    """What is missing here, in one line for each, before the tests."""
+    amqp = "AMQP: found" if _AMQP else f"AMQP: MISSING ({_MISSING}), so its tests are skipped"
     lacks = _spark_lacks()
-    lines.append("Spark: found" if lacks is None else f"Spark: MISSING ({lacks}), so its tests are skipped")
+    spark = "Spark: found" if lacks is None else f"Spark: MISSING ({lacks}), so its tests are left out"
+    if forms.form() == forms.FIRST:
+        return ["form: first (no real broker is here), each rule once; everything: make test-all", amqp, spark]
+    lines = [f"form: {forms.form()}" + ("; everything: make test-all" if forms.brief() else ""), amqp, spark]
     for name, spec in SPECS.items():
         reason = missing(name)
         if reason is None:
             lines.append(f"{spec.title}: found")
         else:
-            then = "which fails its tests, because it is required" if required(name) else "so its tests are skipped"
+            then = "which fails its tests, because it is required" if required(name) else "so its tests are left out"
             lines.append(f"{spec.title}: MISSING ({reason}), {then}")
     return lines
 
@@ -82,17 +91,20 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The time of a test is its own, not that of the broker, or of Spark, that is started before the first."""
-    forms.leave_out(config, items)
+    forms.leave_out(config, items, _possible)
     scopes.rules_first(items)
     seconds = float(config.getini("timeout"))
-    no_spark = _spark_lacks()
     for item in items:
-        if no_spark is not None and scopes.scope(item).startswith(scopes.SPARK):
-            item.add_marker(pytest.mark.skip(f"no Spark: {no_spark}"))
         if item.get_closest_marker("timeout") is None and scopes.scope(item) != scopes.ALONE:
             item.add_marker(pytest.mark.timeout(seconds, func_only=True))
     if hasattr(config, "workerinput"):
         scopes.write(config, scopes.order(items))
+
+
+def _possible(item: pytest.Item) -> bool:
+    """Whether what a test uses is here, or must be."""
+    spark = scopes.scope(item) in (scopes.SPARK, scopes.FAULTS_OF_SPARK)
+    return all(map(forms.here, scopes.brokers(item))) and (not spark or _spark_lacks() is None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -104,24 +116,29 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 @contextlib.contextmanager
-def _skipped_without_amqp() -> Iterator[None]:
+def _skipped_where_it_lacks(item: pytest.Item) -> Iterator[None]:
+    """Skip what meets the lack of AMQP, or a broker that does not start, unless it is required."""
     try:
         yield
     except (ConfigError, IllegalStateError) as error:
         if _AMQP or _LACKS_AMQP.search(str(error)) is None:
             raise
         pytest.skip(f"AMQP: {_MISSING}")
+    except (NotStartedError, UnavailableError) as error:
+        if _CI or any(map(required, scopes.brokers(item))):
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    with hangs.bounded(item), _skipped_without_amqp():
+    with hangs.bounded(item), _skipped_where_it_lacks(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    with hangs.bounded(item, call=True), _skipped_without_amqp():
+    with hangs.bounded(item, call=True), _skipped_where_it_lacks(item):
         return (yield)
 
 
@@ -169,7 +186,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    summary.write(terminalreporter, config)
+    summary.write(terminalreporter, config, at_length=_CI or "s" in config.option.reportchars)
     with contextlib.suppress(KeyError):
         config.stash[_SCOPES].unlink(missing_ok=True)
 
@@ -206,7 +223,7 @@ def _hypothesis() -> None:
     settings.register_profile(
         "redelivery",
         deadline=None,
-        derandomize=_CI and forms.FORM == forms.SHORT,
+        derandomize=_CI and forms.brief(),
         database=None,
         max_examples=forms.examples(100),
         print_blob=True,  # how to see a failure of the night again by day

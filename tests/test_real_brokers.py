@@ -73,6 +73,22 @@ def test_missing_broker_is_a_skip_with_its_reason(tmp_path: Path) -> None:
     assert "no Docker daemon answers" in run.stdout
 
 
+@pytest.mark.parametrize("required", [False, True])
+def test_a_broker_that_is_found_and_does_not_start_is_a_skip_with_its_reason_where_none_is_required(
+    tmp_path: Path, required: bool
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho no memory is left\nexit 1\n", encoding="utf-8")
+    java.chmod(0o755)
+    (tmp_path / "redelivery" / "apache-activemq-5.18.3").mkdir(parents=True)
+    asked = {"REDELIVERY_REQUIRE_BROKERS": "activemq"} if required else {"REDELIVERY_REAL_BROKERS": "1"}
+    run = use_activemq(tmp_path, XDG_CACHE_HOME=str(tmp_path), **asked)
+    assert run.returncode == int(required)
+    assert f"{'activemq is required: ' if required else ''}ActiveMQ Classic 5.18.3 did not start" in run.stdout
+    assert "no memory is left" in run.stdout
+    assert ("1 error" if required else "1 skipped") in run.stdout
+
+
 def test_two_threads_may_look_for_docker() -> None:
     pytest.importorskip("testcontainers")
     code = """

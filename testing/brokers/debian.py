@@ -42,9 +42,14 @@ class DebianPackages:
     prefix: str
     portable: bool = False
 
+    @property
+    def fetched(self) -> bool:
+        """Whether it is in the cache."""
+        return (cache_folder() / self.folder).is_dir()
+
     def missing(self, *, to_run: bool = True) -> str | None:
         """apt and its keys as long as it is not in the cache; nothing where it runs elsewhere."""
-        if not to_run or (cache_folder() / self.folder).is_dir():
+        if not to_run or self.fetched:
             return None
         lacking = [tool for tool in _TOOLS if shutil.which(tool) is None]
         if lacking:

@@ -17,14 +17,14 @@ from typing import Any, Final
 import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, Bench, eventually, receive
-from tests.run.forms import FORM, SHORT
+from tests.run.forms import brief
 
 import redelivery
 from redelivery import ConfigError, RedeliveryPolicy
 from redelivery.events import ConnectionLost, Event, Sent
 from redelivery.transports.wire.threads.guard import uninterruptible
 
-SHOTS: Final = 5000 if FORM != SHORT else 100
+SHOTS: Final = 100 if brief() else 5000
 AT_ONCE: Final = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, redelivery_delay=0)
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.interrupts import at_each_place
 from tests.client.shell import SOON
-from tests.run.forms import FORM, NIGHTLY
+from tests.run.forms import at_length
 
 import redelivery
 from redelivery import AckMode, InDoubtError, Message, RedeliveryPolicy, TransactionRolledBackError
@@ -25,7 +25,7 @@ from redelivery.events import ConnectionLost, Event
 pytestmark = [pytest.mark.long_form, pytest.mark.timeout(600)]
 AT_ONCE: Final = RedeliveryPolicy(maximum_redeliveries=-1, initial_redelivery_delay=0, redelivery_delay=0)
 AWAY: Final = 0.02  # seconds
-EVERY: Final = 1 if FORM == NIGHTLY else 3  # one place in so many: each takes the loss of a connection
+EVERY: Final = 1 if at_length() else 3  # one place in so many: each takes the loss of a connection
 
 
 class Away:

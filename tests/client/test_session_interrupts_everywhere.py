@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.client.interrupts import interrupted, named, places
-from tests.run.forms import FORM, SHORT
+from tests.run.forms import every
 
 import redelivery
 from redelivery import AckMode, Connection, Consumer, Message, Producer, RedeliveryPolicy, Session
@@ -110,7 +110,7 @@ def everywhere(
     for each in (first, second):
         each.session.close()
     outcomes: Counter[bool] = Counter()
-    for place in list(found)[:: 2 if FORM == SHORT else 1]:
+    for place in list(found)[:: every(2)]:
         made = scene()
         came = interrupted(place, lambda made=made: call(made))  # type: ignore[misc]  # bound at once
         outcomes[came] += 1

@@ -16,7 +16,7 @@ from tests.conformance.outage import Outage
 from tests.conformance.own_queues import Own
 from tests.conformance.pairs import SUITE, Kind, Pair
 from tests.conformance.stage import Stage
-from tests.run import again
+from tests.run import again, forms
 from tests.run.gate import Gate
 
 from redelivery import IndividualDeadLetterStrategy, JMSError, UnsupportedError
@@ -74,9 +74,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-@pytest.fixture(params=list(SUITE.values()), ids=list(SUITE))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`pair`, unless the file has its own: each pair of transport and broker that this form of the run has."""
+    named = any("pair" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "pair" in metafunc.fixturenames and not named and not hasattr(metafunc.module, "pair"):
+        kinds = forms.kinds(metafunc.config, metafunc.definition, list(SUITE.values()))
+        metafunc.parametrize("pair", kinds, ids=[kind.name for kind in kinds], indirect=True)
+
+
+@pytest.fixture
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
-    """Each pair of transport and broker in turn; the embedded broker is new for every test."""
+    """The pair of the test; the embedded broker is new for every test."""
     kind: Kind = request.param
     if kind.protocol == "amqp":
         pytest.importorskip("proton")

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import pytest
 from tests.conformance.stage import LATE, Stage
-from tests.run.forms import FORM, SHORT
+from tests.run.forms import brief
 
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy, aio
 
 GOOD, BAD, SICK = "good", "bad", "sick"  # handled; always ValueError; always what an outage raises
 PROBES: Final = 3  # that fail in each outage, before the dependency is back
-SEEDS: Final = (1, 2, 10) if FORM == SHORT else range(24)
+SEEDS: Final = (1, 2, 10) if brief() else range(24)
 OUTAGE_ON: Final[tuple[Any, ...]] = (
     None,
     ConnectionError,

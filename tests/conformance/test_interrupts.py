@@ -17,11 +17,11 @@ from typing import Any, Final, TypeVar
 import pytest
 from tests.conformance.outage import Counted
 from tests.conformance.stage import Stage
-from tests.run.forms import FORM, SHORT
+from tests.run.forms import brief
 
 from redelivery import AckMode, ConnectionLostError, Message, RedeliveryPolicy, Session
 
-INTERRUPTS: Final = 10 if FORM == SHORT else 400
+INTERRUPTS: Final = 10 if brief() else 400
 A_SESSION: Final = 40  # interrupts, and then another one
 SEED: Final = 3
 pytestmark = [pytest.mark.everywhere_in_long_form, pytest.mark.timeout(240, method="thread")]  # the other has our timer

@@ -20,7 +20,7 @@ from tests.conformance.pairs import PAIRS, Pair
 from tests.conformance.record import SHARED
 from tests.conformance.soak.memory import THERE
 from tests.conformance.stage import Stage, receive
-from tests.run.forms import FORM, NIGHTLY
+from tests.run.forms import at_length
 
 import redelivery
 from redelivery import AckMode, Message, ReconnectPolicy, ResourceAllocationError
@@ -28,7 +28,7 @@ from redelivery.events import ConnectionLost, Event, Reconnected
 
 pytestmark = [
     pytest.mark.long_form,
-    pytest.mark.timeout(3600 if FORM == NIGHTLY else 300),
+    pytest.mark.timeout(3600 if at_length() else 300),
     pytest.mark.skipif(not THERE, reason="memory and descriptors are measured by /proc"),
 ]
 Record = Callable[[str, object], None]
@@ -43,8 +43,8 @@ MOST_LEFT: Final = 8 << 10  # bytes of each that was opened and closed once more
 
 
 def many(number: int, pair: Pair) -> int:
-    at_length = FORM == NIGHTLY and (pair.embedded is not None or pair.kind.name in AT_LENGTH)
-    return number * 10 if at_length else number
+    lengthy = at_length() and (pair.embedded is not None or pair.kind.name in AT_LENGTH)
+    return number * 10 if lengthy else number
 
 
 def back_to(before: Used) -> Used:

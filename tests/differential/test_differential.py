@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from tests.differential.scenarios import SCENARIOS
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.native import NativeBroker
-from redelivery.testing.brokers.ports import NotStartedError
 
 promise = pytest.mark.promise
 
@@ -28,16 +28,9 @@ _PORTS = {"amqp": 1, "stomp": 2, "openwire": 3}  # in the text for the embedded 
 
 @pytest.fixture(scope="module", params=NAMES)
 def real(request: pytest.FixtureRequest) -> Iterator[tuple[str, NativeBroker]]:
-    broker = NativeBroker(spec_of(request.param))
-    try:
+    with closing(NativeBroker(spec_of(request.param))) as broker:
         broker.start()
-    except NotStartedError as error:
-        broker.close()
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error).splitlines()[0])
-    yield request.param, broker
-    broker.close()
+        yield request.param, broker
 
 
 @promise("artemis-example-1")

@@ -15,7 +15,7 @@ from tests.faults.campaign import Case, Run, Runs, campaign
 from tests.faults.report import REPORT, Report, page, terminal
 from tests.faults.stored import broker_of
 
-from redelivery.testing.brokers.real import RealBroker, UnavailableError, required, running
+from redelivery.testing.brokers.real import RealBroker, running
 
 _PAGE = "REDELIVERY_FAULT_REPORT"  # a file to write the report to, where all tests have passed
 
@@ -87,12 +87,7 @@ def killed_run(request: pytest.FixtureRequest) -> Iterator[Callable[[Kind, str, 
             if broker not in campaigns:
                 names = [broker] if one_by_one else list(wanted)
                 campaigns.update({name: pool.submit(campaign, name, wanted[name]) for name in names})
-            try:
-                found = campaigns[broker].result()[kind.name, mode, killed]
-            except UnavailableError as error:
-                if required(broker):
-                    pytest.fail(f"{broker} is required: {error}", pytrace=False)
-                pytest.skip(str(error))
+            found = campaigns[broker].result()[kind.name, mode, killed]
             if found is None:
                 pytest.skip("this broker was not started by the test run, so it is not ours to kill")
             report.runs.append(found)

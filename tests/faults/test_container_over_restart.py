@@ -17,7 +17,7 @@ from tests.faults.stored import NAME, started
 
 import redelivery
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
-from redelivery.testing.brokers.real import RealBroker, UnavailableError
+from redelivery.testing.brokers.real import RealBroker
 
 pytestmark = [pytest.mark.long_form, pytest.mark.timeout(120)]
 BROKERS: Final = [("stomp", NAME), ("amqp", NAME), ("stomp", "activemq"), ("amqp", "artemis")]
@@ -82,13 +82,10 @@ def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
     protocol, name = request.param
     if protocol == "amqp":
         pytest.importorskip("proton")
-    try:
-        with started(name) as broker:
-            if broker.provider is None:
-                pytest.skip("this broker was not started by the test run, so it is not ours to kill")
-            yield Shop(broker, protocol)
-    except UnavailableError as error:
-        pytest.skip(str(error))
+    with started(name) as broker:
+        if broker.provider is None:
+            pytest.skip("this broker was not started by the test run, so it is not ours to kill")
+        yield Shop(broker, protocol)
 
 
 def until(holds: Callable[[], bool]) -> None:

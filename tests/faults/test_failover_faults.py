@@ -23,11 +23,11 @@ from tests.faults.cases import ASYNCIO, DEDUPLICATED, KILLED, SHORT, SHORT_EMBED
 from tests.faults.harm import HARMS, HOST, RESTLESS, Bench, Harm
 from tests.faults.promises import PROMISES
 from tests.faults.refusals import REFUSING
-from tests.faults.stored import NAME, broker_of, started
+from tests.faults.stored import broker_of, started
 from tests.faults.work import Work
 
 from redelivery.broker import EmbeddedBroker
-from redelivery.testing.brokers.real import RealBroker, UnavailableError, required
+from redelivery.testing.brokers.real import RealBroker
 
 RECORD: Final = "REDELIVERY_FAULT_RECORD"  # a file, to which each test adds a line of JSON
 REMOTE: Final = [kind for kind in PAIRS.values() if kind.remote and not kind.stored]
@@ -97,15 +97,10 @@ def test_nor_where_the_certificate_has_expired(
 @pytest.fixture(scope="module")
 def mortal(request: pytest.FixtureRequest) -> Iterator[RealBroker]:
     """A broker of our own, to be killed."""
-    try:
-        with started(request.param) as broker:
-            if broker.provider is None:
-                pytest.skip("this broker was not started by the test run, so it is not ours to kill")
-            yield broker
-    except UnavailableError as error:
-        if request.param != NAME and required(request.param):
-            pytest.fail(f"{request.param} is required: {error}", pytrace=False)
-        pytest.skip(str(error))
+    with started(request.param) as broker:
+        if broker.provider is None:
+            pytest.skip("this broker was not started by the test run, so it is not ours to kill")
+        yield broker
 
 
 @pytest.mark.long_form

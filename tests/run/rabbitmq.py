@@ -10,7 +10,7 @@ import redelivery
 from redelivery import Message, Queue
 from redelivery.operate.management.opening import management_of
 from redelivery.operate.management.rabbitmq import RabbitManagement
-from redelivery.testing.brokers.real import RealBroker, UnavailableError
+from redelivery.testing.brokers.real import RealBroker
 
 SITES: Final = [f"{protocol} {broker}" for broker in ("rabbitmq", "rabbitmq4") for protocol in ("stomp", "amqp")]
 
@@ -39,10 +39,7 @@ class ManagedSite:
     def __init__(self, broker: RealBroker, protocol: str) -> None:
         self.broker, self.protocol, self.is_4 = broker, protocol, broker.name == "rabbitmq4"
         self.url = url_of(broker, protocol)
-        try:
-            self.http = broker.http_url
-        except UnavailableError as error:
-            pytest.skip(str(error))
+        self.http = broker.http_url
         self.connection = redelivery.connect(self.url, management=self.http)
         self.management = managed_by(self.connection)
 

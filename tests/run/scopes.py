@@ -23,34 +23,46 @@ FILE: Final = "redelivery_scopes"  # in what pytest-xdist tells a process
 ALONE: Final = ""
 _EVERY: Final = 4
 SPARK: Final = "Spark"
+FAULTS_OF_SPARK: Final = "Spark faults"
 _CAMPAIGN: Final = "REDELIVERY_SPARK_FAULT_RESULTS"  # of scripts/spark-report, whose processes each have a Spark
 MARKERS: Final = ("together(name): with all tests of that name in one process, where there are several",)
 # Seconds that a test of a scope takes, roughly, by how the scope's name begins; they decide about the order only.
-_SECONDS: Final = {"Spark faults": 30, "kills": 15, "Spark": 12, "Qpid JMS": 3, "traces": 0.4, "broker": 0.5}
+_SECONDS: Final = {FAULTS_OF_SPARK: 30, "kills": 15, "Spark": 12, "Qpid JMS": 3, "traces": 0.4, "broker": 0.5}
 
 
 def scope(item: pytest.Item) -> str:
     """What the tests of one process have in common; `ALONE` for a test that shares nothing."""
     assert isinstance(item, pytest.Function)
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    fixtures = {each.removeprefix("redelivery_") for each in item.fixturenames}
-    named = {str(getattr(each, "broker", "")) for each in parameters.values()}
-    brokers = sorted((fixtures | named) & SPECS.keys())
-    if "runs" in fixtures and "target" in parameters:
-        broker = str(parameters["target"]).partition("-")[2].removesuffix("-copy")
-        return f"broker {broker}" if broker in SPECS else f"traces {parameters['target']}"
-    if "killed_run" in fixtures:
-        return f"kills {brokers[0] if brokers else 'the embedded broker'}"
-    if "jobs" in fixtures:
-        return ALONE if _CAMPAIGN in os.environ else f"{SPARK} faults"
-    if "spark" in fixtures:
+    used = brokers(item)
+    if "runs" in item.fixturenames and "target" in _parameters(item) and not used:
+        return f"traces {_parameters(item)['target']}"
+    if "killed_run" in item.fixturenames:
+        return f"kills {used[0] if used else 'the embedded broker'}"
+    if "jobs" in item.fixturenames:
+        return ALONE if _CAMPAIGN in os.environ else FAULTS_OF_SPARK
+    if "spark" in item.fixturenames:
         return SPARK
     mark = item.get_closest_marker("together")
     if mark is not None:
         return str(mark.args[0])
-    if "java" in fixtures and not brokers:
-        return "broker qpid"  # which has Java clients, too
-    return f"broker {brokers[0]}" if brokers else ALONE
+    if "java" in item.fixturenames and not used:
+        used = ["qpid"]  # which has Java clients, too
+    return f"broker {used[0]}" if used else ALONE
+
+
+def brokers(item: pytest.Item) -> list[str]:
+    """The real brokers that a test uses, by its fixtures and its parameters."""
+    assert isinstance(item, pytest.Function)
+    parameters = _parameters(item)
+    named = {str(getattr(each, "broker", "")) for each in parameters.values()}
+    named |= {each.removeprefix("redelivery_") for each in item.fixturenames}
+    if "runs" in item.fixturenames and "target" in parameters:
+        named.add(str(parameters["target"]).partition("-")[2].removesuffix("-copy"))
+    return sorted(named & SPECS.keys())
+
+
+def _parameters(item: pytest.Function) -> Mapping[str, object]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
 
 def rules_first(items: list[pytest.Item]) -> None:

@@ -28,7 +28,7 @@ PAIR = type("Kind", (), {{}})
 
 def kind(name):
     made = PAIR()
-    made.name, made.broker = name, name.partition("-activemq")[1]
+    made.name, made.broker = name, "activemq" if name.endswith("activemq") else None
     return made
 
 @pytest.mark.long_form
@@ -75,6 +75,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setenv("REDELIVERY_FORM", form)
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
         monkeypatch.delenv("CI", raising=False)
+        monkeypatch.setenv("REDELIVERY_ACTIVEMQ_URL", "stomp://there:1")  # nobody asks it
         pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
         pytester.makepyfile(test_it=TESTS.format(retries=retries, hidden=hidden))
         pytester.makeini("[pytest]\ntimeout = 60\n")
@@ -94,6 +95,28 @@ def test_the_short_form_leaves_out_what_is_long_and_rules_on_brokers_that_have_n
     run(form="all").assert_outcomes(passed=14, skipped=3)
 
 
+def test_a_run_of_all_tests_is_in_the_first_form_where_no_broker_is(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("-k", "nothing")
+    pytester.makeini("[pytest]\ntimeout = 60\ntestpaths = .")
+    monkeypatch.setenv("REDELIVERY_REAL_BROKERS", "0")
+
+    def form(*arguments: str) -> str:
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--collect-only", *arguments)
+        return next(line for line in result.outlines if line.startswith("form: ")).split()[1].strip(";")
+
+    for name in ("REDELIVERY_FORM", "REDELIVERY_ACTIVEMQ_URL", "REDELIVERY_REQUIRE_BROKERS"):
+        monkeypatch.setenv(name, "")
+    assert form() == "first"
+    assert [form("."), form("-k", "test_rule")] == ["short", "short"]
+    monkeypatch.setenv("REDELIVERY_FORM", "all")
+    assert form() == "all"
+    monkeypatch.setenv("REDELIVERY_FORM", "")
+    monkeypatch.setenv("REDELIVERY_ACTIVEMQ_URL", "stomp://there:1")
+    assert form() == "short"
+
+
 @pytest.mark.long_form
 def test_what_is_named_runs(run: Run) -> None:
     run("test_it.py::test_long").assert_outcomes(passed=1)
@@ -106,15 +129,47 @@ def test_an_unknown_form_is_named(run: Run) -> None:
     assert "REDELIVERY_FORM is 'shrot': not one of short, all, nightly" in said(result) + result.stderr.str()
 
 
+def test_skips_are_one_line(run: Run) -> None:
+    lines = said(run()).splitlines()
+    assert [line for line in lines if "skipped: " in line] == ["3 skipped: no oracle here (2); too late (1)"]
+
+
 @pytest.mark.long_form
-def test_skips_are_one_line_for_each_reason_with_its_number(run: Run) -> None:
-    for arguments in ((), ("-n", "2")):
+def test_skips_are_one_line_for_each_reason_with_its_number_where_that_is_asked_for(run: Run) -> None:
+    for arguments in (("-rs",), ("-rs", "-n", "2")):
         lines = said(run(*arguments)).splitlines()
-        assert [line for line in lines if "skipped: " in line] == [
+        assert [line for line in lines if line.startswith(" ") and "skipped: " in line] == [
             "    2 skipped: no oracle here",
             "    1 skipped: too late",
         ]
-        assert not any("SKIPPED [" in line for line in lines)
+
+
+LACKS = """
+import pytest
+from redelivery.testing.brokers.ports import NotStartedError
+
+@pytest.fixture
+def artemis(): raise NotStartedError("it did not start; its last words:\\nI try\\nno memory is left")
+
+def test_of_a_broker(artemis): pass
+
+@pytest.mark.parametrize("number", range(3))
+def test_of_another_one(hornetq, number): pass
+"""
+
+
+@pytest.mark.parametrize("required", ["", "artemis"])
+def test_a_broker_that_does_not_start_is_a_skip_unless_it_is_required_and_one_that_is_not_there_is_left_out(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, required: str
+) -> None:
+    run("-k", "nothing")
+    pytester.makepyfile(test_it=LACKS)
+    monkeypatch.setenv("REDELIVERY_REQUIRE_BROKERS", required)
+    monkeypatch.setenv("REDELIVERY_ARTEMIS_URL", "stomp://here:1")
+    monkeypatch.setenv("REDELIVERY_REAL_BROKERS", "0")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(skipped=int(not required), errors=int(bool(required)), deselected=3)
+    assert required or "1 skipped: it did not start; its last words: no memory is left (1)" in said(result)
 
 
 @pytest.mark.parametrize("processes", [pytest.param("0", marks=pytest.mark.long_form), "2"])

@@ -17,7 +17,7 @@ from redelivery import JMSError
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.real import RealBroker
 
-COUNT = 60 if forms.FORM == forms.SHORT else 2_000
+COUNT = 60 if forms.brief() else 2_000
 
 
 def check(found: Comparison) -> None:

@@ -9,7 +9,7 @@ from tests.selectors.generated import messages, selectors
 
 from redelivery.model.selectors.selector import Selector
 
-COUNT = 300 if forms.FORM == forms.SHORT else 2_000
+COUNT = 300 if forms.brief() else 2_000
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -17,7 +17,7 @@ from tests.spark.faults.stage import Broker, Stage
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.broker.faults import Faults
-from redelivery.testing.brokers.real import RealBroker, UnavailableError, required, running
+from redelivery.testing.brokers.real import RealBroker, running
 
 collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
 
@@ -105,12 +105,7 @@ def broker_of() -> Iterator[Callable[[Kind], Broker]]:
                     embedded.append(opened.enter_context(broker))
                 return Embedded(kind.name, getattr(embedded[0], f"{kind.protocol}_url"), embedded[0].faults)
             if kind.broker not in real:
-                try:
-                    real[kind.broker] = opened.enter_context(running(kind.broker))
-                except UnavailableError as error:
-                    if required(kind.broker):
-                        pytest.fail(f"{kind.broker} is required: {error}", pytrace=False)
-                    pytest.skip(str(error))
+                real[kind.broker] = opened.enter_context(running(kind.broker))
             return Real(kind.name, getattr(real[kind.broker], f"{kind.protocol}_url"), real[kind.broker])
 
         yield find
