@@ -44,7 +44,7 @@ class DebianPackages:
 
     @property
     def fetched(self) -> bool:
-        """Whether it is in the cache."""
+        """Tell if it is in the cache."""
         return (cache_folder() / self.folder).is_dir()
 
     def missing(self, *, to_run: bool = True) -> str | None:
