@@ -189,7 +189,7 @@ def seconds(name: str, value: float | timedelta) -> float:
     """Seconds, not negative.
 
     Raises:
-        ConfigError: it is not a finite number from 0, nor a timedelta; the text names ``name``.
+        ConfigError: it is neither a finite number >= 0 nor a timedelta; the text names ``name``.
     """
     if value.__class__ is float or value.__class__ is int:  # the usual case, on the path of every receive
         if 0 <= value < _USUAL:

@@ -50,7 +50,7 @@ class _Whole(int):
     def __new__(cls, value: int) -> _Whole:
         limit = 1 << (cls.bits - 1)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise MessageFormatError(f"{value!r} is not a whole number, as a JMS {cls.__name__.lower()} must be")
+            raise MessageFormatError(f"{value!r} is not an integer, as a JMS {cls.__name__.lower()} must be")
         if not -limit <= value < limit:
             raise MessageFormatError(f"{value} does not fit a JMS {cls.__name__.lower()} ({cls.bits} bits)")
         return super().__new__(cls, value)

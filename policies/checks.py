@@ -45,11 +45,11 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
-    """A whole number between two bounds, both included."""
+    """Return an integer between two bounds, both included."""
     if isinstance(value, int) and not isinstance(value, bool) and _within(value, minimum, maximum):
         return value
-    bounds = f"from {minimum}" if maximum is None else f"from {minimum} to {maximum}"
-    raise ConfigError(f"{name}={value!r}: use a whole number {bounds}")
+    bounds = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+    raise ConfigError(f"{name}={value!r} must be an integer {bounds}")
 
 
 def check_number(name: str, value: object, minimum: float, maximum: float = math.inf) -> float:
@@ -61,8 +61,8 @@ def check_number(name: str, value: object, minimum: float, maximum: float = math
             number = math.inf
         if math.isfinite(number) and minimum <= number <= maximum:
             return number
-    bounds = f"from {minimum:g}" if maximum == math.inf else f"from {minimum:g} to {maximum:g}"
-    raise ConfigError(f"{name}={value!r}: use a finite number {bounds}")
+    bounds = f">= {minimum:g}" if maximum == math.inf else f"from {minimum:g} to {maximum:g}"
+    raise ConfigError(f"{name}={value!r} must be a finite number {bounds}")
 
 
 def check_seconds(name: str, value: object) -> float:

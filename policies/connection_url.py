@@ -210,7 +210,7 @@ def _host_and_port(scheme: str, place: str) -> tuple[str, int | None]:
     if port is None:
         return host, None
     if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) <= 65535):
-        raise ConfigError(f"{scheme} URL: the port must be a number from 1 to 65535")
+        raise ConfigError(f"{scheme} URL: the port must be an integer from 1 to 65535")
     return host, int(port)
 
 

@@ -128,7 +128,7 @@ class ReconnectPolicy:
         ``rng`` serves the jitter: its ``random()`` is drawn once; with a jitter of 0 not at all.
 
         Raises:
-            ConfigError: the number is not a whole number from 1.
+            ConfigError: the number is not an integer >= 1.
         """
         check_whole("attempt", attempt, 1)
         cap_ms, first_ms = to_ms(self.maximum_delay), to_ms(self.initial_delay)
@@ -141,7 +141,7 @@ class ReconnectPolicy:
         """Whether no attempt follows so many failed ones. ``startup``: the connection has never been there.
 
         Raises:
-            ConfigError: the number is not a whole number from 0.
+            ConfigError: the number is not an integer >= 0.
         """
         check_whole("attempts", attempts, 0)
         limit = self.maximum_attempts
@@ -154,7 +154,7 @@ class ReconnectPolicy:
         """Whether the last of so many failed attempts is worth a warning: the first is, and each n-th.
 
         Raises:
-            ConfigError: the number is not a whole number from 1.
+            ConfigError: the number is not an integer >= 1.
         """
         check_whole("attempts", attempts, 1)
         every = self.warn_after_attempts

@@ -127,7 +127,7 @@ class RedeliveryPolicy:
         ``rng`` serves collision avoidance: its ``random()`` is drawn twice per step, n - 1 steps (at most 1,000).
 
         Raises:
-            ConfigError: the count is not a whole number from 1.
+            ConfigError: the count is not an integer >= 1.
         """
         check_whole("redelivery_count", redelivery_count, 1)
         cap = self.maximum_redelivery_delay
@@ -144,7 +144,7 @@ class RedeliveryPolicy:
         """Whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
 
         Raises:
-            ConfigError: the count is not a whole number from 0.
+            ConfigError: the count is not an integer >= 0.
         """
         check_whole("redelivery_count", redelivery_count, 0)
         return self.maximum_redeliveries != NO_LIMIT and redelivery_count > self.maximum_redeliveries

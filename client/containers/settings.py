@@ -243,13 +243,13 @@ def _concurrency(given: object) -> tuple[int, int]:
     if isinstance(given, str) and (found := re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", given)):
         few, many = found.groups()  # as Spring writes it
         hint = f": write concurrency={int(few)}" if many is None else f": write concurrency=({int(few)}, {int(many)})"
-    raise ConfigError(f"concurrency={given!r} is neither a whole number from 1 nor (min, max) of such{hint}")
+    raise ConfigError(f"concurrency={given!r} must be an integer >= 1, or (min, max) of such{hint}")
 
 
 def _from_1(name: str, value: object) -> int | None:
     if value is None or _is_from_1(value):
         return value  # type: ignore[return-value]  # it is one
-    raise ConfigError(f"{name}={value!r} must be a whole number from 1, or None")
+    raise ConfigError(f"{name}={value!r} must be an integer >= 1, or None")
 
 
 def _is_from_1(value: object) -> bool:

@@ -51,7 +51,7 @@ def declaration(
     if most is not None:
         if isinstance(most, bool) or not isinstance(most, int) or not NO_LIMIT <= most < 1 << 31:
             raise ConfigError(
-                f"declare: maximum_redeliveries={most!r} must be a whole number from 0, or -1 for no limit"
+                f"declare: maximum_redeliveries={most!r} must be an integer >= 0, or -1 for no limit"
             )
         if letters is None:
             raise ConfigError(

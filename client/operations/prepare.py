@@ -176,7 +176,7 @@ def _boolean(name: str, value: object) -> bool:
 
 def _priority(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 9:
-        raise ConfigError(f"priority={value!r} must be a whole number from 0 to 9")
+        raise ConfigError(f"priority={value!r} must be an integer from 0 to 9")
     return value
 
 

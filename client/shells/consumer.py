@@ -116,7 +116,7 @@ class BaseConsumer:
 def check_batch(max_messages: object, timeout: float | timedelta) -> float:
     """Until when `receive_many` collects (`session_time`). Raises ConfigError: an argument does not fit."""
     if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
-        raise ConfigError(f"max_messages={max_messages!r} must be a whole number from 1")
+        raise ConfigError(f"max_messages={max_messages!r} must be an integer >= 1")
     return session_time() + seconds("timeout", timeout)
 
 

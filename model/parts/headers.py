@@ -20,7 +20,7 @@ def check_header(name: str, value: object) -> object:
     if name == "group_sequence":
         if isinstance(value, int) and not isinstance(value, bool) and value >= -1:
             return value
-        raise MessageFormatError(f"group_sequence={value!r} is neither a whole number from 0, nor -1 (the last)")
+        raise MessageFormatError(f"group_sequence={value!r} must be an integer >= 0, or -1 (the last)")
     if isinstance(value, str) or (name == "correlation_id" and isinstance(value, bytes)):
         return value
     raise MessageFormatError(f"{name}={value!r} is not a str")

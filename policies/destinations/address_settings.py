@@ -190,7 +190,7 @@ class AddressSettings:
         ``rng`` serves collision avoidance: its ``random()`` is drawn twice. The cap comes after it.
 
         Raises:
-            ConfigError: the count is not a whole number from 1.
+            ConfigError: the count is not an integer >= 1.
         """
         check_whole("delivery_count", delivery_count, 1)
         delay = artemis_delay(
@@ -207,7 +207,7 @@ class AddressSettings:
         """Whether a message that was delivered so often goes to the dead-letter address instead of being redelivered.
 
         Raises:
-            ConfigError: the count is not a whole number from 1.
+            ConfigError: the count is not an integer >= 1.
         """
         check_whole("delivery_count", delivery_count, 1)
         return 0 < self.max_delivery_attempts <= delivery_count

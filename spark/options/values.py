@@ -52,7 +52,7 @@ def flag(name: str, value: str) -> bool:
 
 
 def whole(minimum: int, maximum: int) -> Parser:
-    """A parser of whole numbers between two bounds, both included."""
+    """Return a parser of integers between two bounds, both included."""
     return lambda name, value: read_whole(name, value.strip(), minimum, maximum)
 
 

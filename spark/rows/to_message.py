@@ -67,7 +67,7 @@ def properties_of(column: Any) -> dict[str, Value]:
     sequence = found.get(GROUP_SEQUENCE)
     if isinstance(sequence, str):
         if not (sequence.isascii() and sequence.isdigit() and len(sequence) <= 10):
-            raise MessageFormatError(f"property {GROUP_SEQUENCE}={sequence!r} is not a whole number ≥ 0")
+            raise MessageFormatError(f"property {GROUP_SEQUENCE}={sequence!r} must be an integer >= 0")
         found[GROUP_SEQUENCE] = int(sequence)
     return found
 

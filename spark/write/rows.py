@@ -81,7 +81,7 @@ _COLUMNS: Final[Mapping[str, tuple[Callable[[DataType], bool], str]]] = {
     "type": (_is(*_STRING), "string"),
     "group_id": (_is(*_STRING), "string"),
     "persistent": (_is(BooleanType), "boolean"),
-    "priority": (_is(*_WHOLE), "a whole number, 0 to 9"),
+    "priority": (_is(*_WHOLE), "an integer from 0 to 9"),
     "ttl": (_is(*_NUMBER, DecimalType, DayTimeIntervalType), "a number of seconds, or an interval of days to seconds"),
 }
 

@@ -140,7 +140,7 @@ def test_on_a_terminal_it_is_live_and_ctrl_c_ends_it() -> None:
     ("url", "says"),
     [
         ("nonsense", "a connection URL begins with a scheme, like 'vm://name' or 'stomp://host:61613'"),
-        ("stomp://localhost:port", "the port must be a number from 1 to 65535"),
+        ("stomp://localhost:port", "the port must be an integer from 1 to 65535"),
         ("gopher://localhost:70", "gopher"),
         ("stomp://127.0.0.1:{free}", "127.0.0.1:{free}"),
         ("stomp://127.0.0.1:{free}?jms.redeliveryPolicy.maxRedeliveries=3", "jms.redeliveryPolicy.maxRedeliveries"),

@@ -208,7 +208,7 @@ def test_forced_whole_numbers(kind: Any, fits: tuple[int, ...], does_not: tuple[
         with pytest.raises(MessageFormatError, match=f"{value} does not fit a JMS {kind.__name__.lower()}"):
             kind(value)
     for wrong in (1.5, "1", True, None):
-        with pytest.raises(MessageFormatError, match="whole number"):
+        with pytest.raises(MessageFormatError, match="is not an integer"):
             kind(wrong)
 
 

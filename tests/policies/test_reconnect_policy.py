@@ -107,9 +107,9 @@ def test_a_bad_value_is_named(name: str, value: object) -> None:
     ("arguments", "said"),
     [
         ({"initial_delay": -1}, "initial_delay=-1 is not a duration: pass seconds ≥ 0 or a timedelta"),
-        ({"maximum_attempts": -2}, "maximum_attempts=-2: use a whole number from -1"),
-        ({"multiplier": 0}, "multiplier=0: use a finite number from 1"),
-        ({"jitter": True}, "jitter=True: use a finite number from 0 to 1"),
+        ({"maximum_attempts": -2}, "maximum_attempts=-2 must be an integer >= -1"),
+        ({"multiplier": 0}, "multiplier=0 must be a finite number >= 1"),
+        ({"jitter": True}, "jitter=True must be a finite number from 0 to 1"),
         ({"maximum_delay": 0}, "maximum_delay=0.0 leaves no pause between attempts: pass 0.001 or more"),
         (
             {"initial_delay": 31},
@@ -130,7 +130,7 @@ def test_a_bad_count_is_refused(count: Any) -> None:
     for refused in (policy.delay, policy.exhausted, policy.warns):
         with pytest.raises(ConfigError, match=r"^attempts?="):
             refused(count)
-    with pytest.raises(ConfigError, match=r"^attempt=0: use a whole number from 1"):
+    with pytest.raises(ConfigError, match=r"^attempt=0 must be an integer >= 1"):
         policy.delay(0)
 
 

@@ -66,7 +66,7 @@ def test_defaults_of_redelivery() -> None:
 @promise("artemis-factor-range")
 @pytest.mark.parametrize("factor", ["-0.1", "1.1", "1.5"])
 def test_a_factor_outside_of_its_range_is_refused(factor: str) -> None:
-    with pytest.raises(ConfigFileError, match="use a finite number from 0 to 1"):
+    with pytest.raises(ConfigFileError, match="must be a finite number from 0 to 1"):
         artemis(redelivery_collision_avoidance_factor=factor)
 
 

@@ -108,7 +108,7 @@ def test_what_is_not_a_duration(text: str) -> None:
     [
         ({"linger": "soon"}, ("linger='soon'", "is not a duration", "5 s")),
         ({"maxmessagesperbatch": "0"}, ("maxMessagesPerBatch=0", "from 1")),
-        ({"maxoffsetspertrigger": "many"}, ("maxOffsetsPerTrigger='many'", "whole number")),
+        ({"maxoffsetspertrigger": "many"}, ("maxOffsetsPerTrigger='many'", "must be an integer")),
         ({"receiver": "both"}, ("receiver='both'", "driver or executor")),
         ({"failondataloss": "maybe"}, ("failOnDataLoss='maybe'", "true or false")),
         ({"compression": "gzip"}, ("compression='gzip'", "zstd, lz4 or none")),

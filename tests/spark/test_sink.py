@@ -119,7 +119,7 @@ def test_a_row_that_is_not_a_message_leaves_nothing_of_its_task(broker: Embedded
 def test_a_row_that_cannot_be_sent_is_named_and_leaves_nothing(broker: EmbeddedBroker, url: str) -> None:
     schema = StructType([StructField("body", StringType()), StructField("priority", IntegerType())])
     rows = pa.RecordBatch.from_pydict({"body": ["a", "b"], "priority": [4, 17]})
-    with pytest.raises(ConfigError, match="priority=17 must be a whole number from 0 to 9") as error:
+    with pytest.raises(ConfigError, match="priority=17 must be an integer from 0 to 9") as error:
         BatchWriter(_options(url), schema).write(iter([rows]))
     assert error.value.__notes__ == ["in row 1 of the task, counted from 0"]
     assert broker.queue_depth("orders") == 0

@@ -102,7 +102,7 @@ def test_rows_of_the_source_are_taken_as_they_are() -> None:
         ("properties", MapType(IntegerType(), StringType()), "is map<int,string>; it must be map<string, string>"),
         ("properties", MapType(StringType(), DecimalType(4, 1)), "is map<string,decimal(4,1)>; it must be"),
         ("persistent", StringType(), "the column 'persistent' is string; it must be boolean"),
-        ("priority", DoubleType(), "the column 'priority' is double; it must be a whole number, 0 to 9"),
+        ("priority", DoubleType(), "the column 'priority' is double; it must be an integer from 0 to 9"),
         ("ttl", TimestampType(), "the column 'ttl' is timestamp; it must be a number of seconds, or an interval"),
         ("group_id", BinaryType(), "the column 'group_id' is binary; it must be string"),
     ],

@@ -84,7 +84,7 @@ def test_a_broker_whose_amqp_cannot_settle_is_refused_and_the_connection_closed(
     ("options", "named"),
     [
         ({"scheme": "stomp"}, "stomp:// is not AMQP"),
-        ({"params": {"amqp.maxFrameSize": "511"}}, "amqp.maxFrameSize='511' is not a whole number from 512"),
+        ({"params": {"amqp.maxFrameSize": "511"}}, "amqp.maxFrameSize='511' must be an integer from 512"),
         ({"params": {"amqp.maxFrameSize": "9999999999"}}, "amqp.maxFrameSize="),
         ({"params": {"amqp.idleTimeout": "-1"}}, "amqp.idleTimeout='-1'"),
         ({"params": {"amqp.idleTimeout": "9" * 5000}}, "amqp.idleTimeout="),

@@ -152,7 +152,7 @@ def test_the_priority_urls_are_those_named_or_the_first(query: str, priority: li
         ),
         (
             "failover:(stomp://a,stomp://u:pw@b:port)",
-            "URL 2 of 2 (stomp://u…): stomp URL: the port must be a number from 1 to 65535",
+            "URL 2 of 2 (stomp://u…): stomp URL: the port must be an integer from 1 to 65535",
         ),
         (
             "failover:(stomp://a?jms.nope=1)",
@@ -181,7 +181,7 @@ def test_the_priority_urls_are_those_named_or_the_first(query: str, priority: li
         ),
         ("failover:(stomp://a)?timeout", "'timeout' in the connection URL is not of the form name=value"),
         ("failover:(stomp://a)?timeout=1&timeout=2", "'timeout' occurs twice in the connection URL"),
-        ("failover:(stomp://a)?timeout=soon", f"timeout='soon': use a whole number from -1 to {2**63 - 1}"),
+        ("failover:(stomp://a)?timeout=soon", f"timeout='soon' must be an integer from -1 to {2**63 - 1}"),
         (
             "failover:(stomp://a)?backOffMultiplier=2&reconnectDelayExponent=2",
             "reconnectDelayExponent and backOffMultiplier are the same option: leave one of them out",

@@ -94,7 +94,7 @@ def test_the_maximum_comes_after_collision_avoidance() -> None:
 @promise("artemis-factor-range")
 @promise("seen-artemis-refused")
 def test_a_broker_with_a_factor_out_of_its_range_does_not_start() -> None:
-    with pytest.raises(ConfigFileError, match="use a finite number from 0 to 1"):
+    with pytest.raises(ConfigFileError, match="must be a finite number from 0 to 1"):
         artemis(redelivery_collision_avoidance_factor=1.5)
 
 

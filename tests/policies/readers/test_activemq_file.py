@@ -202,7 +202,7 @@ def test_a_plug_in_that_discards_everything_before_the_one_that_redelivers_leave
         ('<policyEntry queue="a"><deadLetterStategy/></policyEntry>', "did you mean 'deadLetterStrategy'"),
         (INDIVIDUAL.replace("individualD", "indvidualD"), "did you mean 'individualDeadLetterStrategy'"),
         (INDIVIDUAL.replace("queuePrefix", "queuesPrefix"), "did you mean 'queuePrefix'"),
-        (INDIVIDUAL.replace('"5000"', '"5 s"'), "expiration='5 s': use a whole number"),
+        (INDIVIDUAL.replace('"5000"', '"5 s"'), "expiration='5 s' must be an integer"),
         (INDIVIDUAL.replace('"false"', '"no"'), "processExpired='no': use true or false"),
     ],
 )

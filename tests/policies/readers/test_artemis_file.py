@@ -163,8 +163,8 @@ def test_all_that_is_wrong_is_said_at_once_with_file_line_and_column() -> None:
     with pytest.raises(redelivery.ConfigError) as raised:
         read(text, "broker.xml")
     assert str(raised.value).splitlines() == [
-        "broker.xml:5:3: redelivery-delay='soon': use a whole number from 0 to 9223372036854775807",
-        "broker.xml:6:3: redelivery-collision-avoidance-factor='1.5': use a finite number from 0 to 1",
+        "broker.xml:5:3: redelivery-delay='soon' must be an integer from 0 to 9223372036854775807",
+        "broker.xml:6:3: redelivery-collision-avoidance-factor='1.5' must be a finite number from 0 to 1",
         "broker.xml:7:3: unknown option 'max-redelivery-attempts' of an address-setting; "
         "did you mean 'max-delivery-attempts'?",
     ]
@@ -178,7 +178,7 @@ def test_without_strict_the_rest_is_read_and_the_problems_are_kept() -> None:
 
 
 def test_a_negative_multiplier_is_refused_with_which_artemis_starts() -> None:
-    with pytest.raises(ConfigFileError, match=r"redelivery-delay-multiplier='-2\.0': use a finite number"):
+    with pytest.raises(ConfigFileError, match=r"redelivery-delay-multiplier='-2\.0' must be a finite number"):
         read(address_settings(x={"redelivery_delay_multiplier": -2.0}))
 
 

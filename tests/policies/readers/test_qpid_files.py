@@ -105,8 +105,8 @@ def test_virtual_hosts_may_be_in_the_file_of_the_broker_or_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (CONFIG.replace(">5<", ">five<"), "file.xml:4:3: maximumDeliveryCount='five': use a whole number"),
-        (CONFIG.replace(">5<", ">-1<"), "maximumDeliveryCount=-1: use a whole number from 0"),
+        (CONFIG.replace(">5<", ">five<"), "file.xml:4:3: maximumDeliveryCount='five' must be an integer"),
+        (CONFIG.replace(">5<", ">-1<"), "maximumDeliveryCount=-1 must be an integer from 0"),
         (CONFIG.replace("deadLetterQueues", "deadLeterQueues"), "file.xml:3:3: unknown option"),
         (HOSTS.replace("<name>localhost</name>", ""), "a virtualhost without a name"),
         (HOSTS.replace("<queue><name>dev-only-other-queue</name></queue>", "<queue/>"), "a queue without a name"),

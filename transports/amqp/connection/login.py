@@ -141,7 +141,7 @@ def _virtual_host(options: TransportOptions) -> str:
 def _number(options: TransportOptions, name: str, default: int, *, least: int) -> int:
     digits = options.params.get(name, str(default))
     if not digits.isdecimal() or len(digits) > 10 or not least <= int(digits) <= _MOST:
-        raise ConfigError(f"{name}={digits[:40]!r} is not a whole number from {least} to {_MOST}")
+        raise ConfigError(f"{name}={digits[:40]!r} must be an integer from {least} to {_MOST}")
     return int(digits)
 
 
