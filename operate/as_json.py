@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
-from typing import Any, Final
+from typing import Any
 
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.operate.diff import Difference
-from redelivery.operate.examples import examples_by_title, examples_of
 from redelivery.operate.simulate import Simulation
-from redelivery.policies.brokers.places import Setting
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import Delay, DestinationRules
 from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.examples import OTHER, examples_by_title, examples_of
 from redelivery.policies.destinations.overlaps import is_pattern, overlaps
-
-_OTHER: Final = "any.other.destination"
+from redelivery.policies.files.places import Setting
 
 
 def explanation(rules: DestinationRules) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def everything(policies: BrokerPolicies) -> dict[str, Any]:
     explained = {title: _example(title, titles, found) for title, found in examples_by_title(titles).items()}
     explained |= {title: _example(title, titles, []) for title in shared}
     named = {title: explanation(policies.explain(each)) for title, each in explained.items() if each}
-    others: dict[str, Destination] = {_OTHER: Queue(_OTHER), f"topic://{_OTHER}": Topic(_OTHER)}
+    others: dict[str, Destination] = {OTHER: Queue(OTHER), f"topic://{OTHER}": Topic(OTHER)}
     return {
         "path": policies.path,
         "format": policies.format,

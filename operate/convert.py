@@ -6,32 +6,17 @@ Between brokers the way leads over what a client would need: its redelivery poli
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.operate.as_json import everything
-from redelivery.operate.conversion import address_settings, to_brokers, to_python
-from redelivery.operate.conversion.losses import Losses
-from redelivery.operate.conversion.unsaid import say_unsaid
+from redelivery.operate.to_python import program
+from redelivery.policies.brokers.formats import FORMATS
+from redelivery.policies.brokers.patterns import Losses
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import Rules
-from redelivery.policies.writers.formats import write_rules
 
-_RULES: Final[Mapping[str, Callable[[BrokerPolicies, Losses], Rules]]] = MappingProxyType(
-    {
-        "activemq": to_brokers.to_activemq,
-        "artemis": address_settings.to_artemis,
-        "hornetq": address_settings.to_hornetq,
-        "qpid": to_brokers.to_qpid,
-        "broker_j": to_brokers.to_broker_j,
-        "rabbitmq": to_brokers.to_rabbitmq,
-        "uri": to_brokers.to_client_url,
-    }
-)
-TARGETS: Final = ("python", "json", *_RULES)
+TARGETS: Final = ("python", "json", *FORMATS)
 """What a configuration can be converted to."""
 
 
@@ -44,7 +29,7 @@ class Conversion:
 
 
 def convert(policies: BrokerPolicies, to: str) -> Conversion:
-    """The same rules in another format.
+    """Write the same rules in another format.
 
     Raises:
         ConfigError: there is no such format, or it cannot hold a value.
@@ -52,11 +37,13 @@ def convert(policies: BrokerPolicies, to: str) -> Conversion:
     if to not in TARGETS:
         raise ConfigError(f"to={to!r}: use one of {', '.join(TARGETS)}")
     losses = Losses()
+    own = FORMATS[policies.format]
     if to == "json":
         text = json.dumps(everything(policies), indent=2, ensure_ascii=False) + "\n"
     elif to == policies.format:
-        text = write_rules(policies.rules)
+        text = own.write(policies.rules)
     else:
-        text = to_python.program(policies, losses) if to == "python" else write_rules(_RULES[to](policies, losses))
-        say_unsaid(policies.rules, to, losses)
+        made = FORMATS.get(to)
+        text = program(policies, losses) if made is None else made.write(made.convert_to(policies, losses))
+        own.unsaid(policies.rules, to, losses)
     return Conversion(text, losses.found)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from redelivery.model.destinations import Destination, Queue, Topic
-from redelivery.operate.examples import examples_by_title, examples_of
-from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
-from redelivery.policies.brokers.artemis_names import ELEMENTS, spelled
-from redelivery.policies.brokers.broker_j import BrokerJRules
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.qpid import QpidRules
-from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.brokers.rules import DestinationRules, Rules
+from redelivery.policies.destinations.examples import OTHER, examples_by_title, examples_of
 from redelivery.policies.destinations.overlaps import is_pattern, overlaps
-from redelivery.policies.writers.broker_j import level_as_json
-from redelivery.policies.writers.rabbitmq import policy_as_json
 
 _OTHERS: Final = "(all others)"
-_OTHER: Final = "any.other.destination"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +48,7 @@ class Difference:
 
 
 def diff(before: BrokerPolicies, after: BrokerPolicies) -> tuple[Difference, ...]:
-    """The destinations and patterns that either names, and all others, where the two differ.
+    """Compare the destinations and patterns that either names, and all others, where the two differ.
 
     A pattern is compared by examples of each depth: ``orders.>`` by ``orders``, ``orders.x`` and ``orders.x.x``. Those
     that change alike are one difference.
@@ -71,10 +63,10 @@ def diff(before: BrokerPolicies, after: BrokerPolicies) -> tuple[Difference, ...
             unowned = [each for each in examples_of(title, titles) if each not in owned]
             compared = _compared(title, unowned, before, after)
             found[title] = {kind: each for kind, each in compared.items() if kind not in alike}
-    others = {title: _of_host(title) for rules in (before.rules, after.rules) for title in _in_hosts(rules)}
-    for title, example in others.items():
-        found[title] = _compared(title, [example], before, after)
-    found[_OTHERS] = _compared(_OTHERS, [Queue(_OTHER), Topic(_OTHER)], before, after)
+    others = dict.fromkeys([*_in_hosts(before.rules), *_in_hosts(after.rules)])
+    for title in others:
+        found[title] = _compared(title, [Queue(title.replace(_OTHERS, OTHER))], before, after)
+    found[_OTHERS] = _compared(_OTHERS, [Queue(OTHER), Topic(OTHER)], before, after)
     of_expressions = _compared_expressions(_expressions(before.rules), _expressions(after.rules))
     return (*(each for of_title in found.values() for each in of_title.values()), *of_expressions)
 
@@ -82,7 +74,7 @@ def diff(before: BrokerPolicies, after: BrokerPolicies) -> tuple[Difference, ...
 def _compared(
     title: str, examples: Iterable[Destination], before: BrokerPolicies, after: BrokerPolicies
 ) -> dict[object, Difference]:
-    """The first example of each kind of change, by that kind: the changes without the example's own name."""
+    """Return the first example of each kind of change, by that kind: the changes without the example's own name."""
     found: dict[object, Difference] = {}
     for example in examples:
         one, two = before.explain(example), after.explain(example)
@@ -114,61 +106,22 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Ch
 
 
 def _in_hosts(rules: Rules) -> Iterator[str]:
-    """``host/queue`` for what is in a virtual host that is not the default one, and for all others there."""
-    hosts: list[tuple[str, tuple[str, ...]]] = []
-    if isinstance(rules, QpidRules):
-        hosts = [(each.level.name, tuple(queue.name for queue in each.queues)) for each in rules.hosts]
-    elif isinstance(rules, BrokerJRules):
-        hosts = [(each.name, tuple(queue.name for queue in each.queues)) for each in rules.hosts]
-    elif isinstance(rules, RabbitRules):
-        for name in rules.virtual_hosts:
-            hosts.append((name, tuple(queue.name for queue in rules.queues if queue.virtual_host == name)))
+    """Iterate over ``host/queue`` for what is in one of several virtual hosts, and for all others there."""
+    hosts = rules.queues_by_host()
     for host, queues in hosts if len(hosts) > 1 else ():
         yield from (f"{host}/{queue}" for queue in (*queues, _OTHERS))
 
 
-def _of_host(title: str) -> Destination:
-    return Queue(title.replace(_OTHERS, _OTHER))
-
-
 def _expressions(rules: Rules) -> dict[str, dict[str, str]]:
-    """What applies to queues that a regular expression matches, or to none of ours: its values by its title."""
+    """Return what no destination of ours stands for: its values by its title, which is made unique."""
     found: dict[str, dict[str, str]] = {}
-    if isinstance(rules, RabbitRules):
-        for policy in rules.policies:
-            written = policy_as_json(policy)
-            title = f"{'operator policy' if policy.operator else 'policy'} {policy.name!r}"
-            where = "" if policy.virtual_host == "/" else f" of virtual host {policy.virtual_host!r}"
-            values = {name: written[name] for name in ("pattern", "apply-to", "priority")}
-            _add(found, title + where, {**values, **written["definition"]})
-    elif isinstance(rules, BrokerJRules):
-        for host in rules.hosts:
-            for number, rule in enumerate(host.auto_creation, 1):
-                title = f"nodeAutoCreationPolicy {rule.pattern!r} of virtual host {host.name!r}"
-                values = {"pattern": rule.pattern, "asked as number": number}
-                _add(found, title, {**values, **level_as_json(rule.level)})
-    elif isinstance(rules, ArtemisRules):
-        for entry in rules.entries:
-            if not _has_example(entry, rules):
-                values = {ELEMENTS[name]: spelled(name, getattr(entry.settings, name)) for name in entry.fields_set}
-                _add(found, f"address-setting {entry.match!r}", dict(sorted(values.items())))
+    for title, values in rules.expressions():
+        number, unique = 1, title
+        while unique in found:
+            number += 1
+            unique = f"{title} ({number})"
+        found[unique] = {name: str(value) for name, value in values.items()}
     return found
-
-
-def _has_example(entry: AddressEntry, rules: ArtemisRules) -> bool:
-    """Whether a destination of ours has such an address: ``/queue/x`` is none."""
-    examples = examples_of(".".join(rules.wildcards.words(entry.match)), ())
-    return any(
-        entry.match == each.match for example in examples for each in rules.candidates(rules.address_of(example))
-    )
-
-
-def _add(found: dict[str, dict[str, str]], title: str, values: Mapping[str, Any]) -> None:
-    number, unique = 1, title
-    while unique in found:
-        number += 1
-        unique = f"{title} ({number})"
-    found[unique] = {name: str(value) for name, value in values.items()}
 
 
 def _compared_expressions(

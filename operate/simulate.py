@@ -81,7 +81,7 @@ def simulate(
     """
     rules = policies.explain(target)
     policy = client.redelivery_policies.policy_for(rules.destination) if isinstance(client, BrokerPolicies) else client
-    is_client = policies.format == "uri"
+    is_client = policies.rules.is_client
     rounds = 1 if is_client else rules.maximum
     if policy is None and (is_client or rules.counts == "give-ups"):
         policy = policies.redelivery_policies.policy_for(rules.destination) if is_client else RedeliveryPolicy()

@@ -3,8 +3,8 @@
 `redelivery` says when a message that failed is redelivered and when never again, `dead_letters` where it goes then, and
 `dead_letter_headers` what is written on it. `destinations/` holds such values by destination, and `prefetch` how much
 is delivered ahead. `reconnect` says when a lost connection is tried again. `connection_url` and `activemq/` read
-ActiveMQ's spelling, and `checks` says of a bad value what fits. `brokers/` has what the configuration files of brokers
-say, which `readers/` read and `writers/` write.
+ActiveMQ's spelling, and `checks` says of a bad value what fits. `brokers/` has a folder for each broker whose
+configuration is read and written, of the trees that `files/` makes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read(
     properties: Mapping[str, str] | None = None,
     strict: bool = True,
 ) -> BrokerPolicies:
-    """The redelivery and dead-letter rules of a broker, from its own configuration file.
+    """Read the redelivery and dead-letter rules of a broker from its own configuration file.
 
     Args:
         path: the file: ActiveMQ's ``activemq.xml``, Artemis' ``broker.xml``, ``hornetq-configuration.xml``, Qpid's
@@ -42,7 +42,7 @@ def read(
             that were not understood; the text has file, line and column of each.
     """
     from redelivery.model.errors import ConfigError
-    from redelivery.policies.readers.files import read_file  # defusedxml and the readers are loaded when needed
+    from redelivery.policies.brokers.files import read_file  # defusedxml and the readers are loaded when needed
 
     for name, value in (properties or {}).items():
         if not isinstance(value, str):
@@ -51,11 +51,11 @@ def read(
 
 
 def write(policies: BrokerPolicies) -> str:
-    """The rules in their broker's own format: a file, to which what else that broker needs must be added, or a URL.
+    """Write the rules in their broker's own format: a URL, or a file, to which what else it needs must be added.
 
     Raises:
         ConfigError: the format cannot hold a value; only of rules that were not read from it.
     """
-    from redelivery.policies.writers.formats import write_rules
+    from redelivery.policies.brokers.formats import FORMATS
 
-    return write_rules(policies.rules)
+    return FORMATS[policies.format].write(policies.rules)

@@ -11,13 +11,14 @@ from redelivery.policies.checks import check_known, check_whole, read_whole
 
 MAX_PREFETCH: Final = 32767
 _ALL: Final = "all"
-_BEAN: Final[Mapping[str, str]] = {
+BEAN: Final[Mapping[str, str]] = {
     "queuePrefetch": "queue",
     "topicPrefetch": "topic",
     "durableTopicPrefetch": "durable_topic",
     "queueBrowserPrefetch": "browser",
     _ALL: "",
 }
+"""Name of an option -> the field of PrefetchPolicy; "" for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,10 @@ class PrefetchPolicy:
         Raises:
             ConfigError: an unknown name, or a value that does not fit it; the text names it.
         """
-        check_known(_BEAN, options, prefix)
+        check_known(BEAN, options, prefix)
         numbers = {name: read_whole(prefix + name, value, 0, MAX_PREFETCH) for name, value in options.items()}
         every = numbers.pop(_ALL, None)
-        fields = {field: numbers.get(name, every) for name, field in _BEAN.items() if name != _ALL}
+        fields = {field: numbers.get(name, every) for name, field in BEAN.items() if name != _ALL}
         return cls(**fields)
 
     def for_destination(self, destination: Destination, *, durable: bool = False, browser: bool = False) -> int | None:

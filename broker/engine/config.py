@@ -11,8 +11,6 @@ from typing import Literal
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InvalidSelectorError
 from redelivery.model.selectors.selector import Selector
-from redelivery.policies.brokers.artemis import ArtemisRules
-from redelivery.policies.brokers.client_url import ClientRules
 from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
@@ -20,6 +18,7 @@ from redelivery.policies.dead_letters import (
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.files.places import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +57,10 @@ class BrokerConfig:
             raise ConfigError(
                 f"rules={self.rules!r} are not a broker's rules: pass redelivery.policies.read(path).rules"
             )
-        if isinstance(self.rules, ClientRules):
+        if self.rules is not None and self.rules.is_client:
             raise ConfigError("rules: these are a client's: pass the rules of a broker's configuration file")
-        if isinstance(self.rules, ArtemisRules):
-            _check_filters(self.rules)
+        for queue, condition, place in self.rules.selectors() if self.rules is not None else ():
+            _check_filter(queue, condition, place)
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ConfigError(f"memory_limit={limit!r} is not a number of bytes: pass an int ≥ 0, or None")
@@ -88,13 +87,12 @@ class BrokerConfig:
         return known is not None and compare_digest(known.encode(), (password or "").encode())
 
 
-def _check_filters(rules: ArtemisRules) -> None:
-    for queue in rules.queues:
-        try:
-            if queue.filter:
-                Selector(queue.filter)
-        except InvalidSelectorError as error:
-            raise ConfigError(f"{queue.place}: the filter of the queue {queue.name!r}: {error}") from error
+def _check_filter(queue: str, condition: str, place: Place) -> None:
+    try:
+        if condition:
+            Selector(condition)
+    except InvalidSelectorError as error:
+        raise ConfigError(f"{place}: the filter of the queue {queue!r}: {error}") from error
 
 
 def _check_strategy(name: str, value: object) -> None:

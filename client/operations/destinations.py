@@ -50,9 +50,7 @@ def declaration(
     most = maximum_redeliveries
     if most is not None:
         if isinstance(most, bool) or not isinstance(most, int) or not NO_LIMIT <= most < 1 << 31:
-            raise ConfigError(
-                f"declare: maximum_redeliveries={most!r} must be an integer >= 0, or -1 for no limit"
-            )
+            raise ConfigError(f"declare: maximum_redeliveries={most!r} must be an integer >= 0, or -1 for no limit")
         if letters is None:
             raise ConfigError(
                 "declare: maximum_redeliveries needs dead_letters: beyond it the broker would delete the message; if "

@@ -10,8 +10,8 @@ from redelivery.client.sync.connection import Connection
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import QueueState
-from redelivery.policies.brokers.broker_j import BrokerJRules
-from redelivery.policies.readers.formats import read_content
+from redelivery.policies.brokers.broker_j.rules import BrokerJRules
+from redelivery.policies.brokers.formats import read_content
 from redelivery.transports.amqp.codec.messages import AmqpFields
 
 _SECONDS: Final = 5.0  # for an answer

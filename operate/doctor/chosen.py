@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
-from redelivery.operate.examples import examples_of
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
+from redelivery.policies.destinations.examples import examples_of
 from redelivery.policies.destinations.overlaps import is_pattern
 
 MOST: Final = 200

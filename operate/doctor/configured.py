@@ -9,11 +9,11 @@ from typing import Final
 from redelivery.model.destinations import Destination, Queue
 from redelivery.operate.doctor.findings import Finding
 from redelivery.operate.doctor.rabbitmq.configured import check_client, check_fate, waiting_for_dead_letters
-from redelivery.operate.examples import example_of
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import DEFAULT_DELIVERY_LIMIT, RabbitRules
+from redelivery.policies.brokers.rabbitmq.values import DEFAULT_DELIVERY_LIMIT
 from redelivery.policies.brokers.rules import DestinationRules
+from redelivery.policies.destinations.examples import example_of
 from redelivery.policies.destinations.overlaps import is_pattern
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -55,8 +55,8 @@ def check_rules(
     examples = {title: each for title in policies.rules.names() if (each := example_of(title)) and each != OTHERS}
     named = {title if is_pattern(title) else str(each): each for title, each in examples.items()}
     asked = {str(each): each for each in queues}
-    if isinstance(policies.rules, RabbitRules):
-        waiting = waiting_for_dead_letters(policies.rules, policies)
+    if policies.rules.dialect == "rabbitmq":
+        waiting = waiting_for_dead_letters(policies)
         named = {title: each for title, each in named.items() if each.name not in waiting}
     all_named = not of_others or {">", "queue://>"} & named.keys()
     others = {} if all_named else {"any other queue": OTHERS}
@@ -89,7 +89,7 @@ def _check(
     charged: int,
 ) -> Iterator[Finding]:
     rules = policies.explain(queue)
-    of_rabbit = isinstance(policies.rules, RabbitRules)
+    of_rabbit = policies.rules.dialect == "rabbitmq"
     yield from check_fate(title, rules) if of_rabbit else _check_fate(title, rules)
     yield from _of_notes(title, rules)
     if of_rabbit and client is not None:

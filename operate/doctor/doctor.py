@@ -33,11 +33,9 @@ from redelivery.operate.doctor.rabbitmq.over_amqp import (
 )
 from redelivery.operate.doctor.rabbitmq.over_http import management_over_http, rabbit_reported, rabbit_rules
 from redelivery.operate.doctor.rabbitmq.reported import check_reported
-from redelivery.policies.brokers.client_url import ClientRules
+from redelivery.policies.brokers.formats import read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.connection_url import masked_url
-from redelivery.policies.readers.formats import read_url
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.dialects.rabbitmq import AMQP_4
 from redelivery.transports.failover import asked_once
@@ -124,9 +122,9 @@ def _unreachable(url: str, error: JMSError) -> Finding:
 
 def _of_version(config: BrokerPolicies, meta: ConnectionMetaData) -> BrokerPolicies:
     """The rules with the version of the broker, on which RabbitMQ's delivery limit depends, where the file has none."""
-    if isinstance(config.rules, RabbitRules) and config.rules.version is None and meta.provider_name == "RabbitMQ":
-        return replace(config, rules=replace(config.rules, version=meta.provider_version))
-    return config
+    if config.rules.broker != meta.provider_name:
+        return config
+    return replace(config, rules=config.rules.of_version(meta.provider_version))
 
 
 def _usual_prefetch(meta: ConnectionMetaData) -> int:
@@ -139,7 +137,7 @@ def _usual_prefetch(meta: ConnectionMetaData) -> int:
 def _prefetch(url: str, client: BrokerPolicies | None, usual: int = _PREFETCH) -> int:
     """Of a consumer of the client; without one, of one that is connected by this URL."""
     policies = client or _of_url(url)
-    if policies is not None and isinstance(policies.rules, ClientRules) and policies.rules.prefetch is not None:
+    if policies is not None and policies.rules.prefetch is not None:
         number = policies.rules.prefetch.for_destination(OTHERS)
         if number is not None:
             return number

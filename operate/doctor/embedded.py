@@ -5,7 +5,7 @@ from __future__ import annotations
 from redelivery.broker.registry import running
 from redelivery.client.sync.connection import Connection
 from redelivery.operate.doctor.observed import QueueState
-from redelivery.policies.brokers.classic import ClassicRules, DeadLetterRules, PolicyEntry
+from redelivery.policies.brokers.classic.rules import ClassicRules, DeadLetterRules, PolicyEntry
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.connection_url import parse_connection_url
 

@@ -14,8 +14,8 @@ from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import QueueState
 from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.opening import management_of
-from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
-from redelivery.policies.brokers.artemis_names import NAMES
+from redelivery.policies.brokers.artemis.names import NAMES
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.destinations.address_settings import AddressSettings
 
 _SECONDS: Final = 5.0  # for an answer
@@ -97,11 +97,11 @@ def artemis_rules(connection: Connection, addresses: Iterable[str]) -> ArtemisRu
         reported = json.loads(_artemis(connection, "getAddressSettingsAsJSON", [address]))
         values: dict[str, Any] = {}
         for name, element in _FIELDS.items():
-            field, reader = NAMES[element]
+            field, kind = NAMES[element]
             if reported.get(name) is not None:
                 text = str(reported[name]).lower() if isinstance(reported[name], bool) else str(reported[name])
                 with suppress(ValueError):  # what a later version may say otherwise
-                    values[field] = reader(element, text)
+                    values[field] = kind.read(element, text)
         entries.append(AddressEntry(address, AddressSettings(**values)))
     return ArtemisRules(entries=tuple(entries))
 

@@ -39,7 +39,7 @@ def _percent(name: str, value: object) -> int:
     return read_whole(name, value, 0, 100)
 
 
-_BEAN: Final[Bean] = {
+BEAN: Final[Bean] = {
     "maximumRedeliveries": ("maximum_redeliveries", _limit),
     "initialRedeliveryDelay": ("initial_redelivery_delay", _delay),
     "redeliveryDelay": ("redelivery_delay", _delay),
@@ -50,6 +50,7 @@ _BEAN: Final[Bean] = {
     "collisionAvoidancePercent": ("collision_avoidance_percent", _percent),
     "preDispatchCheck": ("pre_dispatch_check", read_flag),
 }
+"""Name of an option -> the field of RedeliveryPolicy, and what reads its value."""
 
 _SYNONYMS: Final[Mapping[str, str]] = {
     "maxRedeliveries": "maximumRedeliveries",
@@ -60,9 +61,9 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def read_policy(options: Mapping[str, object], prefix: str) -> dict[str, Any]:
-    """Keyword arguments of a RedeliveryPolicy. Raises ConfigError that names the option, ``prefix`` included."""
-    check_known(_BEAN, options, prefix, _SYNONYMS)
-    return read_bean(_BEAN, options, prefix)
+    """Return keyword arguments of a RedeliveryPolicy. Raises ConfigError that names the option, ``prefix`` included."""
+    check_known(BEAN, options, prefix, _SYNONYMS)
+    return read_bean(BEAN, options, prefix)
 
 
 def java_double(value: float) -> str:

@@ -1,7 +1,7 @@
-"""What the files of brokers say about redelivery and dead letters, as immutable values that every reader fills.
+"""What the files of brokers say about redelivery and dead letters: a folder for each broker, and a row in one table.
 
-`policies` is what `redelivery.policies.read` returns: a broker's rules, and what was skipped. Each broker has its own
-values, which keep the file's own names and the place of each setting: `artemis` (HornetQ as well), `classic`, `qpid`
-(the old Java broker), `broker_j`, `rabbitmq` and `client_url`. `rules` is what they all answer for one destination, in
-the same words; `places` says where something stands in a file.
+`formats` is the table: how a format is recognized, read, written, made of others, and what others leave out of it.
+`rules` is what all brokers' rules answer for one destination, in the same words; `hosts` is what those with virtual
+hosts share. `policies` is what `redelivery.policies.read` returns: rules, and what was skipped. `files` opens a file
+(the only I/O of `policies`), and `patterns` is the bridge from one format to another.
 """

@@ -1,4 +1,4 @@
-"""What was read of a broker's configuration."""
+"""The value that is read of a broker's configuration."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from redelivery.model.destinations import Destination, Queue, Topic, destination
-from redelivery.policies.brokers.places import Problem, Unread
 from redelivery.policies.brokers.rules import DestinationRules, Rules
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.files.places import Problem, Unread
 
 _JMS_NAMES: Mapping[str, type[Destination]] = {"jms.queue.": Queue, "jms.topic.": Topic}
 
@@ -18,7 +18,7 @@ _JMS_NAMES: Mapping[str, type[Destination]] = {"jms.queue.": Queue, "jms.topic."
 class BrokerPolicies:
     """A broker's rules of redelivery and dead-lettering, as its configuration gives them.
 
-    ``path``: the file, or the URL with its password masked. ``format``: one of `redelivery.policies.readers.FORMATS`.
+    ``path``: the file, or the URL with its password masked. ``format``: one of `policies.brokers.formats.FORMATS`.
     ``rules``: the values that the file holds, as this broker calls them. Equal files have equal rules, wherever their
     settings stand.
     ``unread``: the sections of the file that were skipped, since they say nothing about redelivery or dead letters.
@@ -47,7 +47,7 @@ class BrokerPolicies:
         return self.rules.dead_letter_strategies()
 
     def explain(self, target: Destination | str) -> DestinationRules:
-        """What becomes of a message of this destination that keeps failing; ``str()`` of it is the explanation.
+        """Say what becomes of a message of this destination that keeps failing; ``str()`` of it is the explanation.
 
         A str without a scheme is a queue; ``jms.queue.orders`` and ``jms.topic.news`` are understood as well.
 
@@ -58,7 +58,7 @@ class BrokerPolicies:
 
 
 def named(target: Destination | str) -> Destination:
-    """`model.destinations.destination`, and HornetQ's names of addresses too.
+    """Return a destination as `model.destinations.destination` does, of HornetQ's names of addresses too.
 
     Raises:
         InvalidDestinationError: the str is not a destination.

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.back_off import Random
-from redelivery.policies.brokers.places import NOWHERE, Place, Setting
 from redelivery.policies.dead_letters import DeadLetterStrategy, DiscardingDeadLetterStrategy, SharedDeadLetterStrategy
+from redelivery.policies.destinations.examples import OTHER
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.files.places import NOWHERE, Place, Setting
+from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 T = TypeVar("T")
 
 LISTED: Final = 1000  # delays that are listed where the number of deliveries is limited
 LISTED_WITHOUT_LIMIT: Final = 12
-OTHERS: Final = ("any.other.destination", "Z", "0-9")  # that a regular expression for all queues matches
+OTHERS: Final = (OTHER, "Z", "0-9")  # that a regular expression for all queues matches
 
 Counts: TypeAlias = Literal["deliveries", "failures", "give-ups"]
 """What a broker counts: every delivery; deliveries that a client returned as failed; or poison acknowledgements, with
@@ -49,7 +52,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class DestinationRules:
-    """What becomes of a message of ``destination`` that fails again and again; ``str()`` explains it.
+    """The fate of a message of ``destination`` that fails again and again; ``str()`` explains it.
 
     ``broker``: its name. ``counts``: what is counted. ``maximum``: how many of these until the message is a dead
     letter, the last one included; None for no limit.
@@ -97,7 +100,7 @@ class DestinationRules:
 
     @property
     def fate(self) -> str:
-        """Where a message ends that has failed for good."""
+        """The place where a message ends that has failed for good."""
         return self.dead_letter or f"{'kept' if self.kept else 'removed'} ({self.removed_because})"
 
     def __str__(self) -> str:
@@ -107,29 +110,83 @@ class DestinationRules:
         return "\n  ".join([*lines, *(f"note: {each}" for each in self.notes)])
 
 
-class Rules(Protocol):
-    """What all that is read of a broker's configuration can answer; the values behind it differ from broker to broker.
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """The times to live of messages, and where they go when they expire.
 
-    ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it.
+    ``expired``: True: they become dead letters as the others do; False: they are removed; or where else they go.
+    ``least``, ``most``: seconds to which a shorter or longer time to live is changed; ``most`` is also that of messages
+    that have none. None: no bound.
     """
 
+    expired: bool | str = False
+    least: float | None = None
+    most: float | None = None
+
+
+class Rules(ABC):
+    """What is read of a broker's configuration: its own values, and what all of them answer in the same words.
+
+    ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it. ``is_client``: it is a client, which
+    leaves the rest to its broker; ``prefetch``, ``non_blocking``: what its configuration says beside its policy.
+    """
+
+    __slots__ = ()
+    is_client: ClassVar[bool] = False
+
     @property
+    @abstractmethod
     def broker(self) -> str: ...  # noqa: D102  # the class says it
 
     @property
+    @abstractmethod
     def dialect(self) -> str: ...  # noqa: D102  # the class says it
 
+    @property
+    def prefetch(self) -> PrefetchPolicy | None:  # noqa: D102  # the class says it
+        return None
+
+    @property
+    def non_blocking(self) -> bool | None:  # noqa: D102  # the class says it
+        return None
+
+    @abstractmethod
     def rules_for(self, destination: Destination) -> DestinationRules:
-        """What counts for one destination."""
+        """Return what counts for one destination."""
 
+    @abstractmethod
     def redelivery_policies(self) -> RedeliveryPolicyMap:
-        """The policies of a client that redelivers by itself as this broker does."""
+        """Return the policies of a client that redelivers by itself as this broker does."""
 
+    @abstractmethod
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """The strategies of a client that dead-letters as this broker does."""
+        """Return the strategies of a client that dead-letters as this broker does."""
 
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The destinations and patterns that the file names, each once."""
+        """List the destinations and patterns that the file names, each once."""
+
+    def lifetime(self, key: str) -> Lifetime | None:
+        """Return the times to live of a destination or pattern; None: the client's strategy says what expires."""
+        del key
+        return None
+
+    def queues_by_host(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """List the virtual hosts with their queues, the default one first; none where a broker has none."""
+        return ()
+
+    def selectors(self) -> tuple[tuple[str, str, Place], ...]:
+        """List the queues that the file makes with a filter: name, filter and place of each."""
+        return ()
+
+    def expressions(self) -> Iterable[tuple[str, Mapping[str, object]]]:
+        """List what no destination of ours stands for, such as regular expressions: a title, and values by name."""
+        return ()
+
+    def of_version(self, version: str) -> Self:
+        """Return the rules as a broker of this version obeys them, where the file does not say of which it is."""
+        del version
+        return self
 
 
 class _Extreme:
@@ -152,12 +209,12 @@ class _Middle:
 
 
 def at_once(_count: int, _rng: Random | None) -> float:
-    """The delay of brokers that have none."""
+    """Return the delay of brokers that have none."""
     return 0.0
 
 
 def listed_delays(delay: Callable[[int, Random | None], float], maximum: int | None) -> tuple[Delay, ...]:
-    """The delay before each redelivery; ``delay(n, rng)`` gives the seconds after the n-th failure, n = 1, 2, …"""
+    """List the delay before each redelivery; ``delay(n, rng)``: the seconds after the n-th failure, n = 1, 2, …"""
     number = LISTED_WITHOUT_LIMIT if maximum is None else min(maximum - 1, LISTED)
     return tuple(
         Delay(delay(n, _Middle()), delay(n, _Extreme(up=False)), delay(n, _Extreme(up=True)))
@@ -166,7 +223,7 @@ def listed_delays(delay: Callable[[int, Random | None], float], maximum: int | N
 
 
 def policy_at_once(maximum: int | None) -> RedeliveryPolicy:
-    """A client's policy that gives up after so many deliveries (None: never), and waits before none of them."""
+    """Return a client's policy that gives up after so many deliveries (None: never), and waits before none of them."""
     return RedeliveryPolicy(
         maximum_redeliveries=-1 if maximum is None else maximum - 1,
         initial_redelivery_delay=0,
@@ -175,14 +232,14 @@ def policy_at_once(maximum: int | None) -> RedeliveryPolicy:
 
 
 def strategy_to(queue: str | None) -> DeadLetterStrategy:
-    """A client's strategy that sends every dead letter to that queue; None: it discards them."""
+    """Return a client's strategy that sends every dead letter to that queue; None: it discards them."""
     if queue is None:
         return DiscardingDeadLetterStrategy()
     return SharedDeadLetterStrategy(Queue(queue), process_non_persistent=True)
 
 
 def separately(failed: DeadLetterStrategy, expired: DeadLetterStrategy) -> DeadLetterStrategy:
-    """A client's strategy of which one decides about what has failed, the other one about what has expired."""
+    """Return a client's strategy of which one decides about what has failed, the other one about what has expired."""
     if failed == expired:
         return failed
     if expired == DiscardingDeadLetterStrategy():
@@ -191,7 +248,7 @@ def separately(failed: DeadLetterStrategy, expired: DeadLetterStrategy) -> DeadL
 
 
 def usable(entries: Mapping[str, T]) -> dict[str, T]:
-    """The entries whose keys can be keys of a `DestinationMap`: what a broker calls ``/queue/x`` is none of ours."""
+    """Return the entries whose keys can be keys of a `DestinationMap`: a broker's ``/queue/x`` is none of ours."""
     alone = {key: value for key, value in entries.items() if _is_map({key: value})}
     if _is_map(alone):
         return alone

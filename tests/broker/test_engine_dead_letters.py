@@ -12,14 +12,14 @@ from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
 from redelivery.model.destinations import Queue, destination
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.artemis import ArtemisRules, BoundQueue
-from redelivery.policies.brokers.places import Place
+from redelivery.policies.brokers.artemis.rules import ArtemisRules, BoundQueue
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     DiscardingDeadLetterStrategy,
     IndividualDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
+from redelivery.policies.files.places import Place
 
 FILTERED = ArtemisRules(queues=(BoundQueue("q", "q", "anycast", "> 1", Place("b.xml", 3, 2)),))
 

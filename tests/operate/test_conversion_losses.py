@@ -9,11 +9,11 @@ from tests.policies.readers.documents import address_settings, classic, policy_e
 
 import redelivery
 from redelivery.operate.convert import TARGETS, convert
-from redelivery.policies.brokers.artemis import ArtemisRules
-from redelivery.policies.brokers.broker_j import BrokerJRules
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
+from redelivery.policies.brokers.broker_j.rules import BrokerJRules
+from redelivery.policies.brokers.formats import read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import RabbitRules
-from redelivery.policies.readers.formats import read_content, read_url
+from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 
 OTHERS = [each for each in TARGETS if each != "json"]
 EXPIRY: dict[str, object] = {

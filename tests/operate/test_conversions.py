@@ -12,10 +12,10 @@ from tests.policies.readers.documents import address_settings, classic, read
 import redelivery
 from redelivery.model.destinations import Queue
 from redelivery.operate.convert import TARGETS, convert
+from redelivery.policies.brokers.formats import read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import RabbitRules
+from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy
-from redelivery.policies.readers.formats import read_content, read_url
 
 ORDERS: Final = "orders"
 OTHER: Final = "any.other.destination"

@@ -19,8 +19,8 @@ import redelivery
 from redelivery.operate.convert import convert
 from redelivery.operate.doctor.broker_j import broker_j_rules
 from redelivery.operate.doctor.management import artemis_queues, artemis_rules
+from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.readers.formats import read_content
 from redelivery.testing.brokers.spec import BrokerSpec, Site
 from redelivery.testing.brokers.specs import activemq, artemis, hornetq, qpid
 

@@ -12,7 +12,7 @@ from redelivery.operate.doctor.chosen import choose
 from redelivery.operate.doctor.configured import check_rules, check_version
 from redelivery.operate.doctor.doctor import examine
 from redelivery.operate.doctor.findings import Report
-from redelivery.policies.readers.formats import read_url
+from redelivery.policies.brokers.formats import read_url
 
 INDIVIDUAL = "<deadLetterStrategy><individualDeadLetterStrategy{}/></deadLetterStrategy>"
 OWN = INDIVIDUAL.format(' queuePrefix="DLQ."')

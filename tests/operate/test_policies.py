@@ -14,8 +14,8 @@ import redelivery
 from redelivery.operate import as_json, plot
 from redelivery.operate.convert import TARGETS, convert
 from redelivery.operate.simulate import simulate
+from redelivery.policies.brokers.formats import read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.readers.formats import read_content, read_url
 
 PLUGIN = """
 <plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyMap><redeliveryPolicyEntries>

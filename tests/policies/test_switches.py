@@ -11,8 +11,8 @@ from tests.policies.readers.documents import address_settings, classic, policy_e
 import redelivery
 from redelivery.broker import EmbeddedBroker
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
-from redelivery.policies.brokers.artemis import ArtemisRules
-from redelivery.policies.brokers.classic import ClassicRules, DiscardingPlugin
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
+from redelivery.policies.brokers.classic.rules import ClassicRules, DiscardingPlugin
 from redelivery.policies.connection_url import parse_connection_url
 from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,

@@ -10,9 +10,9 @@ from tests.policies.readers.documents import ARTEMIS, address_settings, classic,
 from tests.policies.readers.test_qpid_files import CONFIG, HOSTS
 
 import redelivery
-from redelivery.policies.brokers.artemis import ArtemisRules
-from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.files.places import ConfigFileError
 
 promise = pytest.mark.promise
 

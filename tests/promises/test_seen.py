@@ -8,7 +8,7 @@ from tests.policies.readers.test_activemq_file import strategy
 from tests.promises.test_documents import PLUGIN, artemis, hornetq, promise, waits
 
 from redelivery.model.destinations import Queue
-from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.files.places import ConfigFileError
 
 GROWING = {"redelivery_delay": 500, "redelivery_delay_multiplier": 2, "max_redelivery_delay": 1500}
 

@@ -242,7 +242,7 @@ def test_sink_options() -> None:
     )
     assert (options.destination, options.persistent, options.priority, options.ttl) == (Topic("news"), False, 9, 60.0)
     for wrong, said in (
-        ({"priority": "10"}, "priority=10: .*0 to 9"),
+        ({"priority": "10"}, "priority=10 must be .*0 to 9"),
         ({"destination": "news.>"}, "destination='news.>' is a pattern"),
         ({"jobid": "a", "dedupe": "false"}, "jobId has no effect with dedupe=false"),
     ):

@@ -17,7 +17,7 @@ from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Byte, Long, Value
 from redelivery.policies.activemq.back_off import Random
-from redelivery.policies.brokers.artemis import ArtemisRules
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.destinations.address_settings import NO_EXPIRY, AddressSettings
 
 _PREFIXES: Final = {"artemis": "_AMQ_", "hornetq": "_HQ_"}

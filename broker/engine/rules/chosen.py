@@ -5,20 +5,17 @@ from __future__ import annotations
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.rules.artemis import ArtemisBroker
 from redelivery.broker.engine.rules.classic import ClassicBroker
-from redelivery.broker.engine.rules.limits import CountingBroker
+from redelivery.broker.engine.rules.limits import CHARGES, CountingBroker
 from redelivery.broker.engine.rules.rules import Rules
 from redelivery.policies.activemq.back_off import Random
-from redelivery.policies.brokers.artemis import ArtemisRules
-from redelivery.policies.brokers.broker_j import BrokerJRules
-from redelivery.policies.brokers.qpid import QpidRules
-from redelivery.policies.brokers.rabbitmq import RabbitRules
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 
 
 def rules_of(config: BrokerConfig, rng: Random | None = None) -> Rules:
-    """The rules; ``rng`` is what collision avoidance draws from, None: the system's source."""
+    """Return the rules; ``rng`` is what collision avoidance draws from, None: the system's source."""
     found = config.rules
     if isinstance(found, ArtemisRules):
         return ArtemisBroker(found, rng)
-    if isinstance(found, (QpidRules, BrokerJRules, RabbitRules)):
+    if found is not None and found.broker in CHARGES:
         return CountingBroker(found)
     return ClassicBroker(config, rng)

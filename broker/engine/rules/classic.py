@@ -19,7 +19,12 @@ from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Long, Value
 from redelivery.policies.activemq.back_off import Random
-from redelivery.policies.brokers.classic import DEFAULT_DEAD_LETTERS, ClassicRules, DiscardingPlugin, RedeliveryPlugin
+from redelivery.policies.brokers.classic.rules import (
+    DEFAULT_DEAD_LETTERS,
+    ClassicRules,
+    DiscardingPlugin,
+    RedeliveryPlugin,
+)
 from redelivery.policies.dead_letter_headers import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_EXPIRATION
 from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, IndividualDeadLetterStrategy
 

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from types import MappingProxyType
+from typing import Final
 
 from redelivery.broker.engine.entries import Entry
 from redelivery.broker.engine.rules.rules import COUNTED, FAILED, UNCOUNTED, Failure, Fate, Manner, Origin
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination, Queue
-from redelivery.policies.brokers.broker_j import BrokerJRules
-from redelivery.policies.brokers.qpid import QpidRules
-from redelivery.policies.brokers.rabbitmq import RabbitRules
-from redelivery.policies.brokers.rules import DestinationRules
-
-CountingRules: TypeAlias = QpidRules | BrokerJRules | RabbitRules
+from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Rules
 
 
 @dataclass(frozen=True, slots=True)
 class _Charges:
-    """In which manners a delivery counts, also one that no client has had; in which it fails for good at once."""
+    """The manners in which a delivery counts, also one that no client has had, and in which it fails for good at once.
+
+    ``clears``: a dead letter that has expired has no time to live any more.
+    """
 
     seen: frozenset[Manner]
     unseen: frozenset[Manner] = frozenset()
     fails: frozenset[Manner] = frozenset()
+    clears: bool = False
 
 
 _BROKER_J: Final = _Charges(
@@ -37,7 +37,12 @@ _QPID: Final = _Charges(seen=frozenset({Manner.FAILED, Manner.REJECTED, Manner.N
 _RABBITMQ: Final = _Charges(
     seen=frozenset({Manner.FAILED, Manner.CLOSED, Manner.DISCONNECTED, Manner.LOST}),
     fails=frozenset({Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE}),
+    clears=True,
 )
+CHARGES: Final[Mapping[str, _Charges]] = MappingProxyType(
+    {"Qpid Java broker": _QPID, "Qpid Broker-J": _BROKER_J, "RabbitMQ": _RABBITMQ}
+)
+"""By the name of a broker that only counts."""
 
 
 class CountingBroker:
@@ -47,23 +52,20 @@ class CountingBroker:
     enlists_acks = True
     origin = Origin.NOWHERE
 
-    def __init__(self, rules: CountingRules) -> None:
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._known: dict[Destination, DestinationRules] = {}
-        self._charges = _QPID
-        if isinstance(rules, BrokerJRules):
-            self._charges = _BROKER_J
-        elif isinstance(rules, RabbitRules):
-            self._charges = _RABBITMQ
+        self._lifetimes: dict[str, Lifetime] = {}
+        self._charges = CHARGES[rules.broker]
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
         """With the time to live that the queue's maximum and minimum give it."""
-        least, most = self._bounds(message.destination.name)
+        lifetime = self._lifetime_of(message.destination.name)
         expiration = message.expiration
-        if least is not None and expiration:
-            expiration = max(expiration, now + round(least * 1000))
-        if most is not None:
-            latest = now + round(most * 1000)
+        if lifetime.least is not None and expiration:
+            expiration = max(expiration, now + round(lifetime.least * 1000))
+        if lifetime.most is not None:
+            latest = now + round(lifetime.most * 1000)
             expiration = min(expiration, latest) if expiration else latest
         if expiration == message.expiration:
             return message
@@ -96,10 +98,10 @@ class CountingBroker:
         expired by that expires there as well, and is removed where it would come back; RabbitMQ takes it away.
         """
         message = failure.message
-        if failure.expired and not self._keeps_expired(message.destination.name):
+        if failure.expired and not self._lifetime_of(message.destination.name).expired:
             return ()
         expiration = message.expiration if message.own_expiration is None else message.own_expiration
-        if isinstance(self._rules, RabbitRules):
+        if self._charges.clears:
             expiration = 0 if failure.expired else expiration
         elif failure.expired and 0 < expiration <= failure.now and self._comes_back(message.destination.name):
             return ()
@@ -121,16 +123,11 @@ class CountingBroker:
             found = self._known[destination] = self._rules.rules_for(destination)
         return found
 
-    def _bounds(self, queue: str) -> tuple[float | None, float | None]:
-        """The least and the greatest time to live, in seconds."""
-        if isinstance(self._rules, BrokerJRules):
-            levels = [level for _, level in self._rules.levels_for(queue)]
-            least = next((each.minimum_message_ttl for each in levels if each.minimum_message_ttl), None)
-            return least, next((each.maximum_message_ttl for each in levels if each.maximum_message_ttl), None)
-        if isinstance(self._rules, RabbitRules):
-            times = [each.message_ttl for _, each in self._rules.levels_for(queue) if each.message_ttl is not None]
-            return None, min(times, default=None)
-        return None, None
+    def _lifetime_of(self, queue: str) -> Lifetime:
+        found = self._lifetimes.get(queue)
+        if found is None:
+            found = self._lifetimes[queue] = self._rules.lifetime(queue) or Lifetime()
+        return found
 
     def _comes_back(self, queue: str) -> bool:
         """Check whether what expires in a queue of Broker-J, and everywhere at once, comes back to it."""
@@ -138,11 +135,5 @@ class CountingBroker:
         name: str | None = queue
         while name is not None and name not in seen:
             seen.add(name)
-            name = self._rules_for(Queue(name)).dead_letter if self._keeps_expired(name) else None
+            name = self._rules_for(Queue(name)).dead_letter if self._lifetime_of(name).expired else None
         return name == queue
-
-    def _keeps_expired(self, queue: str) -> bool:
-        if isinstance(self._rules, BrokerJRules):
-            levels = [level for _, level in self._rules.levels_for(queue)]
-            return next((each.expiry_policy for each in levels if each.expiry_policy), "DELETE") != "DELETE"
-        return isinstance(self._rules, RabbitRules)

@@ -7,7 +7,6 @@ from typing import Final
 
 from redelivery.operate.doctor.findings import Finding
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import RabbitRules
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -18,9 +17,9 @@ _GONE: Final = ("a dead letter is removed", "the oldest one is gone", "with the 
 _WITHOUT_EFFECT: Final = ("has no effect on a", "needs overflow reject-publish", "RabbitMQ refuses")
 
 
-def waiting_for_dead_letters(rules: RabbitRules, policies: BrokerPolicies) -> frozenset[str]:
+def waiting_for_dead_letters(policies: BrokerPolicies) -> frozenset[str]:
     """The queues that hold the dead letters of others, and so need no dead-letter exchange of their own."""
-    found = {name: policies.explain(name) for name in rules.names() if _is_name(name)}
+    found = {name: policies.explain(name) for name in policies.rules.names() if _is_name(name)}
     targets = {each for name, explained in found.items() for each in explained.dead_letter_queues if each != name}
     return frozenset(name for name in targets if name in found and found[name].removed_because == _NO_EXCHANGE)
 

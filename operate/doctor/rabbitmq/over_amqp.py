@@ -13,8 +13,8 @@ from redelivery.model.destinations import Queue
 from redelivery.operate.doctor.findings import Finding
 from redelivery.operate.doctor.observed import QueueState
 from redelivery.operate.doctor.rabbitmq.reported import check_stream
+from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.readers.formats import read_content
 
 Described = Mapping[str, Mapping[str, Any]]
 NOT_NAMED: Final = "queues that nobody named by --queue: pass --management http://user:password@host:15672"

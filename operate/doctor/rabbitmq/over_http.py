@@ -13,8 +13,8 @@ from redelivery.model.errors import JMSError, SecurityError
 from redelivery.operate.doctor.rabbitmq.reported import Feature, Reported
 from redelivery.operate.management.opening import management_of
 from redelivery.operate.management.rabbitmq import RabbitManagement
+from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.readers.formats import read_content
 
 T = TypeVar("T")
 

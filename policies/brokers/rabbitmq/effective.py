@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from redelivery.policies.brokers.places import Setting
-from redelivery.policies.brokers.rabbitmq.values import FIELDS, QUORUM, RabbitLevel
+from redelivery.policies.brokers.rabbitmq.names import ARGUMENT, NAMES
+from redelivery.policies.brokers.rabbitmq.values import QUORUM, RabbitLevel, RabbitQueue
+from redelivery.policies.files.places import Setting
 
 _LOWEST: Final = frozenset(
     {"message_ttl", "expires", "max_length", "max_length_bytes", "delayed_retry_min", "delayed_retry_max"}
@@ -20,7 +21,7 @@ _LOWEST: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """What says something about a queue: each with its title, None where there is none."""
+    """The layers that say something about a queue: each with its title, None where there is none."""
 
     arguments: tuple[str, RabbitLevel] | None = None
     policy: tuple[str, RabbitLevel] | None = None
@@ -28,12 +29,12 @@ class Layers:
 
     @property
     def all(self) -> tuple[tuple[str, RabbitLevel], ...]:
-        """Those that there are, the arguments first."""
+        """The layers that there are, the arguments first."""
         return tuple(each for each in (self.arguments, self.policy, self.operator) if each is not None)
 
 
 def merged(layers: Layers, kind: str, *, major: int | None = None) -> RabbitLevel:
-    """The values that count, and the settings that give them.
+    """Return the values that count, and the settings that give them.
 
     Args:
         layers: what says something about the queue.
@@ -42,7 +43,7 @@ def merged(layers: Layers, kind: str, *, major: int | None = None) -> RabbitLeve
     """
     values: dict[str, Any] = {}
     levels = [None if each is None else each[1] for each in (layers.arguments, layers.policy, layers.operator)]
-    for field in FIELDS.values():
+    for field, _ in NAMES.values():
         argument, policy, operator = (None if each is None else getattr(each, field) for each in levels)
         of_policies = _both(field, policy, operator, later=operator)
         preferred = (
@@ -56,8 +57,18 @@ def merged(layers: Layers, kind: str, *, major: int | None = None) -> RabbitLeve
     return replace(RabbitLevel(**values), settings=tuple(settings))
 
 
+def is_at_least_once(queue: RabbitQueue, level: RabbitLevel) -> bool:
+    """Say whether a dead letter stays in the queue until its target has it."""
+    return (
+        queue.kind == QUORUM
+        and level.dead_letter_strategy == "at-least-once"
+        and level.overflow == "reject-publish"
+        and level.dead_letter_exchange is not None
+    )
+
+
 def _both(field: str, one: Any, other: Any, *, later: Any, unlimited: bool = True) -> Any:
-    """The one that is given; of two that which counts: the lower limit, or ``later``."""
+    """Return the one that is given; of two that which counts: the lower limit, or ``later``."""
     if one is None or other is None:
         return other if one is None else one
     if field == "delivery_limit" and unlimited and min(one, other) < 0:
@@ -66,6 +77,6 @@ def _both(field: str, one: Any, other: Any, *, later: Any, unlimited: bool = Tru
 
 
 def _counts(setting: Setting, level: RabbitLevel, levels: Iterable[RabbitLevel], values: dict[str, Any]) -> bool:
-    """Whether a setting is the first that gave the value that counts."""
-    field = FIELDS[setting.name.removeprefix("x-")]
+    """Say whether a setting is the first that gave the value that counts."""
+    field, _ = NAMES[setting.name.removeprefix(ARGUMENT)]
     return next((each for each in levels if getattr(each, field) == values[field]), None) is level

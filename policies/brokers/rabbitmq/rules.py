@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from redelivery.model.destinations import Destination, Queue
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
-from redelivery.policies.brokers.rabbitmq.effective import Layers, merged
+from redelivery.policies.brokers.rabbitmq.effective import Layers, is_at_least_once, merged
 from redelivery.policies.brokers.rabbitmq.notes import Asked, notes
 from redelivery.policies.brokers.rabbitmq.routes import Exchanges, Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
@@ -29,7 +30,9 @@ from redelivery.policies.brokers.rules import (
     OTHERS,
     Delay,
     DestinationRules,
+    Lifetime,
     Matched,
+    Rules,
     listed_delays,
     policy_at_once,
     strategy_to,
@@ -37,17 +40,34 @@ from redelivery.policies.brokers.rules import (
 )
 from redelivery.policies.checks import expression
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
+from redelivery.policies.destinations.examples import sample_of
+from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 
-_REST: Final = ">"
+P = ParamSpec("P")
+T = TypeVar("T")
 _HOST: Final = "/"  # the virtual host that there always is
 _RETRIES: Final = ("all", "failed")  # the delayed-retry-type in which a failure waits
 
 
+def _once(method: Callable[Concatenate[RabbitRules, P], T]) -> Callable[Concatenate[RabbitRules, P], T]:
+    """Remember what a method has answered, as the rules never change."""
+
+    @wraps(method)
+    def remembering(rules: RabbitRules, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        known = rules._known
+        asked = (method.__name__, *args)
+        if asked not in known:
+            known[asked] = method(rules, *args, **kwargs)
+        return known[asked]  # type: ignore[no-any-return]  # what this method gave
+
+    return remembering
+
+
 @dataclass(frozen=True, slots=True)
-class RabbitRules:
-    """What an export of definitions, or a list of policies, says. ``version``: of the server that wrote it.
+class RabbitRules(Rules):
+    """The contents of an export of definitions, or of a list of policies. ``version``: of the server that wrote it.
 
     ``exchanges``: None where the file does not list them, as a list of policies does not; ``hosts``: the virtual hosts
     that it describes. Policies and bindings are about the queues of their own virtual host. A queue is named alone,
@@ -63,25 +83,15 @@ class RabbitRules:
     hosts: tuple[RabbitHost, ...] = ()
     _known: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
-    def broker(self) -> str:
-        """The broker's name."""
-        return "RabbitMQ"
+    broker = "RabbitMQ"
+    dialect = "rabbitmq"
 
     @property
-    def dialect(self) -> str:
-        """What `redelivery.connect` calls it."""
-        return "rabbitmq"
-
-    @property
+    @_once
     def virtual_hosts(self) -> tuple[str, ...]:
         """The virtual hosts, in the order of the file; those of which it has nothing but the name last."""
-        found: tuple[str, ...] | None = self._known.get("hosts")
-        if found is None:
-            named = (each.virtual_host for each in self.exchanges or ())
-            found = tuple(dict.fromkeys([*self._used_hosts, *named, *(each.name for each in self.hosts)]))
-            self._known["hosts"] = found
-        return found
+        named = (each.virtual_host for each in self.exchanges or ())
+        return tuple(dict.fromkeys([*self._used_hosts, *named, *(each.name for each in self.hosts)]))
 
     @property
     def default_host(self) -> str:
@@ -90,22 +100,22 @@ class RabbitRules:
         return _HOST if _HOST in hosts or not hosts else hosts[0]
 
     def levels_for(self, queue: str) -> tuple[tuple[str, RabbitLevel], ...]:
-        """What is about a queue, the first that sets something first: its arguments, its policy, the operator's."""
+        """List what is about a queue, what sets something first: its arguments, its policy, the operator's policy."""
         return self._layers(self._queue(queue)).all
 
     def for_all(self, policy: RabbitPolicy) -> bool:
-        """Whether a policy counts for every queue that the file does not list."""
+        """Say whether a policy counts for every queue that the file does not list."""
         matches = all(expression(policy.pattern).search(each) is not None for each in OTHERS)
         counting = (level for _, level in self.levels_for(OTHERS[0]))
         return matches and policy.virtual_host == self.default_host and any(each is policy.level for each in counting)
 
     def limit_for(self, queue: str) -> int | None:
-        """After how many failures a message is a dead letter; None where the broker has no limit."""
+        """Return after how many failures a message is a dead letter; None where the broker has no limit."""
         found = self._queue(queue)
         return self._limit(self._effective(found)) if found.kind == QUORUM else None
 
     def rules_for(self, destination: Destination) -> DestinationRules:
-        """What counts for one destination."""
+        """Return what counts for one destination."""
         queue = self._queue(destination.name)
         return self._rules_of(destination, queue, listed=queue in self._by_name.get(queue.name, ()))
 
@@ -113,7 +123,7 @@ class RabbitRules:
         layers, level, quorum = self._layers(queue), self._effective(queue), queue.kind == QUORUM
         stop = self._stop(queue)
         target, reason = stop.route.text(stop.exchange or ""), stop.route.lost
-        kept = _is_at_least_once(queue, level) and bool(reason)
+        kept = is_at_least_once(queue, level) and bool(reason)
         if reason:
             reason += ": dead letters stay in the queue" if kept else ": dead letters are lost"
         if stop.exchange is None:
@@ -152,27 +162,49 @@ class RabbitRules:
         )
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
-        """Each quorum queue's limit as a client's policy, redelivered at once; a client's default for the others."""
+        """Return each quorum queue's limit as a client's policy, redelivered at once; a client's default for others."""
         quorum = [name for name in self.names() if self._queue(name).kind == QUORUM]
         entries = {name: policy_at_once(self.limit_for(name)) for name in quorum}
         if self._queue(OTHERS[0]).kind == QUORUM:
-            entries[_REST] = policy_at_once(self.limit_for(OTHERS[0]))
+            entries[REST] = policy_at_once(self.limit_for(OTHERS[0]))
         return RedeliveryPolicyMap(usable(entries))
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
-        """Each queue's dead-letter queue as a client's strategy; discarded where there is none.
+        """Return each queue's dead-letter queue as a client's strategy; discarded where there is none.
 
         Where they are several, or the file does not say which, the broker does it (`BrokerDeadLetterStrategy`). Queues
         that the file does not list have none, but for policies that are for all of these.
         """
         for_others = any(self.for_all(each) for each in self.policies)
-        entries = {_REST: self._strategy(OTHERS[0]) if for_others else strategy_to(None)}
+        entries = {REST: self._strategy(OTHERS[0]) if for_others else strategy_to(None)}
         entries |= {name: self._strategy(name) for name in self.names()}
         return DeadLetterStrategyMap(usable(entries))
 
     def names(self) -> tuple[str, ...]:
-        """The queues of the file."""
+        """List the queues of the file."""
         return tuple(dict.fromkeys(each.name for each in self.queues))
+
+    def lifetime(self, key: str) -> Lifetime:
+        """Return the shortest message-ttl that anything gives; what expires is a dead letter."""
+        given = [each.message_ttl for _, each in self.levels_for(sample_of(key).name) if each.message_ttl is not None]
+        unlisted = key == REST and not any(self.for_all(each) for each in self.policies)
+        return Lifetime(True, most=None if unlisted else min(given, default=None))
+
+    def queues_by_host(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """List the virtual hosts with their queues, the default one first."""
+        hosts = sorted(self.virtual_hosts, key=lambda each: each != self.default_host)
+        return tuple((host, tuple(each.name for each in self.queues if each.virtual_host == host)) for host in hosts)
+
+    def expressions(self) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """List the policies, which are for the queues that a regular expression matches."""
+        for each in self.policies:
+            where = "" if each.virtual_host == _HOST else f" of virtual host {each.virtual_host!r}"
+            about = {"pattern": each.pattern, "apply-to": each.apply_to, "priority": each.priority}
+            yield each.title + where, {**about, **each.definition}
+
+    def of_version(self, version: str) -> Self:
+        """Return the rules as a broker of this version obeys them, where the file does not say of which it is."""
+        return replace(self, version=version) if self.version is None else self
 
     def _strategy(self, queue: str) -> DeadLetterStrategy:
         found = self.rules_for(Queue(queue))
@@ -182,12 +214,10 @@ class RabbitRules:
         return strategy_to(None if found.dead_letter is None or targets[0] == queue else targets[0])
 
     @property
+    @_once
     def _used_hosts(self) -> tuple[str, ...]:
-        found: tuple[str, ...] | None = self._known.get("used hosts")
-        if found is None:
-            said = chain[RabbitPolicy | RabbitQueue | RabbitBinding](self.policies, self.queues, self.bindings)
-            found = self._known["used hosts"] = tuple(dict.fromkeys(each.virtual_host for each in said))
-        return found
+        said = chain[RabbitPolicy | RabbitQueue | RabbitBinding](self.policies, self.queues, self.bindings)
+        return tuple(dict.fromkeys(each.virtual_host for each in said))
 
     @property
     def _version(self) -> tuple[int, ...]:
@@ -196,20 +226,16 @@ class RabbitRules:
         return tuple(map(int, words)) if all(each.isdecimal() for each in words) else ()
 
     @property
+    @_once
     def _by_name(self) -> dict[str, tuple[RabbitQueue, ...]]:
-        found: dict[str, tuple[RabbitQueue, ...]] | None = self._known.get("queues")
-        if found is None:
-            found = self._known["queues"] = {}
-            for each in self.queues:
-                found[each.name] = (*found.get(each.name, ()), each)
+        found: dict[str, tuple[RabbitQueue, ...]] = {}
+        for each in self.queues:
+            found[each.name] = (*found.get(each.name, ()), each)
         return found
 
+    @_once
     def _names_of(self, host: str) -> frozenset[str]:
-        found: frozenset[str] | None = self._known.get(("names", host))
-        if found is None:
-            found = frozenset(each.name for each in self.queues if each.virtual_host == host)
-            self._known["names", host] = found
-        return found
+        return frozenset(each.name for each in self.queues if each.virtual_host == host)
 
     def _default_kind(self, host: str) -> str | None:
         return next((each.default_kind for each in self.hosts if each.name == host), None)
@@ -227,26 +253,18 @@ class RabbitRules:
         found = (each for each in self._by_name.get(name, ()) if each.virtual_host == host)
         return next(found, RabbitQueue(name, self._default_kind(host) or CLASSIC, virtual_host=host))
 
+    @_once
     def _layers(self, queue: RabbitQueue) -> Layers:
-        found: Layers | None = self._known.get(("layers", queue))
-        if found is not None:
-            return found
         where = "" if queue.virtual_host == _HOST else f" of virtual host {queue.virtual_host!r}"
-        argued = queue.level != RabbitLevel()
-        found = self._known["layers", queue] = Layers(
-            (f"arguments of queue {queue.name!r}{where}", queue.level) if argued else None,
-            self._policy(queue, "policy", where, operator=False),
-            self._policy(queue, "operator policy", where, operator=True),
-        )
-        return found
-
-    def _policy(self, queue: RabbitQueue, title: str, where: str, *, operator: bool) -> tuple[str, RabbitLevel] | None:
-        there = (each for each in self.policies if each.virtual_host == queue.virtual_host)
-        matching = [each for each in there if each.operator == operator and each.applies(queue.name, queue.kind)]
-        if not matching:
-            return None
-        policy = max(matching, key=lambda each: each.priority)
-        return f"{title} {policy.name!r}{where}", policy.level
+        argued = (f"arguments of queue {queue.name!r}{where}", queue.level) if queue.level != RabbitLevel() else None
+        there = [each for each in self.policies if each.virtual_host == queue.virtual_host]
+        matching = [each for each in there if each.applies(queue.name, queue.kind)]
+        highest = [
+            max((each for each in matching if each.operator == operator), key=lambda each: each.priority, default=None)
+            for operator in (False, True)
+        ]
+        policy, operators = (None if each is None else (each.title + where, each.level) for each in highest)
+        return Layers(argued, policy, operators)
 
     def _effective(self, queue: RabbitQueue) -> RabbitLevel:
         return merged(self._layers(queue), queue.kind, major=self._version[0] if self._version else None)
@@ -267,29 +285,22 @@ class RabbitRules:
 
         return listed_delays(delay, maximum)
 
+    @_once
     def _exchanges(self, host: str) -> Exchanges:
-        found: Exchanges | None = self._known.get(("exchanges", host))
-        if found is None:
-            listed = None if self.exchanges is None else [each for each in self.exchanges if each.virtual_host == host]
-            bindings = [each for each in self.bindings if each.virtual_host == host]
-            policies = [each for each in self.policies if each.virtual_host == host and each.level.alternate_exchange]
-            policies.sort(key=lambda each: each.priority)
-            alternates = {
-                exchange.name: policy.level.alternate_exchange or ""
-                for policy in policies
-                for exchange in listed or ()
-                if policy.applies_to_exchange(exchange.name)
-            }
-            found = self._known["exchanges", host] = Exchanges(listed, bindings, alternates)
-        return found
+        listed = None if self.exchanges is None else [each for each in self.exchanges if each.virtual_host == host]
+        bindings = [each for each in self.bindings if each.virtual_host == host]
+        policies = [each for each in self.policies if each.virtual_host == host and each.level.alternate_exchange]
+        policies.sort(key=lambda each: each.priority)
+        alternates = {
+            exchange.name: policy.level.alternate_exchange or ""
+            for policy in policies
+            for exchange in listed or ()
+            if policy.applies_to_exchange(exchange.name)
+        }
+        return Exchanges(listed, bindings, alternates)
 
+    @_once
     def _stop(self, queue: RabbitQueue) -> Stop:
-        found: Stop | None = self._known.get(("stop", queue))
-        if found is None:
-            found = self._known["stop", queue] = self._looked_up(queue)
-        return found
-
-    def _looked_up(self, queue: RabbitQueue) -> Stop:
         level = self._effective(queue)
         route = NOWHERE
         if level.dead_letter_exchange is not None:
@@ -299,7 +310,7 @@ class RabbitRules:
         return Stop(queue.name, level.message_ttl, level.expires, most, level.dead_letter_exchange, route)
 
     def _route(self, queue: RabbitQueue, level: RabbitLevel) -> Route:
-        """Where the dead letters go of what is sent to the queue, or, if these are lost, of what comes to it else."""
+        """Say where dead letters go of what is sent to the queue, or, if these are lost, of what comes to it else."""
         _, _, route = self._by_name_of(queue, level)
         if route.lost and level.dead_letter_routing_key is None:
             found = [each for _, _, each in self._ways(queue, level) if not each.lost]
@@ -316,7 +327,7 @@ class RabbitRules:
         return route
 
     def _by_name_of(self, queue: RabbitQueue, level: RabbitLevel) -> tuple[str, Key, Route]:
-        """The same of what is sent to the queue itself, by the exchange ``""``."""
+        """Return the same of what is sent to the queue itself, by the exchange ``""``."""
         key = Key(queue.name if level.dead_letter_routing_key is None else level.dead_letter_routing_key)
         return "", key, self._led(level.dead_letter_exchange or "", key, queue)
 
@@ -327,17 +338,8 @@ class RabbitRules:
         return self._exchanges(host).route(exchange, key)
 
     def _ways(self, queue: RabbitQueue, level: RabbitLevel) -> Iterable[tuple[str, Key, Route]]:
-        """Where the dead letters of what comes from an exchange go: by its own routing key, where none is set."""
+        """List where the dead letters of what comes from an exchange go: by its own routing key, where none is set."""
         if level.dead_letter_exchange is None or level.dead_letter_routing_key is not None:
             return
         for exchange, key in self._exchanges(queue.virtual_host).keys_to(queue.name):
             yield exchange, key, self._led(level.dead_letter_exchange, key, queue)
-
-
-def _is_at_least_once(queue: RabbitQueue, level: RabbitLevel) -> bool:
-    return (
-        queue.kind == QUORUM
-        and level.dead_letter_strategy == "at-least-once"
-        and level.overflow == "reject-publish"
-        and level.dead_letter_exchange is not None
-    )

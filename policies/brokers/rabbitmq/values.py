@@ -7,33 +7,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from redelivery.policies.brokers.places import NOWHERE, Place, Setting
+from redelivery.policies.brokers.rabbitmq.names import NAMES, plain_json, written
 from redelivery.policies.checks import expression
+from redelivery.policies.files.places import NOWHERE, Place, Setting
 
 CLASSIC: Final = "classic"
 QUORUM: Final = "quorum"
 STREAM: Final = "stream"
 KINDS: Final = (CLASSIC, QUORUM, STREAM)
 DEFAULT_DELIVERY_LIMIT: Final = 20  # of quorum queues, from 4.0 on
-
-FIELDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "dead-letter-exchange": "dead_letter_exchange",
-        "dead-letter-routing-key": "dead_letter_routing_key",
-        "dead-letter-strategy": "dead_letter_strategy",
-        "delivery-limit": "delivery_limit",
-        "message-ttl": "message_ttl",
-        "expires": "expires",
-        "max-length": "max_length",
-        "max-length-bytes": "max_length_bytes",
-        "overflow": "overflow",
-        "delayed-retry-type": "delayed_retry_type",
-        "delayed-retry-min": "delayed_retry_min",
-        "delayed-retry-max": "delayed_retry_max",
-        "alternate-exchange": "alternate_exchange",
-    }
-)
-"""Setting of a policy -> field of `RabbitLevel`; an argument of a queue is called the same with ``x-`` before it."""
 
 _APPLIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -70,7 +52,7 @@ RESTRICTING: Final = _OF_STREAMS | _OF_QUORUM | _OF_CLASSIC
 
 @dataclass(frozen=True, slots=True)
 class RabbitLevel:
-    """What a policy or the arguments of a queue set; None where they say nothing.
+    """The values that a policy or the arguments of a queue set; None where they say nothing.
 
     ``delivery_limit``: failures that are redelivered; below 0 for no limit. ``message_ttl``, ``expires``: seconds.
     ``dead_letter_exchange``: "" is the default exchange, which routes to the queue named by the routing key.
@@ -96,8 +78,8 @@ class RabbitLevel:
     settings: tuple[Setting, ...] = field(default=(), compare=False)
 
     def names(self) -> Iterator[str]:
-        """What it sets, as a policy spells it."""
-        return (name for name, each in FIELDS.items() if getattr(self, each) is not None)
+        """Iterate over what it sets, as a policy spells it."""
+        return (name for name, (each, _) in NAMES.items() if getattr(self, each) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +99,31 @@ class RabbitPolicy:
     operator: bool = False
     others: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def title(self) -> str:
+        """``operator policy 'name'``."""
+        return f"{'operator policy' if self.operator else 'policy'} {self.name!r}"
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The settings as JSON has them."""
+        return {**written(self.level), **{name: plain_json(value) for name, value in self.others}}
+
     def matches(self, queue: str, kind: str) -> bool:
-        """Whether it is meant for queues of this name and type."""
+        """Say whether it is meant for queues of this name and type."""
         return kind in _APPLIES.get(self.apply_to, ()) and expression(self.pattern).search(queue) is not None
 
     def unknown_to(self, kind: str) -> tuple[str, ...]:
-        """Its settings that this type of queue does not have; where there is one, the policy has no effect on it."""
+        """List its settings that this type of queue does not have; with one of them, the policy has no effect on it."""
         names = (*self.level.names(), *(name for name, _ in self.others))
         return tuple(each for each in names if each in _UNKNOWN_TO.get(kind, frozenset()))
 
     def applies(self, queue: str, kind: str) -> bool:
-        """Whether it has an effect on a queue of this name and type."""
+        """Say whether it has an effect on a queue of this name and type."""
         return self.matches(queue, kind) and not self.unknown_to(kind)
 
     def applies_to_exchange(self, exchange: str) -> bool:
-        """Whether it is about an exchange of this name."""
+        """Say whether it is about an exchange of this name."""
         return self.apply_to in ("all", "exchanges") and expression(self.pattern).search(exchange) is not None
 
 

@@ -14,7 +14,7 @@ from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Queue
 from redelivery.model.values import Long
-from redelivery.policies.brokers.artemis import ArtemisRules
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.brokers.policies import BrokerPolicies
 
 promise = pytest.mark.promise

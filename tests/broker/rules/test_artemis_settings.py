@@ -10,8 +10,8 @@ from tests.broker.rules.failing import Bench
 from tests.broker.rules.test_artemis_rules import artemis, hornetq
 from tests.policies.readers.documents import ARTEMIS, address_settings, read
 
-from redelivery.policies.brokers.places import ConfigFileError
 from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.files.places import ConfigFileError
 
 promise = pytest.mark.promise
 

@@ -8,7 +8,7 @@ from tests.policies.readers.documents import classic, policy_entries, read
 from tests.promises.test_documents import PLUGIN
 
 from redelivery.broker.engine.rules.rules import Manner
-from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.files.places import ConfigFileError
 
 promise = pytest.mark.promise
 

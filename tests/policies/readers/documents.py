@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
+from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.readers.formats import read_content
 
 ARTEMIS = """\
 <configuration xmlns="urn:activemq" xmlns:xi="http://www.w3.org/2001/XInclude">

@@ -7,9 +7,9 @@ from typing import Final
 
 from tests.policies.readers.documents import address_settings, classic, policy_entries, read
 
+from redelivery.policies.brokers.formats import read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import DestinationRules
-from redelivery.policies.readers.formats import read_url
 
 DESTINATIONS: Final = (
     "orders",

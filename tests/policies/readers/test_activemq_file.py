@@ -7,9 +7,9 @@ from tests.policies.readers.documents import classic, policy_entries, read
 
 import redelivery
 from redelivery.model.destinations import Queue, Topic
-from redelivery.policies.brokers.classic import ClassicRules, DiscardingPlugin
-from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.brokers.classic.rules import ClassicRules, DiscardingPlugin
 from redelivery.policies.dead_letters import CopyTo, Drop
+from redelivery.policies.files.places import ConfigFileError
 
 INDIVIDUAL = """
 <policyEntry queue="orders.>" persistJMSRedelivered="true">

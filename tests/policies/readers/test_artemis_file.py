@@ -8,9 +8,9 @@ import pytest
 from tests.policies.readers.documents import ARTEMIS, address_settings, read, written
 
 import redelivery
-from redelivery.policies.brokers.artemis import ArtemisRules
-from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.brokers.artemis.rules import ArtemisRules
 from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.files.places import ConfigFileError
 
 SETTINGS = """\
 <address-settings>

@@ -10,7 +10,7 @@ import pytest
 from tests.policies.readers.documents import classic, read
 
 import redelivery
-from redelivery.policies.readers.expressions import bounded_expression
+from redelivery.policies.files.expressions import bounded_expression
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import pytest
 from tests.policies.readers.documents import ARTEMIS, address_settings, read, written
 
 import redelivery
-from redelivery.policies.brokers.places import ConfigFileError
-from redelivery.policies.readers import formats, xml
+from redelivery.policies.brokers import formats
+from redelivery.policies.files import xml
+from redelivery.policies.files.places import ConfigFileError
 
 LAUGHS = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(10))
 
@@ -165,10 +166,10 @@ def test_the_xml_library_is_loaded_when_a_file_is_read_and_not_before() -> None:
     code = """
 import sys, redelivery, redelivery.policies
 redelivery.RedeliveryPolicyMap
-assert "defusedxml" not in sys.modules and "redelivery.policies.readers" not in sys.modules
-import redelivery.policies.readers.files
+assert "defusedxml" not in sys.modules and "redelivery.policies.brokers.formats" not in sys.modules
+import redelivery.policies.brokers.files
 assert "socket" not in sys.modules and "urllib.request" not in sys.modules
-redelivery.policies.readers.files.read_content(b"<core/>", "x")
+redelivery.policies.brokers.files.read_content(b"<core/>", "x")
 assert "defusedxml" in sys.modules
 assert "socket" not in sys.modules and "urllib.request" not in sys.modules
 """

@@ -10,11 +10,11 @@ from tests.policies.readers.documents import read
 
 import redelivery
 import redelivery.policies
-from redelivery.policies.brokers.places import ConfigFileError
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rabbitmq import RabbitRules
-from redelivery.policies.readers import json_tree
-from redelivery.policies.readers.json_tree import parse_json
+from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
+from redelivery.policies.files import json_tree
+from redelivery.policies.files.json_tree import parse_json
+from redelivery.policies.files.places import ConfigFileError
 
 QUEUES = [
     {"name": "DLQ", "type": "standard"},
@@ -271,7 +271,7 @@ def test_broker_j_s_json_may_have_comments_as_its_own_files_do() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 def test_json_has_any_encoding_of_unicode(encoding: str) -> None:
-    from redelivery.policies.readers.formats import read_content
+    from redelivery.policies.brokers.formats import read_content
 
     assert read_content(json.dumps({"policies": [POLICY]}).encode(encoding), "x.json").format == "rabbitmq"
 
@@ -297,7 +297,7 @@ def test_json_has_a_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["cut off", "crossed", "deep", "long number", "foreign", "not UTF-8", "open comment", "empty"],
 )
 def test_what_is_not_such_json_is_an_error(content: bytes, says: str | None) -> None:
-    from redelivery.policies.readers.formats import read_content
+    from redelivery.policies.brokers.formats import read_content
 
     if says is None:
         assert read_content(content, "x.json").format == "rabbitmq"

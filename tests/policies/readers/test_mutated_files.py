@@ -28,9 +28,8 @@ from redelivery.operate.diff import diff
 from redelivery.operate.doctor.chosen import choose
 from redelivery.operate.doctor.configured import check_rules
 from redelivery.operate.simulate import simulate
+from redelivery.policies.brokers.formats import FORMATS, read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.readers.formats import read_content, read_url
-from redelivery.policies.writers.formats import write_rules
 
 PLUGINS = REDELIVERY.format(fallback="true", dead="true", default=DEFAULT)
 QUEUE = '<anycast><queue name="q"><filter string="a"/></queue></anycast>'
@@ -135,7 +134,7 @@ def use(name: str, content: bytes, *, fully: bool) -> bool:
     found.redelivery_policies.policy_for("orders.eu")
     found.dead_letter_strategies.strategy_for("orders.eu")
     with contextlib.suppress(redelivery.ConfigError):
-        write_rules(found.rules)
+        FORMATS[found.format].write(found.rules)
     if fully:
         use_fully(name, found)
     return True

@@ -7,9 +7,9 @@ import time
 import pytest
 from tests.policies.readers.documents import CLASSIC, classic, policy_entries, read
 
-from redelivery.policies.brokers.places import ConfigFileError
-from redelivery.policies.readers.formats import read_content
-from redelivery.policies.readers.xml import parse
+from redelivery.policies.brokers.formats import read_content
+from redelivery.policies.files.places import ConfigFileError
+from redelivery.policies.files.xml import parse
 
 
 def places(text: str, encoding: str = "utf-8") -> dict[str, tuple[int, int]]:

@@ -8,7 +8,7 @@ import pytest
 from tests.policies.readers.documents import read, written
 
 import redelivery
-from redelivery.policies.brokers.places import ConfigFileError
+from redelivery.policies.files.places import ConfigFileError
 
 CONFIG = """\
 <broker>

@@ -11,9 +11,9 @@ from tests.policies.readers.documents import read
 from tests.policies.readers.rabbitmq_cases import Case, cases, definitions
 
 import redelivery
-from redelivery.policies.brokers.places import ConfigFileError
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rabbitmq.routes import overlap
+from redelivery.policies.files.places import ConfigFileError
 
 ALL = read(json.dumps(definitions("4.0.5")), "cases.json")
 

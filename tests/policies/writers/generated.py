@@ -6,10 +6,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules, BoundQueue
-from redelivery.policies.brokers.artemis_names import ELEMENTS, SINCE_ARTEMIS
-from redelivery.policies.brokers.broker_j import AutoCreation, BrokerJHost, BrokerJLevel, BrokerJQueue, BrokerJRules
-from redelivery.policies.brokers.classic import (
+from redelivery.policies.brokers.artemis.names import HORNETQ_NAMES
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules, BoundQueue
+from redelivery.policies.brokers.broker_j.rules import (
+    AutoCreation,
+    BrokerJHost,
+    BrokerJLevel,
+    BrokerJQueue,
+    BrokerJRules,
+)
+from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
     DeadLetterRules,
     DiscardingPlugin,
@@ -17,16 +23,16 @@ from redelivery.policies.brokers.classic import (
     RedeliveryEntry,
     RedeliveryPlugin,
 )
-from redelivery.policies.brokers.client_url import ClientRules
-from redelivery.policies.brokers.qpid import QpidHost, QpidLevel, QpidRules
-from redelivery.policies.brokers.rabbitmq import (
+from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.brokers.qpid.rules import QpidHost, QpidLevel, QpidRules
+from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
+from redelivery.policies.brokers.rabbitmq.values import (
     RabbitBinding,
     RabbitExchange,
     RabbitHost,
     RabbitLevel,
     RabbitPolicy,
     RabbitQueue,
-    RabbitRules,
 )
 from redelivery.policies.dead_letters import (
     DiscardingDeadLetterStrategy,
@@ -78,7 +84,7 @@ _SETTINGS: dict[str, st.SearchStrategy[Any]] = {
     "expiry_queue_prefix": WORDS | st.just(""),
     "expiry_queue_suffix": WORDS | st.just(""),
 }
-_HORNETQ = {name: values for name, values in _SETTINGS.items() if ELEMENTS[name] not in SINCE_ARTEMIS}
+_HORNETQ = {field: _SETTINGS[field] for field, _ in HORNETQ_NAMES.values()}
 
 
 def _entries(settings: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[tuple[AddressEntry, ...]]:

@@ -10,14 +10,13 @@ from tests.policies.writers.generated import RULES
 from tests.run.forms import examples
 
 import redelivery
-from redelivery.policies.brokers.artemis import AddressEntry, ArtemisRules
-from redelivery.policies.brokers.classic import ClassicRules, DeadLetterRules, PolicyEntry
+from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
+from redelivery.policies.brokers.classic.rules import ClassicRules, DeadLetterRules, PolicyEntry
+from redelivery.policies.brokers.formats import FORMATS, read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.qpid import QpidHost, QpidLevel, QpidRules
+from redelivery.policies.brokers.qpid.rules import QpidHost, QpidLevel, QpidRules
 from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.destinations.address_settings import AddressSettings
-from redelivery.policies.readers.formats import read_content, read_url
-from redelivery.policies.writers.formats import write_rules
 
 
 def read_again(format: str, text: str) -> BrokerPolicies:
@@ -29,7 +28,7 @@ def read_again(format: str, text: str) -> BrokerPolicies:
 @given(data=st.data())
 def test_what_is_written_reads_as_the_same_rules_and_its_format_is_recognised(format: str, data: st.DataObject) -> None:
     rules: Rules = data.draw(RULES[format])
-    again = read_again(format, write_rules(rules))
+    again = read_again(format, FORMATS[format].write(rules))
     assert again.rules == rules
     if format not in ("qpid", "activemq") or getattr(rules, "hosts", True):
         assert again.format == format
@@ -56,18 +55,18 @@ def test_a_queue_of_qpid_may_be_called_as_an_element_is_since_one_in_its_own_fil
     queue = QpidLevel(name, dead_letter_queues=True, maximum_delivery_count=3)
     host = QpidHost(QpidLevel(name, maximum_delivery_count=7), (queue, QpidLevel("a b")))
     rules = QpidRules(hosts=(host,), default_host=name)
-    assert read_content(write_rules(rules).encode(), "again").rules == rules
+    assert read_content(FORMATS["qpid"].write(rules).encode(), "again").rules == rules
 
 
 def test_a_virtual_host_of_broker_j_that_is_made_elsewhere_is_no_default() -> None:
     rules = read('{"modelVersion": "9.0", "virtualhostnodes": [{"name": "a", "defaultVirtualHostNode": "true"}]}').rules
-    assert read_content(write_rules(rules).encode(), "again").rules == rules
+    assert read_content(FORMATS["broker_j"].write(rules).encode(), "again").rules == rules
 
 
 def test_what_hornetq_does_not_have_is_refused() -> None:
     moved = AddressSettings(redelivery_collision_avoidance_factor=0.1)
     with pytest.raises(redelivery.ConfigError, match="HornetQ has no redelivery-collision-avoidance-factor"):
-        write_rules(ArtemisRules("hornetq", (AddressEntry("x", moved),)))
+        FORMATS["hornetq"].write(ArtemisRules("hornetq", (AddressEntry("x", moved),)))
 
 
 @pytest.mark.parametrize(
@@ -80,20 +79,20 @@ def test_what_hornetq_does_not_have_is_refused() -> None:
 )
 def test_a_strategy_that_classic_does_not_have_is_refused(strategy: redelivery.DeadLetterStrategy) -> None:
     with pytest.raises(redelivery.ConfigError, match="a policyEntry cannot have"):
-        write_rules(ClassicRules((PolicyEntry("queue://a", DeadLetterRules(strategy)),)))
+        FORMATS["activemq"].write(ClassicRules((PolicyEntry("queue://a", DeadLetterRules(strategy)),)))
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "a\nb", " a"])
 def test_what_xml_cannot_hold_is_refused(name: str) -> None:
     with pytest.raises(redelivery.ConfigError, match="cannot be written into XML"):
-        write_rules(ArtemisRules(entries=(AddressEntry(name, AddressSettings()),)))
+        FORMATS["artemis"].write(ArtemisRules(entries=(AddressEntry(name, AddressSettings()),)))
 
 
 @pytest.mark.parametrize("name", ["1", "a b", "name"])
 def test_a_queue_that_cannot_be_an_element_is_refused(name: str) -> None:
     host = QpidHost(QpidLevel("host"), (QpidLevel(name, maximum_delivery_count=3),))
     with pytest.raises(redelivery.ConfigError, match="cannot be the name of an element"):
-        write_rules(QpidRules(hosts=(host,)))
+        FORMATS["qpid"].write(QpidRules(hosts=(host,)))
 
 
 def test_the_public_function_writes_what_was_read() -> None:

@@ -1,0 +1,79 @@
+"""A configuration as the Python of a client that behaves like it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+from typing import Any
+
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.classic.writer import policy_options
+from redelivery.policies.brokers.patterns import Losses, no_times, patterns
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.prefetch import PrefetchPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+_HIDDEN = ("destination", "pre_dispatch_check_set")
+
+
+def program(policies: BrokerPolicies, losses: Losses) -> str:
+    """Write assignments of ``redelivery_policies`` and ``dead_letter_strategy``, for `redelivery.connect`.
+
+    Of a client's URL also ``prefetch`` and ``non_blocking_redelivery``, where it has them.
+    """
+    names, found = policies.redelivery_policies, patterns(policies)
+    default = found[-1].strategy
+    for each in found:
+        if each.strategy != default:
+            losses.add(f"a client has one dead-letter strategy: that of {each.key} is lost ({_call(each.strategy)})")
+        no_times(each, losses)
+    lines = [f"# {policies.path} ({policies.broker})", "import redelivery", ""]
+    lines += ["redelivery_policies = redelivery.RedeliveryPolicyMap(", "    {"]
+    lines += [f"        {entry.key!r}: {_call(entry.value)}," for entry in names.entries]
+    lines += ["    },", f"    default={_call(names.default)},", ")"]
+    lines.append(f"dead_letter_strategy = {_call(default)}")
+    if policies.rules.prefetch is not None:
+        lines.append(f"prefetch = {_call(policies.rules.prefetch)}")
+    if policies.rules.non_blocking is not None:
+        lines.append(f"non_blocking_redelivery = {policies.rules.non_blocking}")
+    return "\n".join(lines) + "\n"
+
+
+def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) -> str:
+    """Write the call that makes a value: what differs from the defaults."""
+    if value is None:
+        return "None"
+    usual = type(value)()
+    given = {
+        field.name: getattr(value, field.name)
+        for field in fields(value)
+        if field.init and field.name not in _HIDDEN and getattr(value, field.name) != getattr(usual, field.name)
+    }
+    if isinstance(value, RedeliveryPolicy):
+        if not given.keys().isdisjoint(("back_off_multiplier", "maximum_redelivery_delay")):
+            given["use_exponential_back_off"] = value.use_exponential_back_off
+        if "collision_avoidance_percent" in given:
+            given["use_collision_avoidance"] = value.use_collision_avoidance
+        if not _is_accepted(given):
+            return f"redelivery.RedeliveryPolicy.from_activemq({policy_options(value)})"
+    arguments = ", ".join(f"{name}={_shown(each)}" for name, each in given.items())
+    return f"redelivery.{type(value).__name__}({arguments})"
+
+
+def _is_accepted(given: dict[str, Any]) -> bool:
+    """Say whether Python's names take what ActiveMQ's do, such as a multiplier below 1."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            RedeliveryPolicy(**given)
+        except ConfigError:
+            return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Destination):
+        return f"redelivery.{value!r}"
+    return _call(value) if isinstance(value, DeadLetterStrategy) else repr(value)

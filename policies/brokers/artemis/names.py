@@ -1,0 +1,87 @@
+"""How Artemis and HornetQ spell the address settings that concern redelivery, dead letters and expiry."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import Final
+
+from redelivery.model.destinations import Queue
+from redelivery.model.errors import ConfigError, InvalidDestinationError
+from redelivery.policies.checks import LONG_MAX, read_whole
+from redelivery.policies.destinations.address_settings import NO_EXPIRY, AddressSettings
+from redelivery.policies.files.names import FLAG, MILLISECONDS, TEXT, Kind, Names, number, whole
+
+
+def _expiry(name: str, text: str) -> float:
+    milliseconds = read_whole(name, text, -1, LONG_MAX)
+    return NO_EXPIRY if milliseconds == -1 else milliseconds / 1000
+
+
+def _address(name: str, text: str) -> str:
+    try:
+        if not Queue(text).is_pattern:
+            return text
+    except InvalidDestinationError:
+        pass
+    raise ConfigError(f"{name}={text!r}: use the name of one address")
+
+
+_EXPIRY: Final = Kind(_expiry, lambda seconds: "-1" if seconds == NO_EXPIRY else MILLISECONDS.spell(seconds))
+_ADDRESS: Final = Kind(_address)
+
+NAMES: Final[Names] = MappingProxyType(
+    {
+        "redelivery-delay": ("redelivery_delay", MILLISECONDS),
+        "redelivery-delay-multiplier": ("redelivery_delay_multiplier", number(0.0)),
+        "redelivery-collision-avoidance-factor": ("redelivery_collision_avoidance_factor", number(0.0, 1.0)),
+        "max-redelivery-delay": ("max_redelivery_delay", MILLISECONDS),
+        "max-delivery-attempts": ("max_delivery_attempts", whole(-1)),
+        "dead-letter-address": ("dead_letter_address", _ADDRESS),
+        "send-to-dla-on-no-route": ("send_to_dla_on_no_route", FLAG),
+        "auto-create-dead-letter-resources": ("auto_create_dead_letter_resources", FLAG),
+        "dead-letter-queue-prefix": ("dead_letter_queue_prefix", TEXT),
+        "dead-letter-queue-suffix": ("dead_letter_queue_suffix", TEXT),
+        "expiry-address": ("expiry_address", _ADDRESS),
+        "expiry-delay": ("expiry_delay", _EXPIRY),
+        "min-expiry-delay": ("min_expiry_delay", _EXPIRY),
+        "max-expiry-delay": ("max_expiry_delay", _EXPIRY),
+        "no-expiry": ("no_expiry", FLAG),
+        "auto-create-expiry-resources": ("auto_create_expiry_resources", FLAG),
+        "expiry-queue-prefix": ("expiry_queue_prefix", TEXT),
+        "expiry-queue-suffix": ("expiry_queue_suffix", TEXT),
+    }
+)
+"""Element of an ``address-setting`` -> the field of AddressSettings, and the kind of its value."""
+
+SINCE_ARTEMIS: Final = frozenset(
+    {
+        "redelivery-collision-avoidance-factor",
+        "auto-create-dead-letter-resources",
+        "dead-letter-queue-prefix",
+        "dead-letter-queue-suffix",
+        "min-expiry-delay",
+        "max-expiry-delay",
+        "no-expiry",
+        "auto-create-expiry-resources",
+        "expiry-queue-prefix",
+        "expiry-queue-suffix",
+    }
+)
+"""What HornetQ does not have."""
+
+HORNETQ_NAMES: Final[Names] = MappingProxyType(
+    {name: each for name, each in NAMES.items() if name not in SINCE_ARTEMIS}
+)
+
+WILDCARDS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
+"""Element of ``wildcard-addresses`` -> field of Wildcards."""
+
+CONCERNS: Final = re.compile(r"redel|deliv|dead|dlq|dla\b|expir", re.IGNORECASE)
+"""A name of this kind that is unknown must not be skipped in silence."""
+
+
+def written(settings: AddressSettings) -> dict[str, str]:
+    """Spell the fields that the settings give, by the names of their elements."""
+    given = settings.fields_set
+    return {name: kind.spell(getattr(settings, field)) for name, (field, kind) in NAMES.items() if field in given}

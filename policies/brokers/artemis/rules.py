@@ -1,0 +1,350 @@
+"""Artemis' and HornetQ's rules: address settings that are merged field by field, and the queues that a file makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from redelivery.model.destinations import Destination, Queue, Topic
+from redelivery.policies.brokers.artemis.names import NAMES, written
+from redelivery.policies.brokers.rules import (
+    DestinationRules,
+    Lifetime,
+    Matched,
+    Rules,
+    listed_delays,
+    separately,
+    strategy_to,
+    usable,
+)
+from redelivery.policies.dead_letters import DeadLetterStrategy, IndividualDeadLetterStrategy
+from redelivery.policies.destinations.address_settings import AddressSettings
+from redelivery.policies.destinations.examples import examples_of
+from redelivery.policies.destinations.overlaps import with_overlaps
+from redelivery.policies.destinations.patterns import ONE, REST, covers, words_of
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.files.places import NOWHERE, Place, Places, Setting
+from redelivery.policies.redelivery import NO_LIMIT, RedeliveryPolicy
+
+Routing: TypeAlias = Literal["anycast", "multicast"]
+
+_SHOWN: Final = (
+    *("redelivery_delay", "redelivery_delay_multiplier", "redelivery_collision_avoidance_factor"),
+    *("max_redelivery_delay", "max_delivery_attempts", "dead_letter_address"),
+)
+_LITERAL: Final = "\0"
+_QUALIFIED: Final = "::"
+JMS_QUEUE: Final = "jms.queue."
+JMS_TOPIC: Final = "jms.topic."
+_JMS: Final = {JMS_QUEUE: "queue", JMS_TOPIC: "topic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcards:
+    """The characters of patterns (``wildcard-addresses``): between words, for any further words, for one word."""
+
+    delimiter: str = "."
+    any_words: str = "#"
+    single_word: str = "*"
+
+    def words(self, match: str) -> tuple[str, ...]:
+        """Return the words of a pattern in our notation: ``>`` for any further ones, ``*`` for one.
+
+        ``management#`` is ``management.#`` (Match). What is a wildcard here and none there is kept apart by a NUL.
+        """
+        if match.endswith(self.any_words) and match != self.any_words:
+            match = match.removesuffix(self.any_words).removesuffix(self.delimiter) + self.delimiter + self.any_words
+        kinds = {REST: _LITERAL + REST, "#": _LITERAL + "#", ONE: _LITERAL + ONE}
+        kinds |= {self.any_words: REST, self.single_word: ONE}
+        return words_of(".".join(kinds.get(word, word) for word in match.split(self.delimiter)))
+
+
+DEFAULT_WILDCARDS: Final = Wildcards()
+
+
+@dataclass(frozen=True, slots=True)
+class AddressEntry:
+    """One ``address-setting``: what it matches, and the settings that it gives (``settings.fields_set``)."""
+
+    match: str
+    settings: AddressSettings
+    place: Place = field(default=NOWHERE, compare=False)
+    places: Places = field(default_factory=dict, compare=False)
+    fields_set: frozenset[str] = field(init=False, repr=False)  # a field that is set to its default differs, in a merge
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields_set", self.settings.fields_set)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQueue:
+    """A queue that the file makes on an address."""
+
+    address: str
+    name: str
+    routing: Routing
+    filter: str | None = None
+    place: Place = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtemisRules(Rules):
+    """The contents of a ``broker.xml`` or ``hornetq-configuration.xml`` says.
+
+    ``dialect``: ``artemis`` or ``hornetq``. ``entries``: in the order of the file; of several with the same match one
+    counts. ``queues``: those that the file makes, by address.
+    ``persist_delivery_count_before_delivery``: False: after a crash of the broker, a message whose first delivery was
+    under way looks like one that was never delivered. ``max_redelivery_records``: journal records for each message.
+    """
+
+    dialect: str = "artemis"
+    entries: tuple[AddressEntry, ...] = ()
+    queues: tuple[BoundQueue, ...] = ()
+    wildcards: Wildcards = DEFAULT_WILDCARDS
+    persist_delivery_count_before_delivery: bool = False
+    max_redelivery_records: int | None = None
+
+    @property
+    def broker(self) -> str:
+        """The broker's name."""
+        return "HornetQ" if self.dialect == "hornetq" else "Artemis"
+
+    @property
+    def counting(self) -> tuple[AddressEntry, ...]:
+        """Return one entry for each match: the first in Artemis, which ignores the others, the last in HornetQ."""
+        found: dict[str, AddressEntry] = {}
+        for each in self.entries:
+            if self.dialect == "hornetq" or each.match not in found:
+                found[each.match] = each
+        return tuple(found.values())
+
+    def address_of(self, destination: Destination) -> str:
+        """Return the address of a queue or topic: its name, and in HornetQ ``jms.queue.`` or ``jms.topic.`` before it.
+
+        In Artemis a queue can be named with its address: that of ``DLA::DLQ.orders`` is ``DLA``.
+        """
+        if self.dialect != "hornetq":
+            return destination.name.partition(_QUALIFIED)[0]
+        if destination.name.startswith(tuple(_JMS)):
+            return destination.name
+        return (JMS_TOPIC if isinstance(destination, Topic) else JMS_QUEUE) + destination.name
+
+    def candidates(self, address: str) -> tuple[AddressEntry, ...]:
+        """List the entries that match an address, in the broker's order: each field comes from the first that sets it.
+
+        The exact match comes first, then patterns without ``#`` before those with it; of two with ``#`` the longer
+        match, of two without it the one whose first word that differs is not ``*`` (HierarchicalObjectRepository).
+        """
+        words = self.wildcards.words(address)
+        found = [each for each in self.counting if covers(self.wildcards.words(each.match), words)]
+        return tuple(sorted(found, key=lambda each: self._rank(each.match, address)))
+
+    def settings_for(self, address: str) -> AddressSettings:
+        """Return the merged settings of an address; of the embedded broker too."""
+        merged = AddressSettings()
+        for entry in self.candidates(address):
+            merged = merged.merged_with(entry.settings)
+        return merged
+
+    def dead_letter_queue(self, address: str, settings: AddressSettings | None = None) -> str | None:
+        """Say where dead letters of an address are read: ``DLQ``, or ``DLA::DLQ.orders`` where it is created for them.
+
+        For what fails at ``DLA`` itself, that is in such a queue, Artemis 2.44 makes one more: ``DLA::DLQ.DLA``.
+        """
+        given = self.settings_for(address) if settings is None else settings
+        named = given.dead_letter_queue_prefix + address + given.dead_letter_queue_suffix
+        return _queue_of(given.dead_letter_address, named if given.auto_create_dead_letter_resources else None)
+
+    def expiry_queue(self, address: str, settings: AddressSettings | None = None) -> str | None:
+        """Say where expired messages of an address are read, as `dead_letter_queue`; None where they are removed."""
+        given = self.settings_for(address) if settings is None else settings
+        named = given.expiry_queue_prefix + address + given.expiry_queue_suffix
+        return _queue_of(given.expiry_address, named if given.auto_create_expiry_resources else None)
+
+    def match_of(self, key: str) -> str:
+        """Spell a key of our maps as a match of the file; `settings_for` it are what all of its addresses have."""
+        kinds = {ONE: self.wildcards.single_word, REST: self.wildcards.any_words}
+        if key == REST:
+            every = self.wildcards.any_words
+            return "jms" + self.wildcards.delimiter + every if self.dialect == "hornetq" else every
+        kind = Topic if key.startswith("topic://") else Queue
+        words = self.address_of(kind(key.partition("://")[2] or key)).split(".")
+        return self.wildcards.delimiter.join(kinds.get(word, word) for word in words)
+
+    def rules_for(self, destination: Destination) -> DestinationRules:
+        """Return what counts for one destination."""
+        address = self.address_of(destination)
+        matched = self.candidates(address)
+        settings = self.settings_for(address)
+        limit = settings.max_delivery_attempts if settings.max_delivery_attempts > 0 else None
+        target = self.dead_letter_queue(address, settings)
+        return DestinationRules(
+            broker=self.broker,
+            destination=destination,
+            counts="deliveries",
+            maximum=limit,
+            delays=listed_delays(settings.delay, limit),
+            dead_letter=target,
+            removed_because="" if target else "no dead-letter-address is set",
+            expired=self.expiry_queue(address, settings),
+            matched=tuple(Matched(f"address-setting {each.match!r}", each.place) for each in matched),
+            settings=tuple(self._shown(settings, matched)),
+            notes=(*self._notes(settings), *self._uncovered(address, matched), *self._ignored(matched)),
+        )
+
+    def redelivery_policies(self) -> RedeliveryPolicyMap:
+        """Return each match with its merged settings as a client's policy.
+
+        Such a client moves its delays from the second one on, and after the cap; a multiplier below 1 has no effect.
+        """
+        entries = {key: client_policy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
+        default = entries.pop(REST, None) or client_policy(AddressSettings())
+        shared = with_overlaps(usable(entries), lambda key: client_policy(self.settings_for(self.match_of(key))))
+        return RedeliveryPolicyMap(shared, default=default)
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """Return each match with its merged settings as a client's strategy; without a dead-letter address: discarded.
+
+        So is what expires, without an expiry address.
+        """
+        entries = {key: self._strategy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
+        entries = usable({REST: self._strategy(AddressSettings()), **entries})
+        return DeadLetterStrategyMap(
+            with_overlaps(entries, lambda key: self._strategy(self.settings_for(self.match_of(key))))
+        )
+
+    def names(self) -> tuple[str, ...]:
+        """List the matches, and the queues that the file makes."""
+        return tuple(dict.fromkeys([*self._by_key(), *(self._destination(each) for each in self.queues)]))
+
+    def lifetime(self, key: str) -> Lifetime:
+        """Return the times to live that the merged settings of all that a pattern matches give."""
+        settings = self.settings_for(self.match_of(key))
+        to: bool | str = settings.expiry_address or False
+        if to and to == settings.dead_letter_address and not settings.auto_create_dead_letter_resources:
+            to = True
+        if isinstance(to, str) and self.dialect == "hornetq":
+            to = to.removeprefix(JMS_QUEUE)
+        least, most = settings.min_expiry_delay, settings.max_expiry_delay
+        return Lifetime(to, least if least >= 0 else None, most if most >= 0 else None)
+
+    def selectors(self) -> tuple[tuple[str, str, Place], ...]:
+        """List the queues that the file makes with a filter: name, filter and place of each."""
+        return tuple((each.name, each.filter, each.place) for each in self.queues if each.filter is not None)
+
+    def expressions(self) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """List the address-settings for names that no destination of ours can have, such as ``/queue/x``."""
+        for entry in self.entries:
+            examples = examples_of(".".join(self.wildcards.words(entry.match)), ())
+            found = (one for each in examples for one in self.candidates(self.address_of(each)))
+            if all(entry.match != one.match for one in found):
+                yield f"address-setting {entry.match!r}", dict(sorted(written(entry.settings).items()))
+
+    def _rank(self, match: str, address: str) -> tuple[int, int, tuple[bool, ...], int]:
+        words = self.wildcards.words(match)
+        if match == address:
+            return 0, 0, (), 0
+        if REST in words:
+            return 2, -len(match), (), 0
+        return 1, 0, tuple(word == ONE for word in words), len(match)
+
+    def _by_key(self) -> dict[str, AddressEntry]:
+        keys = {self._key(each.match): each for each in self.counting}
+        return {key: each for key, each in keys.items() if _LITERAL not in key}
+
+    def _key(self, match: str) -> str:
+        """A match as a key of our maps: HornetQ's addresses become queues and topics."""
+        text = ".".join(self.wildcards.words(match))
+        for prefix, scheme in _JMS.items():
+            if self.dialect == "hornetq" and text.startswith(prefix):
+                return f"{scheme}://{text.removeprefix(prefix)}"
+        return REST if self.dialect == "hornetq" and text == "jms.>" else text
+
+    def _destination(self, queue: BoundQueue) -> str:
+        kind = Topic if queue.routing == "multicast" else Queue
+        return self._key(queue.address) if queue.address.startswith(tuple(_JMS)) else str(kind(queue.address))
+
+    def _strategy(self, settings: AddressSettings) -> DeadLetterStrategy:
+        prefix, suffix = settings.dead_letter_queue_prefix, settings.dead_letter_queue_suffix
+        created = settings.auto_create_dead_letter_resources
+        failed = self._strategy_to(settings.dead_letter_address, prefix, suffix, created=created)
+        prefix, suffix = settings.expiry_queue_prefix, settings.expiry_queue_suffix
+        created = settings.auto_create_expiry_resources
+        return separately(failed, self._strategy_to(settings.expiry_address, prefix, suffix, created=created))
+
+    def _strategy_to(self, target: str | None, prefix: str, suffix: str, *, created: bool) -> DeadLetterStrategy:
+        if target is not None and created:
+            return IndividualDeadLetterStrategy(
+                queue_prefix=prefix,
+                topic_prefix=prefix,
+                queue_suffix=suffix,
+                topic_suffix=suffix,
+                process_non_persistent=True,
+            )
+        if target is not None and self.dialect == "hornetq":
+            target = target.removeprefix(JMS_QUEUE).removeprefix(JMS_TOPIC)
+        return strategy_to(target)
+
+    def _shown(self, settings: AddressSettings, matched: tuple[AddressEntry, ...]) -> Iterator[Setting]:
+        for name, (of, kind) in NAMES.items():
+            entry = next((each for each in matched if of in each.fields_set), None)
+            if entry is not None:
+                value = kind.spell(getattr(settings, of))
+                yield Setting(name, value, f"address-setting {entry.match!r}", entry.places.get(of))
+            elif of in _SHOWN:
+                default = settings.longest_delay if of == "max_redelivery_delay" else getattr(settings, of)
+                yield Setting(name, "(none)" if default is None else kind.spell(default), "default")
+
+    def _notes(self, settings: AddressSettings) -> Iterator[str]:
+        target = settings.dead_letter_address
+        unbound = bool(self.queues) and all(each.address != target for each in self.queues)
+        if target and unbound and not settings.auto_create_dead_letter_resources:
+            yield f"this file makes no queue on {target}: without one, the messages are removed"
+        if target and settings.auto_create_dead_letter_resources:
+            yield (
+                f"read these dead letters from {target}::…: a consumer of the bare name that comes before the first "
+                "one makes another queue of that name, and the dead letters are lost"
+            )
+        if settings.redelivery_delay and settings.redelivery_delay < 0.1 and self.max_redelivery_records is None:
+            yield "each redelivery writes two records to the journal; with so short a delay, max-redelivery-records=1"
+        if not self.persist_delivery_count_before_delivery:
+            yield "a crash of the broker can lose a count (persist-delivery-count-before-delivery is false)"
+
+    def _uncovered(self, address: str, matched: tuple[AddressEntry, ...]) -> Iterator[str]:
+        """Where HornetQ 2.4 (Match) does not do what its document says."""
+        words = self.wildcards.words(address)
+        for each in matched:
+            if self.dialect == "hornetq" and self.wildcards.words(each.match) == (*words, REST):
+                yield f"HornetQ 2.4 itself does not take {each.match} for {address}, though its document says so"
+
+    def _ignored(self, matched: tuple[AddressEntry, ...]) -> Iterator[str]:
+        """An entry whose match another one has too, and that does not count."""
+        for each in self.entries:
+            if all(each is not one for one in matched) and any(each.match == one.match for one in matched):
+                yield f"{Matched(f'another address-setting {each.match!r}', each.place)} does not count"
+
+
+def _queue_of(target: str | None, named: str | None) -> str | None:
+    """Return a queue of an address, as it is addressed: that of the address' own name, or the one that is named."""
+    return target if target is None or named is None else f"{target}{_QUALIFIED}{named}"
+
+
+def client_policy(settings: AddressSettings) -> RedeliveryPolicy:
+    """Return the policy of a client that waits and gives up as these settings say."""
+    attempts = settings.max_delivery_attempts
+    multiplier = settings.redelivery_delay_multiplier
+    factor = settings.redelivery_collision_avoidance_factor
+    return RedeliveryPolicy(
+        maximum_redeliveries=attempts - 1 if attempts > 0 else NO_LIMIT,
+        initial_redelivery_delay=min(settings.redelivery_delay, settings.longest_delay),
+        redelivery_delay=min(settings.redelivery_delay, settings.longest_delay),
+        use_exponential_back_off=multiplier > 1,
+        back_off_multiplier=multiplier if multiplier > 1 else 5.0,
+        maximum_redelivery_delay=settings.longest_delay if multiplier > 1 else None,
+        use_collision_avoidance=factor > 0,
+        collision_avoidance_percent=round(factor * 100) if factor > 0 else 15,
+        pre_dispatch_check=None,
+        pre_dispatch_check_set=False,
+    )

@@ -1,0 +1,58 @@
+"""Other rules as attributes of Broker-J's queues, and what others leave out of Broker-J's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from redelivery.policies.brokers.broker_j.names import ROUTE_TO_ALTERNATE
+from redelivery.policies.brokers.broker_j.rules import BrokerJHost, BrokerJLevel, BrokerJQueue, BrokerJRules
+from redelivery.policies.brokers.patterns import (
+    Losses,
+    Pattern,
+    dead_letter_queue,
+    no_delays,
+    patterns_of_queues,
+    say_hosts,
+)
+from redelivery.policies.brokers.policies import BrokerPolicies
+
+
+def to_broker_j(policies: BrokerPolicies, losses: Losses) -> BrokerJRules:
+    """Make attributes for each queue, and context variables for all others, in one virtual host."""
+    *found, others = patterns_of_queues(policies, losses)
+    context, queues = _level(others, losses), []
+    for each in found:
+        level = _level(each, losses)
+        if not each.is_one:
+            losses.add(f"{each.key}: there are no patterns, so it has the virtual host's values")
+            continue
+        if context.expiry_policy and not level.expiry_policy:
+            level = replace(level, expiry_policy="DELETE")
+        for name in ("minimum_message_ttl", "maximum_message_ttl"):
+            if getattr(context, name) is not None and getattr(level, name) is None:
+                losses.add(f"{each.key}: it has the virtual host's times to live")
+        queues.append(BrokerJQueue(each.name, replace(level, alternate=level.alternate or "")))
+    return BrokerJRules((BrokerJHost("default", tuple(queues), context=context),), "default")
+
+
+def _level(pattern: Pattern, losses: Losses) -> BrokerJLevel:
+    no_delays(pattern, losses)
+    target, lifetime = dead_letter_queue(pattern, losses), pattern.lifetime
+    routed = lifetime.expired is True and target is not None
+    if isinstance(lifetime.expired, str):
+        losses.add(f"{pattern.key}: expired messages are removed, and do not go to {lifetime.expired}")
+    if routed:
+        losses.add(f"{pattern.key}: an expired message with a time to live of its own expires in {target} too")
+    attempts = max(pattern.policy.maximum_redeliveries + 1, 0)
+    return BrokerJLevel(attempts, target, ROUTE_TO_ALTERNATE if routed else None, lifetime.most, lifetime.least)
+
+
+def say_unsaid(rules: BrokerJRules, to: str, losses: Losses) -> None:
+    """Say what is lost of virtual hosts, and of queues that are made by a regular expression."""
+    say_hosts(rules.queues_by_host(), losses)
+    for number, host in enumerate(rules.ordered_hosts):
+        for rule in host.auto_creation:
+            if number or to != "rabbitmq":
+                losses.add(f"virtual host {host.name!r}: nodeAutoCreationPolicy {rule.pattern!r} is lost")
+            elif rule.level.minimum_message_ttl is not None or rule.level.expiry_policy is not None:
+                losses.add(f"nodeAutoCreationPolicy {rule.pattern!r}: what becomes of the expired is RabbitMQ's rule")

@@ -1,0 +1,158 @@
+"""Reads the JSON of Qpid Broker-J: a broker's ``config.json`` or initial configuration, or a virtual host's file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from redelivery.model.suggestions import unknown_option
+from redelivery.policies.brokers.broker_j.names import (
+    ALTERNATE,
+    ALTERNATE_EXCHANGE,
+    CONCERNS,
+    CONTEXT,
+    DLQ_ENABLED,
+    DLQ_SUFFIX,
+    OF_A_QUEUE,
+    OTHERS,
+)
+from redelivery.policies.brokers.broker_j.rules import (
+    AutoCreation,
+    BrokerJHost,
+    BrokerJLevel,
+    BrokerJQueue,
+    BrokerJRules,
+)
+from redelivery.policies.brokers.rabbitmq.names import BOUND, DEFINITIONS
+from redelivery.policies.checks import read_flag
+from redelivery.policies.files.expressions import bounded_expression
+from redelivery.policies.files.json_tree import Json, inside, listed
+from redelivery.policies.files.places import Setting
+from redelivery.policies.files.report import Report
+
+_OWN: Final = frozenset({"virtualhostnodes", "virtualhosts", "modelVersion", "nodeAutoCreationPolicies"})
+_ABOUT: Final = ("virtualhostnodes", "virtualhosts", "context", "name", "modelVersion", "id")
+
+
+def is_broker_j(root: Json, file: str) -> bool:
+    """Say whether a document is Broker-J's; RabbitMQ's have queues too, and other names that say whose they are."""
+    del file
+    names = {name for name, _ in root.items()}
+    return not names & DEFINITIONS and bool(names & _OWN or ("queues" in names and not names & BOUND))
+
+
+def read_broker_j(root: Json, report: Report) -> BrokerJRules:
+    """Read the rules of a document. What is wrong, or skipped, is in the report."""
+    nodes = root.get("virtualhostnodes")
+    hosts = root.get("virtualhosts")
+    if nodes is None and hosts is None:
+        return BrokerJRules((_host(root, "default", BrokerJLevel(), report),), "default")
+    for name, section in root.items():
+        if name not in _ABOUT:
+            report.skip(name, section.place)
+    found: list[BrokerJHost] = []
+    default = None
+    for node in listed(nodes, "virtualhostnodes", report.problem):
+        name = node.member("name") or "default"
+        if node.member("defaultVirtualHostNode").lower() == "true":
+            default = name
+        found += _hosts_of(node, name, report)
+    for host in listed(hosts, "virtualhosts", report.problem):
+        found.append(_host(host, host.member("name"), BrokerJLevel(), report))
+    only = found[0].name if len(found) == 1 else None
+    default = default if any(each.name == default for each in found) else None  # its virtual host is made elsewhere
+    return BrokerJRules(tuple(found), default or only, _context(root, report))
+
+
+def _hosts_of(node: Json, name: str, report: Report) -> Iterator[BrokerJHost]:
+    """Read the virtual host of a node: within it, or as a str that the node is made with."""
+    context = _context(node, report)
+    initial = node.get("virtualHostInitialConfiguration")
+    if initial is not None and isinstance(initial.value, str) and "${" not in initial.value[:2]:
+        document = inside(initial, "virtualHostInitialConfiguration", report.problem)
+        if document is None:
+            return
+        yield _host(document, name, context, report)
+    for host in listed(node.get("virtualhosts"), "virtualhosts", report.problem):
+        yield _host(host, host.member("name") or name, context, report)
+
+
+def _host(host: Json, name: str, outer: BrokerJLevel, report: Report) -> BrokerJHost:
+    queues = []
+    for queue in listed(host.get("queues"), "queues", report.problem):
+        named = queue.member("name")
+        if not named:
+            report.problem("a queue without a name", queue.place)
+            continue
+        queues.append(BrokerJQueue(named, _level(queue, f"queue {named!r}", named, report), _context(queue, report)))
+    rules = []
+    for rule in listed(host.get("nodeAutoCreationPolicies"), "nodeAutoCreationPolicies", report.problem):
+        pattern = rule.get("pattern")
+        attributes = rule.get("attributes")
+        if pattern is None or rule.member("nodeType", "queue").lower() != "queue":
+            continue
+        if report.read(lambda _, text: bounded_expression(text), "pattern", pattern.text, pattern.place) is None:
+            continue
+        title = f"nodeAutoCreationPolicy {pattern.text!r}"
+        level = _level(attributes, title, "", report) if attributes else BrokerJLevel()
+        rules.append(AutoCreation(pattern.text, level))
+    context = _context(host, report)
+    return BrokerJHost(name, tuple(queues), tuple(rules), context if context != BrokerJLevel() else outer)
+
+
+def _level(element: Json, title: str, queue: str, report: Report) -> BrokerJLevel:
+    members = dict(element.items())
+    arguments = members.pop("arguments", None)
+    members |= dict(arguments.items()) if arguments else {}
+    given = []
+    for name, value in members.items():
+        if name in OF_A_QUEUE:
+            given.append((name, name, value))
+        elif CONCERNS.search(name) and name not in OTHERS:
+            report.problem(unknown_option(name, OF_A_QUEUE, of=title), value.place)
+    return _read(given, element, title, queue, report)
+
+
+def _context(element: Json, report: Report) -> BrokerJLevel:
+    """Read what the context variables of a level say of its queues."""
+    context = element.get("context")
+    variables = context.items() if context else ()
+    given = [(name, CONTEXT[name], value) for name, value in variables if name in CONTEXT]
+    return _read(given, context or element, "context", "", report)
+
+
+def _read(given: list[tuple[str, str, Json]], at: Json, title: str, queue: str, report: Report) -> BrokerJLevel:
+    values: dict[str, Any] = {}
+    settings = []
+    for name, meant, value in given:
+        read = _value(meant, value, queue, report)
+        if read is not None:
+            values[OF_A_QUEUE[meant][0]] = read
+            target = value.get("destination")
+            settings.append(Setting(name, (target or value).text, title, value.place))
+    return BrokerJLevel(place=at.place, settings=tuple(settings), **values)
+
+
+def _value(name: str, value: Json, queue: str, report: Report) -> Any:
+    if name == DLQ_ENABLED:
+        enabled = report.read(read_flag, name, value.text, value.place)
+        return None if enabled is None else queue + DLQ_SUFFIX if enabled and queue else ""
+    if name == ALTERNATE_EXCHANGE:
+        return value.text
+    if name == ALTERNATE:
+        return _alternate(value, report)
+    return report.read(OF_A_QUEUE[name][1].read, name, value.text, value.place)
+
+
+def _alternate(value: Json, report: Report) -> str | None:
+    """Read an alternate binding: an object, or in a context variable the same as a str."""
+    found = inside(value, ALTERNATE, report.problem) if isinstance(value.value, str) else value
+    if found is None:
+        return None
+    target = found.get("destination")
+    if target is None or not isinstance(target.value, str):
+        report.problem("an alternateBinding without a destination", value.place)
+        return None
+    if "${this:" in target.value:  # of the queue that it is used for
+        return target.value
+    return report.text(target.value, target.place)

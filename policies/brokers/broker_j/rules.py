@@ -1,0 +1,154 @@
+"""Qpid Broker-J's rules: maximumDeliveryAttempts and the alternate binding of each queue, and context variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from redelivery.model.destinations import Destination
+from redelivery.policies.brokers.broker_j.names import ROUTE_TO_ALTERNATE, written
+from redelivery.policies.brokers.hosts import HostedRules
+from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Matched, at_once, listed_delays
+from redelivery.policies.checks import expression
+from redelivery.policies.destinations.examples import sample_of
+from redelivery.policies.files.places import NOWHERE, Place, Setting
+
+_NOTES: Final = (
+    "a closed or lost connection, and a closed link, count too, for messages that were only prefetched as well",
+    "a dead letter does not say where it came from",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerJLevel:
+    """The values that a queue, a rule for automatically created queues, or the context variables of a level set.
+
+    ``maximum_delivery_attempts``: 0 for no limit. ``alternate``: the queue or exchange of its alternate binding; ``""``
+    means that the level says that there is none. ``expiry_policy``: ``DELETE`` or ``ROUTE_TO_ALTERNATE``.
+    ``maximum_message_ttl``, ``minimum_message_ttl``: seconds. None: not set.
+    """
+
+    maximum_delivery_attempts: int | None = None
+    alternate: str | None = None
+    expiry_policy: str | None = None
+    maximum_message_ttl: float | None = None
+    minimum_message_ttl: float | None = None
+    place: Place = field(default=NOWHERE, compare=False)
+    settings: tuple[Setting, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerJQueue:
+    """A queue of a virtual host: what it sets, and its own context variables."""
+
+    name: str
+    level: BrokerJLevel = BrokerJLevel()
+    context: BrokerJLevel = BrokerJLevel()
+
+
+@dataclass(frozen=True, slots=True)
+class AutoCreation:
+    """A ``nodeAutoCreationPolicy``: queues whose name the pattern matches as a whole are made with these settings."""
+
+    pattern: str
+    level: BrokerJLevel = BrokerJLevel()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerJHost:
+    """A virtual host; ``context``: its context variables, and those of its node where it has none."""
+
+    name: str
+    queues: tuple[BrokerJQueue, ...] = ()
+    auto_creation: tuple[AutoCreation, ...] = ()
+    context: BrokerJLevel = BrokerJLevel()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
+    """What a ``config.json``, an initial configuration or a virtual host's file says.
+
+    ``default_host``: the virtual host of a client that names none. ``context``: the broker's context variables.
+    """
+
+    hosts: tuple[BrokerJHost, ...] = ()
+    default_host: str | None = None
+    context: BrokerJLevel = BrokerJLevel()
+
+    broker = "Qpid Broker-J"
+    dialect = "qpid"
+
+    def levels_for(self, queue: str) -> tuple[tuple[str, BrokerJLevel], ...]:
+        """List the levels of a queue with their titles, the nearest first; ``host/queue`` is that of a virtual host."""
+        host, found = self._found(queue)
+        levels: list[tuple[str, BrokerJLevel]] = []
+        if isinstance(found, BrokerJQueue):
+            levels += [(f"queue {found.name!r}", found.level), ("its context", found.context)]
+        elif found is not None:
+            levels.append((f"nodeAutoCreationPolicy {found.pattern!r}", found.level))
+        if host is not None:
+            levels.append((f"context of virtual host {host.name!r}", host.context))
+        return (*levels, ("context of the broker", self.context))
+
+    def maximum_for(self, queue: str) -> int | None:
+        """Return after how many failed deliveries a message is given up; None for no limit."""
+        return self._nearest(queue, "maximum_delivery_attempts") or None
+
+    def alternate_for(self, queue: str) -> str | None:
+        """Return the queue or exchange that gets what is given up; None where it is discarded."""
+        return self._nearest(queue, "alternate") or None
+
+    def rules_for(self, destination: Destination) -> DestinationRules:
+        """Return what counts for one destination."""
+        levels, maximum = self.levels_for(destination.name), self.maximum_for(destination.name)
+        target = self.alternate_for(destination.name)
+        reason = "" if target else "there is no alternate binding"
+        notes: tuple[str, ...] = _NOTES
+        if target and "${" in target:
+            reason, target = f"the alternate binding {target!r} does not route", None
+        routed = self._nearest(destination.name, "expiry_policy") == ROUTE_TO_ALTERNATE
+        if routed:
+            notes += ("an expired message with a time to live of its own expires in the alternate queue too",)
+        return DestinationRules(
+            broker=self.broker,
+            destination=destination,
+            counts="failures",
+            maximum=maximum,
+            delays=listed_delays(at_once, maximum),
+            dead_letter=target,
+            removed_because=reason,
+            expired=target if routed else None,
+            matched=tuple(Matched(title, level.place) for title, level in levels if level != BrokerJLevel()),
+            settings=tuple({each.name: each for _, level in reversed(levels) for each in level.settings}.values()),
+            notes=notes,
+        )
+
+    def lifetime(self, key: str) -> Lifetime:
+        """Return the bounds that the nearest levels set; what expires is removed but for ROUTE_TO_ALTERNATE."""
+        name = sample_of(key).name
+        routed = self._nearest(name, "expiry_policy") == ROUTE_TO_ALTERNATE
+        least, most = self._nearest(name, "minimum_message_ttl"), self._nearest(name, "maximum_message_ttl")
+        return Lifetime(routed, least or None, most or None)
+
+    def expressions(self) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """List the queues that are made by a regular expression."""
+        for host in self.hosts:
+            for number, rule in enumerate(host.auto_creation, 1):
+                title = f"nodeAutoCreationPolicy {rule.pattern!r} of virtual host {host.name!r}"
+                yield title, {"pattern": rule.pattern, "asked as number": number, **written(rule.level)}
+
+    def _nearest(self, queue: str, field: str) -> Any:
+        values = (getattr(level, field) for _, level in self.levels_for(queue))
+        return next((each for each in values if each is not None), None)
+
+    def _found(self, queue: str) -> tuple[BrokerJHost | None, BrokerJQueue | AutoCreation | None]:
+        host, found = self.find(queue)
+        if found is not None:
+            return host, found
+        hosts, short = self.hosts_of(queue)
+        for each in hosts:
+            for rule in each.auto_creation:
+                if expression(rule.pattern).fullmatch(short):
+                    return each, rule
+        return host, None

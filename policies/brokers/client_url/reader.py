@@ -1,0 +1,72 @@
+"""Reads the ``jms.*`` options of a connection URL of ActiveMQ's Java client, with ``failover:`` and without."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from redelivery.model.errors import ConfigError
+from redelivery.policies.activemq.composite_url import shown_list, split_composite
+from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.checks import read_flag
+from redelivery.policies.connection_url import parse_query, url_head
+from redelivery.policies.files.places import Place, Setting
+from redelivery.policies.files.report import Report
+from redelivery.policies.prefetch import PrefetchPolicy
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+_URL: Final = re.compile(r"failover:|[a-zA-Z][a-zA-Z0-9+.-]+:(//|\()", re.IGNORECASE)
+_REDELIVERY: Final = "jms.redeliveryPolicy."
+_PREFETCH: Final = "jms.prefetchPolicy."
+_NON_BLOCKING: Final = "jms.nonBlockingRedelivery"
+
+
+def is_url(text: object) -> bool:
+    """Say whether it is a URL, and not the path of a file."""
+    return isinstance(text, str) and _URL.match(text) is not None
+
+
+def shown_url(url: str) -> str:
+    """Return what errors call it: nothing of it that could be a password."""
+    scheme, _, rest = url.partition("(")
+    return f"{scheme}({shown_list(rest.partition(')')[0])})" if rest and "//" not in scheme else url_head(url)
+
+
+def read_client_url(url: str, report: Report) -> ClientRules:
+    """Read the rules of a URL. What is wrong, or skipped, is in the report; no value of another option is shown."""
+    place = Place(shown_url(url))
+    options = report.checked(lambda: parse_query(_query(url)), place) or {}
+    settings = []
+    for name, value in options.items():
+        if name.startswith(_REDELIVERY) or name == _NON_BLOCKING:
+            settings.append(Setting(name, value, "the URL", place))
+        elif not name.startswith(_PREFETCH):
+            report.skip(name, place)
+    flag = options.get(_NON_BLOCKING)
+    policy = report.checked(
+        lambda: RedeliveryPolicy.from_activemq(_group(options, _REDELIVERY), prefix=_REDELIVERY), place
+    )
+    values: dict[str, Any] = {} if policy is None else {"policy": policy}
+    prefetch = _group(options, _PREFETCH)
+    if prefetch:
+        values["prefetch"] = report.checked(lambda: PrefetchPolicy.from_activemq(prefetch, prefix=_PREFETCH), place)
+    if flag is not None:
+        values["non_blocking"] = report.read(read_flag, _NON_BLOCKING, flag, place)
+    return ClientRules(settings=tuple(settings), **values)
+
+
+def _query(url: str) -> str:
+    if "(" not in url.partition("?")[0]:
+        return url.partition("?")[2]
+    scheme, colon, _ = url.partition(":")
+    if not colon or "(" in scheme:
+        raise ConfigError("not a URL: it begins with a scheme, like tcp://host:61616 or failover:(…)")
+    prefix = f"{scheme}:".lower()
+    try:
+        return split_composite(url, prefix)[1]
+    except ConfigError as error:
+        raise ConfigError(f"{prefix} URL: {error}") from error
+
+
+def _group(options: dict[str, str], prefix: str) -> dict[str, object]:
+    return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}

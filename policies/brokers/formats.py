@@ -1,0 +1,162 @@
+"""The formats that are read and written: a row for each, and a folder beside this file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from redelivery.model.errors import ConfigError
+from redelivery.policies.brokers.artemis import conversion as artemis
+from redelivery.policies.brokers.artemis.reader import is_artemis, is_hornetq, read_artemis, read_hornetq
+from redelivery.policies.brokers.artemis.writer import write_artemis
+from redelivery.policies.brokers.broker_j import conversion as broker_j
+from redelivery.policies.brokers.broker_j.reader import is_broker_j, read_broker_j
+from redelivery.policies.brokers.broker_j.writer import write_broker_j
+from redelivery.policies.brokers.classic import conversion as classic
+from redelivery.policies.brokers.classic.reader import is_activemq, read_activemq
+from redelivery.policies.brokers.classic.writer import write_activemq
+from redelivery.policies.brokers.client_url import conversion as client_url
+from redelivery.policies.brokers.client_url.reader import read_client_url, shown_url
+from redelivery.policies.brokers.client_url.writer import write_client_url
+from redelivery.policies.brokers.patterns import Losses
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.qpid import conversion as qpid
+from redelivery.policies.brokers.qpid.reader import is_qpid, read_qpid, with_hosts
+from redelivery.policies.brokers.qpid.writer import write_qpid
+from redelivery.policies.brokers.rabbitmq import conversion as rabbitmq
+from redelivery.policies.brokers.rabbitmq.reader import is_rabbitmq, read_rabbitmq
+from redelivery.policies.brokers.rabbitmq.writer import write_rabbitmq
+from redelivery.policies.brokers.rules import Rules
+from redelivery.policies.files.json_tree import decoded, parse_json
+from redelivery.policies.files.places import ConfigFileError, Place, problem_at
+from redelivery.policies.files.report import NO_PROPERTIES, Report
+from redelivery.policies.files.xml import Element, Load, parse
+
+R = TypeVar("R", bound=Rules)
+URL: Final = "uri"
+LARGEST: Final = 16 * 1024 * 1024  # bytes of a file; the largest of a real broker seen had 60 KiB
+
+
+def _never(root: object, file: str) -> bool:
+    del root, file
+    return False
+
+
+def _alone(root: Element, file: str, load: Load | None) -> Element:
+    del file, load
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[R]):
+    """A format of a broker's configuration.
+
+    ``syntax``: what the file is written in. ``recognizes``: says of the root of a document, and of the file's name, if
+    it is in this format; it is asked in the order of `FORMATS`, and raises ConfigFileError where it is nobody's.
+    ``read``: makes rules of the root, and reports what is wrong. ``write``: makes the text. ``convert_to``: makes rules
+    of another format's, and adds what is lost. ``unsaid``: adds what the conversion of its rules to another format, or
+    to ``python``, leaves out. ``with_others``: the root with the other files that the broker reads along.
+    """
+
+    syntax: Literal["xml", "json", "url"]
+    recognizes: Callable[[Any, str], bool]
+    read: Callable[[Any, Report], R]
+    write: Callable[[R], str]
+    convert_to: Callable[[BrokerPolicies, Losses], R]
+    unsaid: Callable[[R, str, Losses], None]
+    with_others: Callable[[Element, str, Load | None], Element] = _alone
+
+
+FORMATS: Final[Mapping[str, Format[Any]]] = MappingProxyType(
+    {
+        "activemq": Format("xml", is_activemq, read_activemq, write_activemq, classic.to_activemq, classic.say_unsaid),
+        "artemis": Format("xml", is_artemis, read_artemis, write_artemis, artemis.to_artemis, artemis.say_unsaid),
+        "hornetq": Format("xml", is_hornetq, read_hornetq, write_artemis, artemis.to_hornetq, artemis.say_unsaid),
+        "qpid": Format("xml", is_qpid, read_qpid, write_qpid, qpid.to_qpid, qpid.say_unsaid, with_hosts),
+        "broker_j": Format(
+            "json", is_broker_j, read_broker_j, write_broker_j, broker_j.to_broker_j, broker_j.say_unsaid
+        ),
+        "rabbitmq": Format(
+            "json", is_rabbitmq, read_rabbitmq, write_rabbitmq, rabbitmq.to_rabbitmq, rabbitmq.say_unsaid
+        ),
+        URL: Format("url", _never, read_client_url, write_client_url, client_url.to_client_url, client_url.say_unsaid),
+    }
+)
+"""What `redelivery.policies.read` understands, by name."""
+
+
+def read_content(
+    content: bytes,
+    name: str,
+    *,
+    format: str | None = None,
+    properties: Mapping[str, str] = NO_PROPERTIES,
+    strict: bool = True,
+    load: Load | None = None,
+) -> BrokerPolicies:
+    """Read the rules in the content of a file.
+
+    Args:
+        content: its bytes.
+        name: what errors call it; where the content does not say which broker it is for, the name may.
+        format: one of FORMATS; None: by its content.
+        properties: the values of placeholders (``${name}``).
+        strict: raise an error for what was not understood; False keeps it in ``problems`` and leaves it out.
+        load: gives the content of files that it includes; None: includes are refused.
+
+    Raises:
+        ConfigError: it is not a configuration of a broker known here, or (with ``strict``) something that concerns
+            redelivery or dead letters was not understood; the text has file, line and column of each.
+    """
+    if len(content) > LARGEST:
+        raise problem_at(Place(name), f"it has {len(content)} bytes; {LARGEST} are read at most")
+    if format is not None and format not in FORMATS:
+        raise ConfigError(f"format={format!r}: use one of {', '.join(FORMATS)}")
+    first = _first(content)
+    if format is None and first not in ("<", "{", "[", "/"):
+        what = f"neither XML nor JSON: it begins with {first!r}" if first else "the file is empty"
+        raise problem_at(Place(name), what)
+    syntax = FORMATS[format].syntax if format else "xml" if first == "<" else "json"
+    if syntax == "url":
+        raise ConfigError(f"format={format!r}: that is not a file; pass the URL itself")
+    root: Any = parse_json(content, name) if syntax == "json" else parse(content, name, load)
+    found = format or _recognized(root, name, syntax)
+    report = Report(properties)
+    rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
+    return _policies(name, found, rules, report, strict)
+
+
+def read_url(url: str, *, strict: bool = True) -> BrokerPolicies:
+    """Read the rules of a client's connection URL.
+
+    Raises:
+        ConfigError: an option of redelivery was not understood (with ``strict``).
+    """
+    report = Report()
+    rules = read_client_url(url, report)
+    return _policies(shown_url(url), URL, rules, report, strict)
+
+
+def _first(content: bytes) -> str:
+    """Return the first character that is not blank; empty where there is none."""
+    try:
+        return decoded(content).lstrip()[:1]
+    except UnicodeDecodeError:  # XML can have other encodings
+        return content.lstrip()[:1].decode("latin-1")
+
+
+def _recognized(root: Any, name: str, syntax: str) -> str:
+    for each, format in FORMATS.items():
+        if format.syntax == syntax and format.recognizes(root, name):
+            return each
+    known = f"known here ({', '.join(FORMATS)})"
+    what = f"the root element {root.name!r} is of none of the brokers" if syntax == "xml" else "no names of a broker"
+    raise problem_at(root.place, f"{what} {known}")
+
+
+def _policies(name: str, found: str, rules: Rules, report: Report, strict: bool) -> BrokerPolicies:
+    if strict and report.problems:
+        raise ConfigFileError(tuple(report.problems))
+    return BrokerPolicies(name, found, rules, tuple(report.unread), tuple(report.problems))

@@ -1,0 +1,98 @@
+"""Rules of brokers with virtual hosts, that count failures, and of whose levels the nearest counts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Generic, Protocol, TypeVar
+
+from redelivery.model.destinations import Queue
+from redelivery.policies.brokers.rules import Rules, policy_at_once, separately, strategy_to, usable
+from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.destinations.patterns import REST
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.redelivery import RedeliveryPolicy
+
+
+class Named(Protocol):
+    """What has a name in a file."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102  # the class says it
+
+
+class Host(Named, Protocol):
+    """A virtual host and its queues."""
+
+    @property
+    def queues(self) -> tuple[Any, ...]: ...  # noqa: D102  # the class says it
+
+
+H = TypeVar("H", bound=Host)
+Q = TypeVar("Q", bound=Named)
+
+
+class HostedRules(Rules, Generic[H, Q]):
+    """Rules by virtual host. ``default_host``: that of a client that names none, and of a queue that is named alone."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def hosts(self) -> tuple[H, ...]: ...  # noqa: D102  # the class says it
+
+    @property
+    @abstractmethod
+    def default_host(self) -> str | None: ...  # noqa: D102  # the class says it
+
+    @abstractmethod
+    def maximum_for(self, queue: str) -> int | None:
+        """Return after how many failures a message is given up; None for no limit."""
+
+    @property
+    def ordered_hosts(self) -> list[H]:
+        """The virtual hosts, the default one first."""
+        return sorted(self.hosts, key=lambda each: each.name != self.default_host)
+
+    def hosts_of(self, queue: str) -> tuple[list[H], str]:
+        """Return the virtual hosts where a queue may be, and its name there; ``host/queue`` says in which it is."""
+        named, _, short = queue.rpartition("/")
+        found = [each for each in self.hosts if each.name == named]
+        return (found, short) if named and found else (self.ordered_hosts, queue if named else short)
+
+    def find(self, queue: str) -> tuple[H | None, Q | None]:
+        """Return a queue and its virtual host; the first one where it could be if no file names it."""
+        hosts, short = self.hosts_of(queue)
+        for host in hosts:
+            for each in host.queues:
+                if each.name == short:
+                    return host, each
+        return (hosts[0] if hosts else None), None
+
+    def names(self) -> tuple[str, ...]:
+        """List the queues of all virtual hosts, those of the default one first."""
+        return tuple(dict.fromkeys(queue.name for host in self.ordered_hosts for queue in host.queues))
+
+    def queues_by_host(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """List the virtual hosts with their queues, the default one first."""
+        return tuple((host.name, tuple(queue.name for queue in host.queues)) for host in self.ordered_hosts)
+
+    def redelivery_policies(self) -> RedeliveryPolicyMap:
+        """Return each queue's maximum as a client's policy; redelivered at once, as this broker does."""
+        entries = {name: self._policy(name) for name in self.names()}
+        return RedeliveryPolicyMap(usable(entries), default=self._policy(REST))
+
+    def dead_letter_strategies(self) -> DeadLetterStrategyMap:
+        """Return where each queue's dead letters, and what expires, go as a client's strategy; discarded if nowhere."""
+        entries = {name: self._strategy(name) for name in self.names()}
+        return DeadLetterStrategyMap(usable({REST: self._strategy_of_others(), **entries}))
+
+    def _policy(self, queue: str) -> RedeliveryPolicy:
+        return policy_at_once(self.maximum_for(queue))
+
+    def _strategy(self, queue: str) -> DeadLetterStrategy:
+        found = self.rules_for(Queue(queue))
+        return separately(strategy_to(found.dead_letter), strategy_to(found.expired))
+
+    def _strategy_of_others(self) -> DeadLetterStrategy:
+        return self._strategy(REST)

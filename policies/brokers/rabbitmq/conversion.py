@@ -1,0 +1,95 @@
+"""Other rules as RabbitMQ's policies, and what others leave out of RabbitMQ's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from redelivery.model.destinations import Queue
+from redelivery.policies.brokers.broker_j.rules import BrokerJRules
+from redelivery.policies.brokers.patterns import (
+    Losses,
+    dead_letter_queue,
+    no_delays,
+    patterns_of_queues,
+    say_hosts,
+)
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
+from redelivery.policies.brokers.rabbitmq.values import QUORUM, RabbitHost, RabbitLevel, RabbitPolicy, RabbitQueue
+from redelivery.policies.destinations.patterns import ONE, REST
+
+
+def to_rabbitmq(policies: BrokerPolicies, losses: Losses) -> RabbitRules:
+    """Make a policy for each pattern, by a regular expression; queues that are named become quorum queues."""
+    rules, queues = [], []
+    created = list(_created(policies))
+    for number, each in enumerate(reversed(patterns_of_queues(policies, losses))):
+        no_delays(each, losses)
+        target, words = dead_letter_queue(each, losses), each.name.split(".")
+        escaped = [re.escape(word) if word not in (ONE, REST) else r"[^.]+" for word in words]
+        if words[-1] == REST:
+            pattern = "^" + r"\.".join(escaped[:-1]) + (r"(\.|$)" if escaped[:-1] else "")
+        else:
+            pattern = "^" + r"\.".join(escaped) + "$"
+            if ONE not in words:
+                queues.append(RabbitQueue(each.name, QUORUM))
+        if isinstance(each.lifetime.expired, str) and target is not None:
+            losses.add(f"{each.key}: expired messages go to {target}, not to {each.lifetime.expired}")
+        elif not each.lifetime.expired and target is not None:
+            losses.add(f"{each.key}: expired messages become dead letters too")
+        if each.lifetime.least is not None:
+            losses.add(f"{each.key}: the shortest time to live ({each.lifetime.least:g} s) is lost")
+        level = _level(target, each.policy.maximum_redeliveries, each.lifetime.most)
+        rules.append(
+            RabbitPolicy(each.key, pattern, level, apply_to="queues", priority=number and number + len(created))
+        )
+    rules[1:1] = [replace(each, priority=number) for number, each in enumerate(reversed(created), 1)]
+    losses.add("a delivery-limit counts in quorum queues only")
+    # A policy with a limit has no effect on a classic queue, so that it would have no dead letters either.
+    losses.add("the virtual host's default_queue_type becomes quorum, as RabbitMQ 3.11 and later understand")
+    return RabbitRules(tuple(rules), tuple(queues), hosts=(RabbitHost("/", QUORUM),))
+
+
+def _level(target: str | None, limit: int | None, ttl: float | None) -> RabbitLevel:
+    exchange = None if target is None else ""
+    return RabbitLevel(exchange, target, delivery_limit=limit, message_ttl=ttl)
+
+
+def _created(policies: BrokerPolicies) -> list[RabbitPolicy]:
+    """Make policies of Broker-J's rules for queues that it makes by itself: their patterns are regular expressions."""
+    rules, found = policies.rules, []
+    if not isinstance(rules, BrokerJRules):
+        return []
+    for host in rules.ordered_hosts[:1]:
+        for rule in host.auto_creation:
+            levels = (rule.level, host.context, rules.context)
+            attempts = next((e.maximum_delivery_attempts for e in levels if e.maximum_delivery_attempts is not None), 0)
+            ttl = next((each.maximum_message_ttl for each in levels if each.maximum_message_ttl), None)
+            target = next((each.alternate for each in levels if each.alternate is not None), None)
+            level = _level(target or None, attempts - 1, ttl)
+            found.append(RabbitPolicy(rule.pattern, f"^(?:{rule.pattern})$", level, apply_to="queues"))
+    return found
+
+
+def say_unsaid(rules: RabbitRules, to: str, losses: Losses) -> None:
+    """Say what is lost of virtual hosts, and of policies by regular expressions for queues that the file lists not."""
+    del to
+    used = {*(each.virtual_host for each in rules.queues), *(each.virtual_host for each in rules.policies)}
+    say_hosts((each for each in rules.queues_by_host() if each[0] in used), losses)
+    for policy in rules.policies:
+        if not rules.for_all(policy):
+            losses.add(f"{policy.title} ({policy.pattern}): only the queues that the file lists keep it")
+    levels = [(f"policy {each.name!r}", each.level) for each in rules.policies]
+    for where, level in [*levels, *((f"queue {each.name!r}", each.level) for each in rules.queues)]:
+        if level.dead_letter_strategy is not None:
+            losses.add(f"{where}: dead-letter-strategy = {level.dead_letter_strategy} is lost")
+        if level.delayed_retry_min is not None or level.delayed_retry_type is not None:
+            losses.add(f"{where}: the delays (delayed-retry) are lost")
+    for queue in rules.queues:
+        found = rules.rules_for(Queue(queue.name))
+        if found.dead_letter is not None and not found.dead_letter_queues:
+            target = found.dead_letter
+            losses.add(f"queue {queue.name!r}: dead letters are removed, as the file does not say where {target} leads")
+        elif len(found.dead_letter_queues) > 1:
+            losses.add(f"queue {queue.name!r}: its dead letters go to one queue, not to {found.dead_letter}")

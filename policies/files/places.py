@@ -1,0 +1,85 @@
+"""Where in a file something stands, and what is wrong there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from redelivery.model.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """``line`` and ``column`` count from 1; 0 where there are none, as in a URL. ``str()``: ``broker.xml:12:7``."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+Places = Mapping[str, Place]
+"""Name of a field -> where it was set."""
+
+NOWHERE: Final = Place("")
+_SHOWN: Final = 100  # problems of a file
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting that counts for a destination.
+
+    ``name``, ``value``: as the broker's file spells them. ``source``: the part of the file that sets it, or
+    ``default``. ``place``: None for a default.
+    """
+
+    name: str
+    value: str
+    source: str
+    place: Place | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        where = f" ({self.place})" if self.place else ""
+        return f"{self.name} = {self.value}, from {self.source}{where}" if self.place else f"{self.name} = {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part of a file that was skipped because it says nothing about redelivery or dead letters."""
+
+    name: str
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.place})"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What was not understood, and where."""
+
+    text: str
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}"
+
+
+class ConfigFileError(ConfigError):
+    """A broker's file could not be read, or says things about redelivery or dead letters that were not understood.
+
+    ``problems``: all of them, in the order of the file; the text has one line for each of the first 100.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        lines = [*map(str, problems[:_SHOWN]), *([f"and {len(problems) - _SHOWN} more"] * (len(problems) > _SHOWN))]
+        super().__init__("\n".join(lines))
+        self.problems = problems
+
+
+def problem_at(place: Place, text: str) -> ConfigFileError:
+    """Return the error of a file with one problem."""
+    return ConfigFileError((Problem(text, place),))

@@ -1,0 +1,138 @@
+"""Collects what a reader finds wrong, so that one error names all of it, and resolves placeholders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from redelivery.model.errors import ConfigError
+from redelivery.model.suggestions import unknown_option
+from redelivery.policies.files.names import Names
+from redelivery.policies.files.places import Place, Places, Problem, Setting, Unread
+
+T = TypeVar("T")
+
+_PLACEHOLDER: Final = re.compile(r"\$\{([^${}:]*)(?::([^${}]*))?\}")
+_LONGEST: Final = 200  # characters of a value that an error shows
+NO_PROPERTIES: Final[Mapping[str, str]] = {}
+ANY: Final = re.compile("")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The settings that a part of a file gives: ``fields`` by our names, and where each stands (``places``)."""
+
+    fields: Mapping[str, Any]
+    settings: tuple[Setting, ...]
+    places: Places
+
+
+class Report:
+    """What a reader could not understand (``problems``), and what it skipped (``unread``).
+
+    ``properties``: the values of placeholders such as ``${activemq.retries}`` that the caller gives; no others are
+    looked up anywhere. ``${name:default}`` has its default without one.
+    """
+
+    def __init__(self, properties: Mapping[str, str] = NO_PROPERTIES) -> None:
+        self.problems: list[Problem] = []
+        self.unread: list[Unread] = []
+        self._properties = properties
+
+    def problem(self, text: str, place: Place) -> None:
+        """Note that something is wrong there."""
+        if len(text) > _LONGEST:
+            text = text[:_LONGEST] + "…"
+        self.problems.append(Problem(text, place))
+
+    def skip(self, name: str, place: Place) -> None:
+        """Note a section that says nothing about redelivery or dead letters."""
+        self.unread.append(Unread(name, place))
+
+    def read(self, reader: Callable[[str, str], T], name: str, text: str, place: Place) -> T | None:
+        """Return the value of a setting; None where it is not one, which is a problem then."""
+        return self.checked(lambda: reader(name, self.resolved(text)), place)
+
+    def text(self, text: str, place: Place) -> str | None:
+        """Return the text of a setting; None where a placeholder in it has no value, which is a problem then."""
+        return self.checked(lambda: self.resolved(text), place)
+
+    def checked(self, make: Callable[[], T], place: Place) -> T | None:
+        """Return what ``make`` gives; None where its values do not go together, which is a problem then."""
+        try:
+            return make()
+        except ConfigError as error:
+            self.problem(str(error), place)
+            return None
+
+    def resolved(self, text: str) -> str:
+        """Return the str with its placeholders replaced.
+
+        Raises:
+            ConfigError: one has no value.
+        """
+
+        def value(found: re.Match[str]) -> str:
+            name, default = found[1], found[2]
+            if name in self._properties:
+                return self._properties[name]
+            if default is not None:
+                return default
+            raise ConfigError(f"the placeholder ${{{name}}} has no value: pass properties={{{name!r}: …}}")
+
+        return _PLACEHOLDER.sub(value, text)
+
+    def settings(
+        self,
+        names: Names,
+        given: Iterable[tuple[str, str, Place]],
+        title: str,
+        *,
+        concerns: re.Pattern[str] = ANY,
+        known: Collection[str] = (),
+        of: str = "",
+    ) -> Given:
+        """Read the settings that are in ``names``.
+
+        Another one is a problem where it looks as if it concerned redelivery, and is not in ``known``.
+
+        Args:
+            names: the names that are understood.
+            given: name, text and place of each setting.
+            title: the part of the file that gives them; ``of``: what an error calls it, if not so.
+            concerns: what a name of redelivery or dead letters looks like.
+            known: names of the broker's that concern something else.
+        """
+        fields: dict[str, Any] = {}
+        settings, places = [], {}
+        for name, text, place in given:
+            if name in names:
+                field, kind = names[name]
+                value = self.read(kind.read, name, text, place)
+                if value is not None:
+                    fields[field], places[field] = value, place
+                    settings.append(Setting(name, text, title, place))
+            elif name not in known and concerns.search(name):
+                self.problem(unknown_option(name, names, of=of or title), place)
+        return Given(fields, tuple(settings), places)
+
+    def sections(
+        self,
+        given: Iterable[tuple[str, Place]],
+        known: Collection[str],
+        *,
+        concerns: re.Pattern[str],
+        of: str,
+        others: Collection[str] = (),
+    ) -> None:
+        """Skip the sections that are not in ``known``.
+
+        One that looks as if it concerned redelivery, and is not in ``others``, is a problem.
+        """
+        for name, place in given:
+            if name not in known and name not in others and concerns.search(name):
+                self.problem(unknown_option(name, known, of=of), place)
+            elif name not in known:
+                self.skip(name, place)
