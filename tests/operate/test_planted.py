@@ -124,7 +124,7 @@ FAULTS = {
         test_switches.test_prefixes_and_suffixes,
     ),
     "dead letters of temporary topics are dropped as those of queues": Fault(
-        "policies.brokers.classic",
+        "policies.brokers.classic.rules",
         "            isinstance(original, TemporaryTopic) and self.drop_temporary_topics",
         "            isinstance(original, TemporaryTopic) and self.drop_temporary_queues",
         test_switches.test_temporary_queues_and_topics_whose_dead_letters_are_dropped,
