@@ -16,8 +16,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = sorted(path.name for path in (ROOT / "src" / "redelivery").iterdir() if (ROOT / path.name).is_dir())
-FEWEST, MOST = 3, 12  # files and folders in a folder, without its __init__.py
+FEWEST, MOST = 2, 14  # files and folders in a folder, without its __init__.py
 LONGEST = 350  # lines of a file
+ONE_STATE = {"client/ledger/ledger.py": 450}  # files that are one state machine, which a cut would open
 MIDDLE = 120  # lines: half of the files have no more
 SHORTEST_STORY = 3  # lines of a folder's docstring
 
@@ -91,9 +92,9 @@ def wrong_folders(room: str) -> Iterator[str]:
 
 def long_files(room: str) -> Iterator[str]:
     for path in modules(room).values():
-        length = len(path.read_text(encoding="utf-8").splitlines())
-        if length > LONGEST:
-            yield f"{path.relative_to(ROOT)} has {length} lines"
+        name, length = str(path.relative_to(ROOT)), len(path.read_text(encoding="utf-8").splitlines())
+        if length > ONE_STATE.get(name, LONGEST):
+            yield f"{name} has {length} lines"
 
 
 def circles(room: str) -> Iterator[str]:
@@ -114,6 +115,24 @@ def test_a_room_has_the_shape_of_the_house(room: str) -> None:
 
 def test_half_of_the_files_are_short() -> None:
     assert median(len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values()) <= MIDDLE
+
+
+def test_the_folders_of_the_client_import_each_other_in_one_direction() -> None:
+    def part(name: str) -> str:
+        return ".".join(name.split(".")[2:3])
+
+    arrows: dict[str, set[str]] = {}
+    for name in modules("client"):
+        arrows.setdefault(part(name), set()).update(
+            part(other) for other in imports(name) if other.startswith("redelivery.client.")
+        )
+    for folder in arrows:
+        seen: set[str] = set()
+        todo = arrows[folder] - {folder}
+        while todo:
+            seen |= (new := {todo.pop()} - seen)
+            todo |= {other for each in new for other in arrows[each] - {each}}
+        assert folder not in seen, f"client/{folder} imports what imports it: {sorted(arrows[folder])}"
 
 
 def test_no_circle_goes_through_two_rooms() -> None:

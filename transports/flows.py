@@ -22,7 +22,7 @@ class Waiter(Protocol):
 
 
 class Pending:
-    """The answer to one request: done at most once, by the transport.
+    """The answer to one request: done once, by the transport, or never. Another attempt has another one.
 
     ``patience``: seconds without an answer after which the one who waits calls `ask_again`; None for never.
     """
@@ -57,6 +57,10 @@ class Pending:
 
     def ask_again(self) -> None:
         """The request may have been missed: make it once more. Raises ConnectionLostError."""
+
+    def another(self) -> Pending:
+        """One for another attempt of the same request, by the same one who waits."""
+        return Pending(self.waiter)
 
     def pass_on(self, answered: Pending) -> None:
         """The same answer as another's; for its ``on_done``."""

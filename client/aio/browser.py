@@ -8,8 +8,8 @@ from typing import cast
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.made import Closing, Message
-from redelivery.client.connection.reattach import await_loss
 from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
+from redelivery.client.operations.reattach import await_loss
 from redelivery.client.shells.browser import BaseBrowser
 from redelivery.model import messages
 from redelivery.model.errors import ConnectionLostError

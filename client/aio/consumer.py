@@ -13,10 +13,10 @@ from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.listeners import ListenerLoop, MessageListener, check_callback
 from redelivery.client.aio.made import Closing, Message
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.reattach import await_loss
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
+from redelivery.client.operations.reattach import await_loss
 from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.model.errors import (
@@ -219,7 +219,7 @@ class Consumer(BaseConsumer, Closing):
         """Until it is known, by one who has met it, and began in the epoch of this number."""
         core = self._core
         try:
-            await core.do(await_loss(core, number))
+            await core.do(await_loss(core, since=number))
         finally:
             core.hand = []
 

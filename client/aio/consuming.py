@@ -9,10 +9,10 @@ from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.listeners import ListenerLoop
 from redelivery.client.aio.made import Closing, Made
 from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
-from redelivery.client.epoch import CloseAsked
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.attach import ConsumerSpec, attach
 from redelivery.client.operations.destinations import unsubscribe
+from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.shells.session import BaseSession
 from redelivery.model.destinations import Destination, SubscriptionName
 from redelivery.model.messages import Receipt
@@ -108,5 +108,5 @@ class MakesConsumers(BaseSession, Closing):
             return await self._loop.inside("consumer", make)
         except BaseException:
             for each in made:
-                core.notify(CloseAsked(each))  # cancelled: it may be attached, and nobody has it
+                core.inbox.notify(CloseAsked(each))  # cancelled: it may be attached, and nobody has it
             raise

@@ -15,15 +15,15 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, cast
 
 from redelivery.client.aio.driver import check_loop, run
-from redelivery.client.connection.reattach import await_return
-from redelivery.client.connection.shared import Shared
-from redelivery.client.epoch import Report
 from redelivery.client.ledger import ConsumerState, Poison, Received
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.orders import GRACE, carry_out_first
+from redelivery.client.operations.reattach import await_return
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
 from redelivery.client.operations.send import make_room
-from redelivery.client.state import NEVER, SessionState
+from redelivery.client.session.inbox import Report
+from redelivery.client.session.shared import Shared
+from redelivery.client.session.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Flow, T, Transport
@@ -149,7 +149,7 @@ class SessionCore(SessionState):
             if heir and patience is not None:
                 return False
             raise self._busy(action)
-        if self.irregular:
+        if self.needs_check:
             problem = self.ended(action) or self.listened(action)
             if problem is not None:
                 self.turn.release()
@@ -286,7 +286,7 @@ class SessionCore(SessionState):
 
     def _let_come_back(self) -> None:
         """One who was cancelled may have been about to bring the session back; his turn ends in this step."""
-        if (self.epoch.lost is not None or self.news) and not self.life.ended:
+        if (self.epoch.lost is not None or self.inbox.news) and not self.life.ended:
             self._begin(self.come_back(), "redelivery-come-back")
 
     async def receive(

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 
-from redelivery.client.connection.shared import Bare, Wired
+from redelivery.client.session.epoch import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import Arrival, Flow, InterruptedWait, Opening, Parked, Pending, T, Transport

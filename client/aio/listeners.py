@@ -11,13 +11,14 @@ from typing import Any, Final, TypeAlias, cast
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Message
-from redelivery.client.connection.lifecycle import SessionStage
-from redelivery.client.connection.reattach import await_return
-from redelivery.client.epoch import CloseAsked, ended
 from redelivery.client.ledger import ConsumerState, Received
+from redelivery.client.lifecycle import SessionStage
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import Comebacks, dispatch, returned
+from redelivery.client.operations.reattach import await_return
+from redelivery.client.session.inbox import CloseAsked
+from redelivery.client.session.state import ended
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Receipt
 from redelivery.model.parts.callables import (
@@ -96,7 +97,7 @@ class ListenerLoop:
         ``in_callback``: for one of our callbacks, which this must not wait for.
         """
         core = self._core
-        core.notify(CloseAsked(consumer))  # the one whose turn it is sees it at once, if it waits
+        core.inbox.notify(CloseAsked(consumer))  # the one whose turn it is sees it at once, if it waits
         if core.life.stage in (SessionStage.CLOSED, SessionStage.LOST) or core.lost is not None:
             return
 

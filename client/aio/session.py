@@ -265,4 +265,4 @@ class Session(MakesConsumers):
         finally:
             core.ledger.transport_lost()
             core.turn.release()
-            core.end_unanswered("the session was closed before the broker's answer came")
+            core.unanswered.end("the session was closed before the broker's answer came")

@@ -12,14 +12,14 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from redelivery.client.connection.dialing import redial
-from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.priority import PriorityBackup, move
-from redelivery.client.connection.shared import Wired
 from redelivery.client.connection.state import ConnectionState
-from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.weak import WeakConnectionEvents
+from redelivery.client.lifecycle import ConnectionStage
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
-from redelivery.client.state import SessionState
+from redelivery.client.session.epoch import Wired
+from redelivery.client.session.state import SessionState
 from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.events import ConnectionLost, Reconnected
 from redelivery.transports.runtime import Runtime
@@ -87,7 +87,7 @@ class ComingBack(ConnectionState):
 
     # a loss
 
-    def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
+    def on_lost(self, error: JMSError, of: WeakConnectionEvents) -> None:
         """See `Adopter`: another one is dialled, or every session raises ConnectionLostError from now on."""
         at = utc_now()  # every session says the same
         with self._lock:
@@ -96,7 +96,7 @@ class ComingBack(ConnectionState):
             suspicious = self._shared.suspects.lost(monotonic(), self._transport.peer.capabilities.hangs_up)
             self.dialer.lost(suspicious=bool(self._shared.suspects.remark))
             error = _with(error, self._shared.suspects.remark)
-            self._shared.replies.lost(error)
+            self._replies.lost(error)
             comes_back = self._comes_back
             if comes_back:
                 for core in self._cores():  # first: who sees that it is not `connected` gets nothing any more
@@ -123,7 +123,7 @@ class ComingBack(ConnectionState):
             self._life.step("lose", "the connection was lost", error, at)
             listening = any(core.listener is not None for core in cores)
         for core in cores:
-            core.lose_unanswered(error)
+            core.unanswered.lose(error)
         self._say_lost(error, again=False)
         self._notify(error, deadly=listening)
         self._changed()
@@ -146,7 +146,7 @@ class ComingBack(ConnectionState):
 
     # another connection
 
-    def _returned(self, transport: Transport, events: UnownedConnection) -> bool:
+    def _returned(self, transport: Transport, events: WeakConnectionEvents) -> bool:
         """There is another transport; False where nobody wants it any more."""
         with self._lock:
             if self._life.stage is not ConnectionStage.RECOVERING:
@@ -168,7 +168,7 @@ class ComingBack(ConnectionState):
         self._seek_priority()
         return True
 
-    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
+    def reconnected(self, transport: Transport, events: WeakConnectionEvents) -> bool:
         """For the one who has dialled it: there is another transport. False: it is lost again."""
         if self._returned(transport, events):
             self._bring_back()
@@ -198,7 +198,7 @@ class ComingBack(ConnectionState):
     def at_rest(self) -> bool:
         """Whether no session has a transaction or an unacknowledged message, and no reply or answer is awaited."""
         with self._lock:
-            return self._shared.replies.none_awaited and all(core.at_rest for core in self._cores())
+            return self._replies.none_awaited and all(core.at_rest for core in self._cores())
 
     @property
     def left(self) -> bool:
@@ -215,7 +215,7 @@ class ComingBack(ConnectionState):
             self._life.step("interrupt")
             self._events = None
             cores = self._cores()
-        self._shared.replies.lost(error)
+        self._replies.lost(error)
         log.info("%s: %s", self.url, error)
         for core in cores:
             core.on_lost(error, at, comes_back=True, planned=True)
@@ -223,7 +223,7 @@ class ComingBack(ConnectionState):
         self._changed()
         return self._transport
 
-    def moved(self, transport: Transport, events: UnownedConnection) -> None:
+    def moved(self, transport: Transport, events: WeakConnectionEvents) -> None:
         """See `priority.Movable`."""
         if self._returned(transport, events):
             self._bring_back()

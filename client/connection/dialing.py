@@ -10,10 +10,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeAlias
 
-from redelivery.client.connection.shared import Shared
-from redelivery.client.connection.unowned import Adopter, UnownedConnection
+from redelivery.client.connection.weak import Adopter, WeakConnectionEvents
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
+from redelivery.client.session.shared import Shared
 from redelivery.model.errors import ConfigError, ConnectError, JMSError, SecurityError, UnsupportedError
 from redelivery.model.events import ReconnectFailed
 from redelivery.model.parts.errors import forget_frames
@@ -27,7 +27,7 @@ from redelivery.transports.wire.clock import follow, session_time, utc_now
 from redelivery.transports.wire.threads.runtime import NOTICING
 
 log = logging.getLogger(CONNECTIONS)
-Opened: TypeAlias = tuple[Transport, UnownedConnection]  # and its events, which are to be adopted
+Opened: TypeAlias = tuple[Transport, WeakConnectionEvents]  # and its events, which are to be adopted
 GoesOn: TypeAlias = Callable[[JMSError], bool]
 """Whether to try again after this failure; asked after each attempt, and again and again in the pause after it."""
 _LOOK = 0.1  # seconds, of the pause, after which it is asked again
@@ -58,7 +58,7 @@ class Dialer:
         self.parked = self.new_waiter()
         self.patience = options.transport.request_timeout
         self._restoring: Transport | None = None  # open, and not the connection's yet
-        self._new_events: Callable[[], UnownedConnection] = UnownedConnection.maker(events)
+        self._new_events: Callable[[], WeakConnectionEvents] = WeakConnectionEvents.maker(events)
         self._runtime = runtime or NOTICING  # a dead broker must not look alive
         self.last: str | None = None
         self.ended = False  # nobody wants a connection any more
@@ -285,7 +285,7 @@ class Redialled(Protocol):
     def dialer(self) -> Dialer:
         """Who dials for it."""
 
-    def reconnected(self, transport: Transport, events: UnownedConnection) -> bool:
+    def reconnected(self, transport: Transport, events: WeakConnectionEvents) -> bool:
         """There is another transport; False: it is lost again by now."""
 
     def not_reconnected(self, error: JMSError) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from redelivery.client.connection.dialing import Dialer, Opened
-from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.weak import WeakConnectionEvents
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.transports.failover import attempt_order
@@ -40,7 +40,7 @@ class Movable(Protocol):
     def left(self) -> bool:
         """After `leave`: whether every session knows it, and waits for no answer any more."""
 
-    def moved(self, transport: Transport, events: UnownedConnection) -> None:
+    def moved(self, transport: Transport, events: WeakConnectionEvents) -> None:
         """It has another transport."""
 
     def not_moved(self, error: JMSError) -> None:

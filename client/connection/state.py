@@ -7,15 +7,16 @@ import os
 import weakref
 
 from redelivery.client.connection.dialing import Dialer
-from redelivery.client.connection.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.connection.replies import Replies
-from redelivery.client.connection.shared import Shared, Subscriptions, Suspects
-from redelivery.client.connection.temporaries import Temporaries
-from redelivery.client.connection.unowned import Adopter, UnownedConnection
+from redelivery.client.connection.weak import Adopter, WeakConnectionEvents
+from redelivery.client.dead_letters import DeadLetters
 from redelivery.client.ledger.history import History
+from redelivery.client.lifecycle import CONNECTION, ConnectionStage, Lifecycle
 from redelivery.client.observing.log_lines import CONNECTIONS, Lines
-from redelivery.client.operations.dead_letters import DeadLetters
 from redelivery.client.options import ConnectionOptions, ExceptionListener, check_exception_listener
+from redelivery.client.session.shared import Shared, Suspects
+from redelivery.client.session.subscriptions import Subscriptions
+from redelivery.client.session.temporaries import Temporaries
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, UnsupportedError
@@ -43,12 +44,13 @@ class ConnectionState(Adopter):
         self._lines = lines = Lines()
         dead_letters = DeadLetters(options.dead_letter_strategy, lines)
         self._shared = Shared(
-            options, self._life, dead_letters, Temporaries(), Replies(), Subscriptions(), lines, History(), Suspects()
+            options, self._life, dead_letters, Temporaries(), Subscriptions(), lines, History(), Suspects()
         )
+        self._replies = Replies()
         self._exception_listener = options.exception_listener
         self.dialer = Dialer(options, self, runtime, self._shared)
         self._transport: Transport  # by `_opened`
-        self._events: UnownedConnection | None = None  # of this transport
+        self._events: WeakConnectionEvents | None = None  # of this transport
         self._epoch = 1
         self._started = False  # by `start`, whatever the connection is doing
         self._process: int | None = None  # in which it was opened
@@ -108,7 +110,7 @@ class ConnectionState(Adopter):
     @property
     def late_reply_count(self) -> int:
         """How many replies came to `request` that no request waited for any more; they were dropped."""
-        return self._shared.replies.late
+        return self._replies.late
 
     @property
     def exception_listener(self) -> ExceptionListener | None:
@@ -137,7 +139,7 @@ class ConnectionState(Adopter):
         """In a child after fork(), where nobody dials: it is the parent's."""
         self._life.orphan(ConnectionLostError(OF_THE_PARENT))
 
-    def _opened(self, opened: tuple[Transport, UnownedConnection]) -> None:
+    def _opened(self, opened: tuple[Transport, WeakConnectionEvents]) -> None:
         """There is a first transport."""
         self._transport, self._events = opened
         self.dialer.adopted()

@@ -7,7 +7,6 @@
 | `ledger` | which deliveries are where, which one is dispatched next, what an acknowledgement or a close covers |
 | `orders` | what the session must do at the broker |
 | `parking` | what a container keeps back, uncounted, while it tries others |
-| `outcomes`, `losses` | what is noted of a delivery without an order; what a lost connection means |
 | `history` | how often the connection has delivered a message, over its losses |
 
 Rules:

@@ -17,6 +17,7 @@ from redelivery.client.ledger.state import (
     HELD,
     READY,
     RETURNED,
+    STALE,
     TAKEN,
     ConsumerState,
     Received,
@@ -145,6 +146,13 @@ class Ledger(Waiting):
         self._settle_close(delivery.link.consumer)
         return True
 
+    def accepted(self, deliveries: Iterable[Received]) -> None:
+        """Their acknowledgement has left, or may have, outside any transaction: none of them gets a second one."""
+        for each in deliveries:
+            if each.state is HELD:
+                self.consumed(each)
+            each.state = ACCEPTED
+
     def acknowledge(self, delivery: Received, redeliveries: int) -> bool:
         """INDIVIDUAL: True: acknowledge it; False where it is not held, or ``redeliveries`` is of a stale object."""
         if delivery not in self.held or delivery.redeliveries != redeliveries:
@@ -188,6 +196,10 @@ class Ledger(Waiting):
     def listener_failed(self, consumer: ConsumerState, now: float, cause: BaseException) -> None:
         """A listener raised (AUTO, DUPS_OK, INDIVIDUAL): everything that its consumer holds failed."""
         self._failed(tuple(each for each in self.held if each.link is consumer.link), now, cause)
+
+    def callback_failed(self, delivery: Received, cause: BaseException) -> None:
+        """A listener raised (TRANSACTED, CLIENT), which acknowledges nothing: the application decides."""
+        delivery.cause = cause
 
     def poison_failed(self, poison: Poison, now: float) -> float | None:
         """It could not be dead-lettered: it stays unacknowledged and unseen, and others of its queue go on meanwhile.
@@ -320,6 +332,28 @@ class Ledger(Waiting):
             delivery.state = GONE
         for collection in (self.held, self.condemned, self.orders):
             collection.clear()
+
+    def interrupted(self) -> tuple[Received, ...]:
+        """`transport_lost`, where another connection will come: the consumers go on, by links to be attached.
+
+        What was acknowledged, and an interrupt kept from the application, stays: the broker may have it no more.
+        Returns what the application holds: it can be acknowledged no more, and is redelivered.
+        """
+        stale = self.covered()
+        kept = [each for consumer in self.consumers for each in consumer.ready if each.state is ACCEPTED]
+        self.transport_lost()
+        self.lost = False
+        for delivery in stale:
+            delivery.state = STALE
+        for consumer in [each for each in self.consumers if each.closing]:
+            consumer.step("settle")
+            self.consumers.remove(consumer)
+        for consumer in self.consumers:
+            consumer.renew()
+        for delivery in reversed(kept):
+            delivery.state = ACCEPTED
+            self.put_back(delivery)
+        return stale
 
     def _drop_from_hand(self, delivery: Received, state: State) -> None:
         del self.held[delivery]

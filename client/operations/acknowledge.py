@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from redelivery.client.ledger import Received
-from redelivery.client.ledger.outcomes import accepted
 from redelivery.client.ledger.state import ACCEPTED, RETURNED, STALE, TAKEN
 from redelivery.client.observing.log_lines import MESSAGES, name_of
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.messages import Message
 
@@ -41,14 +40,14 @@ def accept(s: SessionState, deliveries: Sequence[Received], *, batched: bool) ->
         try:
             s.epoch.channel.accept(missing, batched=batched, done=done)
             if len(missing) == 1 and missing[0].state is TAKEN:
-                missing[0].state = ACCEPTED  # most of them: `accepted` without its call, see the ledger's rule 7
+                missing[0].state = ACCEPTED  # most of them: `Ledger.accepted` without its call, see the ledger's rule 7
             else:
-                accepted(s.ledger, missing)
+                s.ledger.accepted(missing)
         except BaseException as problem:
             if not done:
                 raise
             # lost behind it: what is accepted must not be so once more
-            accepted(s.ledger, missing)
+            s.ledger.accepted(missing)
             if not isinstance(problem, ConnectionLostError):
                 raise
     if s.observed is not None:
@@ -91,7 +90,7 @@ def _acknowledge_one(s: SessionState, message: Message) -> None:
         if not isinstance(problem, ConnectionLostError) or not s.comes_back:
             raise
         _note_late(delivery)  # or just not
-        s.epoch.late.append(delivery)  # an event when the loss has been taken in, which releases it
+        s.epoch.acked_after_loss.append(delivery)  # an event when the loss has been taken in, which releases it
         s.take_in()
         return
     if log.isEnabledFor(logging.DEBUG):
@@ -117,7 +116,7 @@ def too_late(s: SessionState, stale: list[Received]) -> None:
         _note_late(delivery)
     if s.observed is not None:
         s.observed.too_late(s.number, stale)
-    s.epoch.stale.clear()
+    s.epoch.from_lost_connection.clear()
 
 
 def _note_late(delivery: Received) -> None:

@@ -16,13 +16,12 @@ from redelivery.client.arguments import (
     check_subscription,
     consumer_options,
 )
-from redelivery.client.connection.channels import attach_link, begins_late, take_client_id
-from redelivery.client.connection.reattach import await_loss, await_return_for
-from redelivery.client.epoch import ended
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import OPEN
+from redelivery.client.operations.channels import attach_link, begins_late, take_client_id
+from redelivery.client.operations.reattach import await_loss, connected
 from redelivery.client.options import ConnectionOptions
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState, ended
 from redelivery.model.destinations import Destination, Queue, SubscriptionName
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError, UnsupportedError
@@ -92,8 +91,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
     The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
     """
     deadline = s.now() + s.options.request_timeout
-    if s.epoch.lost is not None:
-        yield from await_return_for(s, "consumer", deadline)
+    yield from connected(s, "consumer", deadline)
     target = s.epoch.transport.meant(spec.link.destination)
     wished = replace(spec.link, destination=target)
     _check_capable(s, wished)
@@ -128,12 +126,11 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
 def _attach(s: SessionState, consumer: ConsumerState, made: list[ConsumerState], deadline: float) -> Flow[None]:
     try:
         yield from attach_link(s, consumer.link)
-    except ConnectionLostError:
+    except ConnectionLostError as error:
         if not s.comes_back:
             _unmade(s, consumer, made)
-            raise
-        yield from await_loss(s)
-        yield from await_return_for(s, "consumer", deadline)  # where it is attached with the others
+        yield from await_loss(s, error)
+        yield from connected(s, "consumer", deadline)  # where it is attached with the others
         if consumer.error is not None:
             made.remove(consumer)
             raise ended(consumer, "consumer") from None
@@ -157,10 +154,8 @@ def attach_late(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         try:
             yield from attach_link(s, consumer.link)
             consumer.attached = True
-        except ConnectionLostError:
-            if not s.comes_back:
-                raise
-            yield from await_loss(s)
+        except ConnectionLostError as error:
+            yield from await_loss(s, error)
 
 
 def _check_capable(s: SessionState, spec: LinkSpec) -> None:

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from redelivery.client.arguments import check_evaluates, check_selector
-from redelivery.client.connection.reattach import await_return_for
-from redelivery.client.state import SessionState
+from redelivery.client.operations.reattach import connected
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
@@ -47,8 +47,7 @@ class BrowserEvents:
 
 def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
     """Its channel on the connection that its session has now. Raises as `Transport.channel`."""
-    if s.epoch.lost is not None:
-        yield from await_return_for(s, "browse", s.now() + s.options.request_timeout)
+    yield from connected(s, "browse")
     s.temporaries.check_destination(b.queue)
     s.temporaries.check_own(b.queue)
     if b.channel is None or b.transport is not s.epoch.transport:

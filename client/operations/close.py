@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from redelivery.client.ledger import Poison
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import NO_ANSWER, Flow
 

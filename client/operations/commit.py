@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from redelivery.client.connection.reattach import arrival, await_loss, await_return
 from redelivery.client.ledger import BY_POLICY, Ledger, Received, Ruling, parking
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.traced import traced
 from redelivery.client.operations.acknowledge import STRANDED, give_up_stranded, too_late
 from redelivery.client.operations.orders import fail
+from redelivery.client.operations.reattach import arrival, await_loss, connected_to_send
 from redelivery.client.operations.send import patiently, send_confirmed
-from redelivery.client.state import SILENCE, SessionState
+from redelivery.client.session.state import SILENCE, SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, TransactionRolledBackError
 from redelivery.model.events import Committed, InDoubt
 from redelivery.model.messages import Message
@@ -46,11 +46,11 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         # a connection that is known to be gone is no doubt: nothing was committed
         yield from arrival(s, Arrival(poll=True))
         s.take_in()
-    if s.sent and s.epoch.lost is not None and s.epoch.doomed is None:
-        yield from _await_return(s)
-    if s.epoch.doomed is not None:
-        yield from _refuse_doomed(s, action, s.epoch.doomed)
-    too_late(s, s.epoch.stale)
+    if s.sent and s.epoch.rollback_only is None:
+        yield from connected_to_send(s, "commit")
+    if s.epoch.rollback_only is not None:
+        yield from _refuse_rollback_only(s, action, s.epoch.rollback_only)
+    too_late(s, s.epoch.from_lost_connection)
     covered = s.ledger.covered()
     sent = tuple(s.sent)
     if not covered and not sent and (s.mode == AckMode.CLIENT or s.epoch.lost is not None):
@@ -95,7 +95,7 @@ def _in_vain(s: SessionState, covered: tuple[Received, ...], error: BaseExceptio
     """
     if s.mode != AckMode.CLIENT or not isinstance(error, ConnectionLostError) or not s.comes_back:
         return False
-    s.epoch.late += covered
+    s.epoch.acked_after_loss += covered
     s.take_in()
     return True
 
@@ -151,7 +151,7 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
     """False: it is committed; True: it was refused."""
     while True:
         yield from await_loss(s)
-        yield from _await_return(s)
+        yield from connected_to_send(s, "commit")
         try:
             for message in sent:
                 s.epoch.channel.send(message, transacted=True, pending=None)
@@ -165,16 +165,6 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
                 raise
             return True
         return False
-
-
-def _await_return(s: SessionState) -> Flow[None]:
-    """The connection; ConnectionLostError where it is not there within the `timeout` of the ReconnectPolicy."""
-    policy = s.options.reconnect
-    timeout = None if policy is None else policy.timeout
-    if not (yield from await_return(s, None if timeout is None else s.now() + timeout)):
-        if s.closing:
-            raise s.life.problem("commit")
-        raise ConnectionLostError(f"commit: the connection was not there again within {timeout:g} s: {s.epoch.lost}")
 
 
 def _not_committed(s: SessionState, covered: tuple[Received, ...], error: BaseException) -> None:
@@ -203,7 +193,7 @@ def _refuse_stranded(s: SessionState, action: str, error: JMSError) -> Flow[None
     raise give_up_stranded(s, action, error)
 
 
-def _refuse_doomed(s: SessionState, action: str, error: JMSError) -> Flow[None]:
+def _refuse_rollback_only(s: SessionState, action: str, error: JMSError) -> Flow[None]:
     """The connection was lost since the transaction began: nothing of it is at the broker.
 
     Raises:
@@ -279,11 +269,9 @@ def _undo(s: SessionState) -> Flow[None]:
     if s.epoch.lost is None:
         try:
             yield from s.epoch.channel.rollback()
-        except ConnectionLostError:
-            if not s.comes_back:
-                raise
-            yield from await_loss(s)  # which is a rollback
-            s.epoch.doomed = None
+        except ConnectionLostError as error:
+            yield from await_loss(s, error)  # which is a rollback
+            s.epoch.rollback_only = None
 
 
 def _say_committed(s: SessionState, sent: int, covered: tuple[Received, ...]) -> None:

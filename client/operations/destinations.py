@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from redelivery.client.connection.reattach import await_loss, await_return_for
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.operations.attach import check_kind
-from redelivery.client.state import SessionState
+from redelivery.client.operations.reattach import await_loss, connected
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, InvalidDestinationError
@@ -141,8 +141,7 @@ def describe(s: SessionState, queue: Queue) -> Flow[Mapping[str, Any] | None]:
 
 
 def _queues(s: SessionState, action: str) -> Flow[Queues]:
-    if s.epoch.lost is not None:
-        yield from await_return_for(s, action, s.now() + s.options.request_timeout)
+    yield from connected(s, action)
     transport, peer = s.epoch.transport, s.epoch.transport.peer
     over_http = None
     if not peer.capabilities.declares:
@@ -154,8 +153,7 @@ def temporary(s: SessionState, kind: type[Destination]) -> Flow[Destination]:
     """See `Transport.temporary`; after a loss it is made on the next connection."""
     deadline = s.now() + s.options.request_timeout
     while True:
-        if s.epoch.lost is not None:
-            yield from await_return_for(s, "temporary destination", deadline)
+        yield from connected(s, "temporary destination", deadline)
         transport = s.epoch.transport
         try:
             made = yield from transport.temporary(kind, s.waiter)
@@ -178,8 +176,7 @@ def unsubscribe(s: SessionState, name: str) -> Flow[None]:
     """
     if not isinstance(name, str) or not name:
         raise ConfigError(f"unsubscribe: {repr(name)[:40]} is not a name of a subscription: pass a str")
-    if s.epoch.lost is not None:
-        yield from await_return_for(s, "unsubscribe", s.now() + s.options.request_timeout)
+    yield from connected(s, "unsubscribe")
     if s.epoch.transport.peer.capabilities.subscriptions.isdisjoint(("durable", "shared durable")):
         check_kind(s.epoch.transport.peer, "durable")
     known = s.subscriptions.check_unused(name)

@@ -7,15 +7,14 @@ from collections.abc import MutableMapping, Sequence
 from math import inf
 from typing import Final, cast
 
-from redelivery.client.connection.channels import attach_link
-from redelivery.client.connection.reattach import await_loss
-from redelivery.client.connection.shared import begins_anew
 from redelivery.client.ledger import ConsumerState, Detach, Received
-from redelivery.client.ledger.outcomes import failed_with
 from redelivery.client.ledger.stages import ENDED, OPEN
 from redelivery.client.observing.log_lines import MESSAGES, count_of, facts, short_cause
+from redelivery.client.operations.channels import attach_link
 from redelivery.client.operations.orders import fail
-from redelivery.client.state import SessionState
+from redelivery.client.operations.reattach import await_loss
+from redelivery.client.session.state import SessionState
+from redelivery.client.session.subscriptions import begins_anew
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.policies.reconnect import ReconnectPolicy
@@ -106,10 +105,8 @@ class Comebacks:
             s.ledger.attach(consumer)
             yield from attach_link(s, consumer.link)
             consumer.attached = True
-        except ConnectionLostError:
-            if not s.comes_back:
-                raise
-            yield from await_loss(s)  # the next connection attaches it, with the others
+        except ConnectionLostError as error:
+            yield from await_loss(s, error)  # the next connection attaches it, with the others
             comeback.attached(s.now())
             return
         except JMSError as error:
@@ -168,7 +165,7 @@ def returned(s: SessionState, delivery: Received, consumer: ConsumerState, error
         return
     destination = consumer.link.destination
     if s.mode in (AckMode.TRANSACTED, AckMode.CLIENT):
-        failed_with(delivery, error)
+        s.ledger.callback_failed(delivery, error)
         log.log(
             s.lines.level(logging.WARNING, f"the listener of {destination} raised"),
             "the listener of %s raised; the message stays unacknowledged and the next one is delivered: "

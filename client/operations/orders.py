@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from redelivery.client.connection.reattach import await_loss
+from redelivery.client.dead_letters import Verdict, otherwise
 from redelivery.client.ledger import Detach, Order, Park, Poison, Received, Release, Unpark
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
-from redelivery.client.operations.dead_letters import Verdict, otherwise
-from redelivery.client.state import SessionState
+from redelivery.client.operations.reattach import await_loss
+from redelivery.client.session.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.transports.seam import NO_ANSWER, Flow
 
@@ -28,10 +28,8 @@ def carry_out_first(s: SessionState) -> Flow[None]:
         return  # there is nothing at the broker; there may be where an interrupt ended the attaching to the next one
     try:
         yield from _carry_out(s, order)
-    except ConnectionLostError:
-        if not s.comes_back:
-            raise
-        yield from await_loss(s)
+    except ConnectionLostError as error:
+        yield from await_loss(s, error)
 
 
 def _carry_out(s: SessionState, order: Order) -> Flow[None]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from redelivery.client.connection.reattach import arrival, await_loss, await_return
-from redelivery.client.epoch import ended
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import CLOSED, OPEN
 from redelivery.client.operations.attach import attach_late
-from redelivery.client.state import NEVER, SessionState
+from redelivery.client.operations.reattach import arrival, await_loss, await_return
+from redelivery.client.session.state import NEVER, SessionState, ended
 from redelivery.model.errors import ConnectionLostError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Arrival, Flow
@@ -45,10 +44,8 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         if consumer.link.spec.pulls:
             s.epoch.channel.pull(consumer.link)
         yield from s.epoch.channel.fetch(consumer.link)
-    except ConnectionLostError:
-        if not s.comes_back:
-            raise
-        yield from await_loss(s)
+    except ConnectionLostError as error:
+        yield from await_loss(s, error)
 
 
 def make_room(s: SessionState, consumer: ConsumerState, hand: list[Received], roomy: list[Received]) -> bool:

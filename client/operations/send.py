@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from redelivery.client.connection.reattach import Deferrable, Repeatable, arrival, await_loss, await_return
-from redelivery.client.state import SILENCE, SessionState
+from redelivery.client.operations.reattach import arrival, await_loss, connected_to_send
+from redelivery.client.operations.resend import Deferrable, Repeatable
+from redelivery.client.session.state import SILENCE, SessionState
 from redelivery.model.errors import (
     ConnectionLostError,
     IllegalStateError,
@@ -21,6 +22,7 @@ from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import NO_ANSWER, Arrival, Flow, InterruptedWait, Pending
 
 _MOST_WAITING: Final = 1000  # asynchronous sends of a session that wait for a connection, before a sender waits too
+NOT_SENT: Final = "not sent, as "  # what the errors of sends that waited for a connection begin with
 _PATIENCE: Final = 4  # times a `request_timeout` and a `heartbeat`, of which a silent broker may take one and two
 
 
@@ -54,9 +56,7 @@ def send_confirmed(s: SessionState, message: Message) -> Flow[None]:
         JMSError: the broker refused it.
     """
     while isinstance((pending := (yield from _asked(s, message))).error, NotSent):
-        if not s.comes_back:
-            raise not_sent(str(pending.error), pending.error)
-        yield from await_loss(s)
+        yield from await_loss(s, not_sent(str(pending.error), pending.error))
     if isinstance(pending.error, NO_ANSWER):
         pending = yield from _sent_again(s, message, pending.error)
     error = pending.error
@@ -78,7 +78,7 @@ def _asked(s: SessionState, message: Message) -> Flow[Pending]:
         yield from found(s.epoch.channel.finder, message.destination)
         s.epoch.channel.send(message, transacted=False, pending=pending)
     else:
-        yield from send_when_connected(s, message, pending, transacted=False, batched=False)
+        pending = (yield from send_when_connected(s, message, pending, transacted=False, batched=False)) or pending
     try:
         if s.epoch.channel.congested:
             yield from s.epoch.channel.room()
@@ -104,7 +104,7 @@ def _sent_again(s: SessionState, message: Message, error: JMSError) -> Flow[Pend
         pending = Pending(s.waiter)
         try:
             yield from await_loss(s)
-            yield from send_when_connected(s, message, pending, transacted=False, batched=False)
+            pending = (yield from send_when_connected(s, message, pending, transacted=False, batched=False)) or pending
             yield from patiently(s, _answer(pending))
         except NO_ANSWER as none:
             pending.error = pending.error or none
@@ -154,9 +154,7 @@ def make_room(s: SessionState, unconfirmed: Message | None = None) -> Flow[None]
         try:
             yield from s.epoch.channel.room()
         except ConnectionLostError as error:
-            if not s.comes_back:
-                raise
-            yield from await_loss(s)
+            yield from await_loss(s, error)
             if unconfirmed is None or not isinstance(error, NotSent):
                 return
             yield from send_when_connected(s, unconfirmed, None, transacted=False, batched=False)
@@ -166,10 +164,11 @@ def make_room(s: SessionState, unconfirmed: Message | None = None) -> Flow[None]
 
 def send_when_connected(
     s: SessionState, message: Message, pending: Pending | None, *, transacted: bool, batched: bool
-) -> Flow[None]:
+) -> Flow[Pending | None]:
     """`send`, where the connection comes back: what has not left is sent when it is there.
 
-    In a transaction that the loss has ended there is nothing to send any more: its commit says so.
+    In a transaction that the loss has ended there is nothing to send any more: its commit says so. Returns the pending
+    that the answer is for: ``pending``, or another one where that was done when another attempt began.
 
     Raises:
         InvalidDestinationError: it goes to a temporary destination that went with the lost connection, or its reply.
@@ -178,14 +177,11 @@ def send_when_connected(
     if s.now() - s.heard > SILENCE and s.epoch.lost is None:
         s.heard = s.now()
         yield from arrival(s, Arrival(poll=True))  # a message that does not leave is no doubt
-    policy = s.options.reconnect
-    timeout = None if policy is None else policy.timeout
-    deadline = None if timeout is None else s.now() + timeout
-    while not (transacted and s.epoch.doomed is not None):
+    policy, began, first = s.options.reconnect, s.now(), pending
+    while not (transacted and s.epoch.rollback_only is not None):
         if _deferred(s, message, pending, transacted=transacted):
-            return
-        if s.epoch.lost is not None and not (yield from await_return(s, deadline)):
-            raise s.life.problem("send") if s.closing else not_sent(away(timeout, s.epoch.lost), s.epoch.lost)
+            break
+        yield from connected_to_send(s, "send", NOT_SENT, began)
         s.temporaries.check(message)
         try:
             yield from found(s.epoch.channel.finder, message.destination)
@@ -196,21 +192,21 @@ def send_when_connected(
         except ConnectionLostError:
             yield from await_loss(s)
             if pending is not None and pending.done:
-                pending.done, pending.error = False, None
+                pending = pending.another()
         else:
-            if isinstance(pending, Repeatable) or (isinstance(pending, Deferrable) and timeout is None):
+            if isinstance(pending, Repeatable) or (
+                isinstance(pending, Deferrable) and (policy is None or policy.timeout is None)
+            ):
                 pending.message = message
-            return
-
-
-def away(timeout: float | None, lost: JMSError | None) -> str:
-    """Why it was not sent, where the connection was away for too long."""
-    return f"the connection was not there again within {timeout:g} s: {lost}"
+            break
+    if batched and pending is not None and pending is not first:
+        s.unanswered.watch(pending)
+    return pending
 
 
 def not_sent(why: str, cause: JMSError | None) -> ConnectionLostError:
     """Of a send that waited for a connection."""
-    error = ConnectionLostError(f"send: not sent, as {why}")
+    error = ConnectionLostError(f"send: {NOT_SENT}{why}")
     error.__cause__ = cause
     return error
 
@@ -219,7 +215,7 @@ def _deferred(s: SessionState, message: Message, pending: Pending | None, *, tra
     """Whether it leaves with the next connection, and its caller does not wait for that: not where many do already."""
     if s.epoch.lost is None or transacted or not s.comes_back:
         return False
-    if s.awaits_more_than(_MOST_WAITING):  # `pending` is one of them
+    if s.unanswered.more_than(_MOST_WAITING):  # `pending` is one of them
         return False  # the caller waits, and those before it leave first: see `reattach`
     policy = s.options.reconnect
     match pending:

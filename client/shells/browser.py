@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redelivery.client.operations.browse import BrowseState
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError
 from redelivery.transports.seam import Link

@@ -10,7 +10,7 @@ from redelivery.client.arguments import optional_seconds, seconds
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.observing.log_lines import MESSAGES, name_of
 from redelivery.client.operations.acknowledge import accept, dispatched
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, MessageFormatError
 from redelivery.model.messages import Message, Receipt, convert_body

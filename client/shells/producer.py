@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from redelivery.client.connection.reattach import identify
 from redelivery.client.operations.prepare import SendOptions, prepare
-from redelivery.client.state import SessionState
+from redelivery.client.operations.resend import identify
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message

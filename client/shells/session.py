@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redelivery.client.arguments import plain_name
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Queue, Topic, queue_named
 from redelivery.model.errors import ConnectionLostError, IllegalStateError
 from redelivery.model.modes import AckMode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.operations.browse import begin, leave, open_channel, poll_once
+from redelivery.client.operations.reattach import await_loss
 from redelivery.client.shells.browser import BaseBrowser
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.model.errors import ConnectionLostError

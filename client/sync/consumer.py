@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.reattach import await_loss
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
+from redelivery.client.operations.reattach import await_loss
 from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.client.sync.core import Closing, SessionCore
@@ -195,7 +195,7 @@ class Consumer(BaseConsumer, Closing):
         """Until it is known, by one who has met it, and began in the epoch of this number."""
         core = self._core
         try:
-            core.do(await_loss(core, number))
+            core.do(await_loss(core, since=number))
         finally:
             core.hand = []
 

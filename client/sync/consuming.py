@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Unpack, cast
 
 from redelivery.client.arguments import CONSUMER_DEFAULTS, CONSUMER_SYNONYMS, ConsumerKeywords
-from redelivery.client.epoch import CloseAsked
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.operations.attach import ConsumerSpec, attach
 from redelivery.client.operations.destinations import unsubscribe
+from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.shells.session import BaseSession
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing, SessionCore
@@ -120,5 +120,5 @@ class MakesConsumers(BaseSession, Closing):
             return self._loop.inside("consumer", make)
         except BaseException:
             for each in made:
-                core.notify(CloseAsked(each))  # interrupted: it may be attached, and nobody has it
+                core.inbox.notify(CloseAsked(each))  # interrupted: it may be attached, and nobody has it
             raise

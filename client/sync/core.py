@@ -15,14 +15,14 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from redelivery.client.connection.reattach import await_return
-from redelivery.client.connection.shared import Shared
-from redelivery.client.epoch import Report
 from redelivery.client.ledger import ConsumerState, Poison, Received
 from redelivery.client.operations.close import await_answers, close_channels, close_ledger
 from redelivery.client.operations.orders import GRACE, carry_out_first
+from redelivery.client.operations.reattach import await_return
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
-from redelivery.client.state import NEVER, SessionState
+from redelivery.client.session.inbox import Report
+from redelivery.client.session.shared import Shared
+from redelivery.client.session.state import NEVER, SessionState
 from redelivery.client.sync.driver import run, run_for
 from redelivery.client.sync.futures import Expiry
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
@@ -113,7 +113,7 @@ class SessionCore(SessionState):
         try:
             if self.unfinished and not self._finish(None if patience is None else self.now() + patience):
                 return False
-            if self.irregular:
+            if self.needs_check:
                 problem = self.ended(action) or self.listened(action)
                 if problem is not None:
                     raise problem

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import cast
 
-from redelivery.client.connection.shared import Bare, Wired
+from redelivery.client.session.epoch import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.seam import (
     Arrival,

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, cast
 
-from redelivery.client.connection.reattach import Deferrable
-from redelivery.client.operations.send import away, in_doubt_send, not_sent, refused_send
-from redelivery.client.state import SessionState
+from redelivery.client.operations.resend import Deferrable, away
+from redelivery.client.operations.send import in_doubt_send, not_sent, refused_send
+from redelivery.client.session.state import SessionState
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
 from redelivery.policies.reconnect import ReconnectPolicy

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable
 from typing import Final, cast
 
-from redelivery.client.connection.lifecycle import SessionStage
-from redelivery.client.connection.reattach import await_return
-from redelivery.client.epoch import CloseAsked, ended
 from redelivery.client.ledger import ConsumerState, Received
+from redelivery.client.lifecycle import SessionStage
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import Comebacks, dispatch, returned
+from redelivery.client.operations.reattach import await_return
+from redelivery.client.session.inbox import CloseAsked
+from redelivery.client.session.state import ended
 from redelivery.client.sync.core import SessionCore
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
@@ -94,7 +95,7 @@ class ListenerLoop:
     def close_consumer(self, consumer: ConsumerState) -> None:
         """Close one consumer from any thread; deferred by the ledger where it holds something."""
         core = self._core
-        core.notify(CloseAsked(consumer))  # the holder of the session sees it at once, if it waits
+        core.inbox.notify(CloseAsked(consumer))  # the holder of the session sees it at once, if it waits
         if core.life.stage in (SessionStage.CLOSED, SessionStage.LOST) or core.lost is not None:
             return
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Unpack
 
-from redelivery.client.connection.reattach import Deferrable, Repeatable
+from redelivery.client.operations.resend import Deferrable, Repeatable
 from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
 from redelivery.client.shells.producer import BaseProducer
 from redelivery.client.sync.core import Closing, SessionCore
@@ -89,18 +89,19 @@ class Producer(BaseProducer, Closing):
         pending = self._answer()
         future = SendFuture(message, pending, core)
         try:
-            core.watch(pending)
+            core.unanswered.watch(pending)
             if core.tracer is None:
-                self._send(message, pending)
+                sent = self._send(message, pending)
             else:
                 with core.tracer.sending(message):
-                    self._send(message, pending)
+                    sent = self._send(message, pending)
+            future.pending = pending = sent or pending
         except JMSError as error:
             future.refuse(error)
             if not isinstance(error, ConnectionLostError) or not core.comes_back:
                 raise
         except BaseException:  # an interrupt
-            core.unwatch(pending)
+            core.unanswered.unwatch(pending)
             raise
         if isinstance(pending, Deferrable) and pending.waits:
             core.expiry.add(pending, core.epoch.lost)
@@ -113,17 +114,19 @@ class Producer(BaseProducer, Closing):
         else:
             core.do(send_confirmed(core, message))
 
-    def _send(self, message: Message, pending: Pending | None) -> None:
+    def _send(self, message: Message, pending: Pending | None) -> Pending | None:
+        """Returns what the answer is for: see `send_when_connected`."""
         core = self._core
         if self._comes_back:
             batched = pending is not None
-            core.do(send_when_connected(core, message, pending, transacted=self._transacted, batched=batched))
+            pending = core.do(send_when_connected(core, message, pending, transacted=self._transacted, batched=batched))
         else:
             if (finder := core.epoch.channel.finder) is not None:
                 core.do(found(finder, message.destination))
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:
             core.do(make_room(core, message if pending is None and not self._transacted else None))
+        return pending
 
     def _answer(self) -> Pending:
         """Of an asynchronous send."""

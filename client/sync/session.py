@@ -14,8 +14,8 @@ from redelivery.client.arguments import (
     ProducerKeywords,
     check_cause,
 )
-from redelivery.client.connection.lifecycle import SessionStage
 from redelivery.client.connection.threads import closes_elsewhere
+from redelivery.client.lifecycle import SessionStage
 from redelivery.client.operations.acknowledge import acknowledge_one
 from redelivery.client.operations.browse import browse_state
 from redelivery.client.operations.commit import commit, rollback
@@ -294,7 +294,7 @@ class Session(MakesConsumers):
         finally:
             if entered:
                 core.use.release()
-            core.end_unanswered("the session was closed before the broker's answer came")
+            core.unanswered.end("the session was closed before the broker's answer came")
 
 
 def described(session: Session, queue: Queue) -> Mapping[str, Any] | None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from time import sleep
 from typing import Final
 
+from redelivery.client.connections.sync import Connection
+from redelivery.client.connections.sync_factory import connect
 from redelivery.client.options import ConnectionKeywords
-from redelivery.client.sync.connection import Connection
-from redelivery.client.sync.factory import connect
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination, Queue, destination
 from redelivery.model.errors import ConfigError, JMSError

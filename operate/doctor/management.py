@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
-from redelivery.client.sync.connection import Connection
+from redelivery.client.connections.sync import Connection
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import QueueState

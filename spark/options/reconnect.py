@@ -7,8 +7,8 @@ import threading
 from typing import Final, Protocol
 
 import redelivery
+from redelivery.client.connections.sync import Connection
 from redelivery.client.options import merge_options
-from redelivery.client.sync.connection import Connection
 from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.reconnect import ReconnectPolicy

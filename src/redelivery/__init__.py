@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from redelivery import policies as policies
 
     __version__: str
-    from redelivery.client.containers.app import App
+    from redelivery.client.connections.app import App
+    from redelivery.client.connections.sync import Connection
+    from redelivery.client.connections.sync_factory import ConnectionFactory, connect
     from redelivery.client.containers.outcomes import DeadLetter, Drop, Retry
     from redelivery.client.containers.sync import ListenerContainer
     from redelivery.client.sync.browser import QueueBrowser
-    from redelivery.client.sync.connection import Connection
     from redelivery.client.sync.consumer import Consumer
-    from redelivery.client.sync.factory import ConnectionFactory, connect
     from redelivery.client.sync.producer import Producer
     from redelivery.client.sync.publisher import Publisher
     from redelivery.client.sync.session import Session
@@ -128,13 +128,13 @@ __all__ = [
 
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
-    "redelivery.client.containers.app": ("App",),
+    "redelivery.client.connections.app": ("App",),
     "redelivery.client.containers.outcomes": ("DeadLetter", "Drop", "Retry"),
     "redelivery.client.containers.sync": ("ListenerContainer",),
     "redelivery.client.sync.browser": ("QueueBrowser",),
-    "redelivery.client.sync.connection": ("Connection",),
+    "redelivery.client.connections.sync": ("Connection",),
     "redelivery.client.sync.consumer": ("Consumer",),
-    "redelivery.client.sync.factory": ("ConnectionFactory", "connect"),
+    "redelivery.client.connections.sync_factory": ("ConnectionFactory", "connect"),
     "redelivery.client.sync.producer": ("Producer",),
     "redelivery.client.sync.publisher": ("Publisher",),
     "redelivery.client.sync.session": ("Session",),

@@ -14,13 +14,13 @@ async def work():
 """
 
 from redelivery.client.aio.browser import QueueBrowser
-from redelivery.client.aio.connection import Connection
 from redelivery.client.aio.consumer import Consumer
-from redelivery.client.aio.factory import ConnectionFactory, connect
 from redelivery.client.aio.made import Message
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session
+from redelivery.client.connections.aio import Connection
+from redelivery.client.connections.aio_factory import ConnectionFactory, connect
 from redelivery.client.containers.aio import ListenerContainer
 
 __all__ = [

@@ -8,7 +8,7 @@ import pytest
 
 import redelivery
 from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
-from redelivery.client.state import SessionState
+from redelivery.client.session.state import SessionState
 from redelivery.events import Event, RolledBack
 
 THEN = datetime(2099, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)

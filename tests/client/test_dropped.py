@@ -17,7 +17,7 @@ from tests.client.shell import SOON, eventually
 import redelivery
 from redelivery import ConnectionLostError, JMSError, Producer
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.weak import WeakConnectionEvents
 
 
 @pytest.fixture(params=["vm", "stomp", "amqp"])
@@ -120,7 +120,7 @@ def test_one_that_is_lost_and_was_not_notified_of_it_is_dropped_in_silence(
     place: tuple[EmbeddedBroker, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker, url = place
-    monkeypatch.setattr(UnownedConnection, "on_lost", lambda *_: None)  # the thread that is to say so is late
+    monkeypatch.setattr(WeakConnectionEvents, "on_lost", lambda *_: None)  # the thread that is to say so is late
 
     def lost() -> None:
         connection = redelivery.connect(url)

@@ -78,7 +78,7 @@ def test_what_the_listener_holds_of_the_old_link_is_the_peer_s_again() -> None:
             if not outcomes:
                 ends.set()
                 assert ended.wait(SOON)
-                eventually(lambda: consumer._core.news)
+                eventually(lambda: consumer._core.inbox.news)
             try:
                 session.commit()
                 outcomes.append(None)

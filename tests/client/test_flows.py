@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from redelivery.client.connection.shared import Bare
+from redelivery.client.session.epoch import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.seam import Flow, InterruptedWait, Pending, Transport

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redelivery.client.connection.lifecycle import CONNECTION, SESSION, ConnectionStage, Lifecycle, SessionStage
+from redelivery.client.lifecycle import CONNECTION, SESSION, ConnectionStage, Lifecycle, SessionStage
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 
 CONNECTING, STOPPED, RUNNING, RECOVERING, CLOSING, CLOSED, FAILED = ConnectionStage

@@ -63,7 +63,7 @@ def fail_once(channel: Any, fail: Callable[[], None]) -> None:
 def test_a_loss_behind_the_acknowledgement(site: Stocked, mode: AckMode, take: str) -> None:
     def lost() -> None:
         site.lose()
-        eventually(lambda: session._core.irregular)  # it knows; else "m2" may come of the lost connection, and again
+        eventually(lambda: session._core.needs_check)  # it knows; else "m2" may come of the lost connection, and again
         raise ConnectionLostError("reset")
 
     with redelivery.connect(site.url, reconnect=QUICK) as connection, connection.session(mode) as session:
@@ -106,7 +106,7 @@ def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Stocked, mode:
         def interrupted() -> None:
             if known:
                 site.lose()
-                eventually(lambda: session._core.irregular)  # it knows of the loss
+                eventually(lambda: session._core.needs_check)  # it knows of the loss
             raise KeyboardInterrupt
 
         fail_once(session._core.epoch.channel, interrupted)
@@ -114,7 +114,7 @@ def test_an_interrupt_behind_the_acknowledgement_and_a_loss(site: Stocked, mode:
             consumer.receive(SOON)
         if not known:
             site.lose()
-            eventually(lambda: session._core.irregular)  # it knows of the loss
+            eventually(lambda: session._core.needs_check)  # it knows of the loss
         assert [consumer.receive_body(str, SOON), consumer.receive_body(str, SOON)] == ["m1", "m2"]
         eventually(lambda: site.left == [])
 
@@ -140,7 +140,7 @@ def test_of_a_task(site: Stocked, mode: AckMode, cancelled: bool) -> None:
                 with pytest.raises(asyncio.CancelledError):
                     await consumer.receive(SOON)
                 await asyncio.to_thread(site.lose)
-                await asyncio.to_thread(eventually, lambda: session._core.irregular)
+                await asyncio.to_thread(eventually, lambda: session._core.needs_check)
             assert [await consumer.receive_body(str, SOON), await consumer.receive_body(str, SOON)] == ["m1", "m2"]
             if cancelled:  # else "m2" was here already when the connection was lost, and comes once more
                 await asyncio.to_thread(eventually, lambda: site.left == [])
@@ -153,7 +153,7 @@ def test_an_acknowledgement_that_meets_the_loss_is_an_event_after_it(site: Stock
     def lost() -> None:
         site.lose()
         if known:
-            eventually(lambda: session._core.irregular)
+            eventually(lambda: session._core.needs_check)
         raise ConnectionLostError("reset")
 
     lives = Lives()
@@ -177,7 +177,7 @@ def test_acknowledging_all_that_meets_the_loss_is_an_event_after_it(site: Stocke
 
     def lost(deliveries: Sequence[Any]) -> Flow[None]:  # noqa: ARG001  # of `Channel.commit`
         site.gate.shut(0.1)
-        eventually(lambda: session._core.irregular)
+        eventually(lambda: session._core.needs_check)
         raise ConnectionLostError("reset")
         yield
 

@@ -16,8 +16,8 @@ from tests.client.shell import SOON, Background, eventually
 
 import redelivery
 from redelivery import Connection, ConnectionLostError, IllegalStateError, Message, Producer, ReconnectPolicy
-from redelivery.client.connection.reattach import await_return
-from redelivery.client.operations import send
+from redelivery.client.operations import reattach, send
+from redelivery.client.operations.reattach import await_return
 from redelivery.testing import fast_forward
 from redelivery.transports.dialects import detect
 
@@ -42,7 +42,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         waits.set()
         return (yield from await_return(*args))
 
-    monkeypatch.setattr(send, "await_return", noted)
+    monkeypatch.setattr(reattach, "await_return", noted)
     return waits
 
 

@@ -24,13 +24,13 @@ import redelivery
 _asynchronous = test_while_away.TestAnAsynchronousSend()
 FAULTS = {
     "a deferred send that meets a second loss fails": Fault(
-        "client.connection.reattach",
+        "client.operations.reattach",
         "            pending.defer(message)  # not all of it has left\n",
         "            pending.fail(ConnectionLostError('it was lost again'))\n",
         _asynchronous.test_leaves_with_the_connection_after_the_next_where_that_is_lost_before_it_has,
     ),
     "a deferred send that meets a second loss is forgotten": Fault(
-        "client.connection.reattach",
+        "client.operations.reattach",
         "            pending.defer(message)  # not all of it has left\n",
         "            del message\n",
         _asynchronous.test_leaves_with_the_connection_after_the_next_where_that_is_lost_before_it_has,
@@ -79,13 +79,13 @@ FAULTS = {
         test_refused_logins.test_where_all_refuse_the_error_names_each,
     ),
     "a temporary destination is renewed for one loss only": Fault(
-        "client.connection.temporaries",
+        "client.session.temporaries",
         "                    self._gone[each] = new",
         "                    self._gone[each] = current",
         test_temporaries.test_two_consumers_of_one_go_over_to_one_after_each_loss,
     ),
     "what was made on a lost connection counts as the new one's": Fault(
-        "client.connection.temporaries",
+        "client.session.temporaries",
         "            del self._made[old]\n",
         "            self._made[old] = transport\n",
         test_temporaries.test_two_consumers_of_one_go_over_to_one_after_each_loss,
@@ -109,7 +109,7 @@ FAULTS = {
         test_priority.test_one_that_is_lost_before_the_move_is_waited_for_again,
     ),
     "a consumer that was closed meanwhile is waited for": Fault(
-        "client.connection.reattach",
+        "client.operations.reattach",
         "        closed = s.closing or (consumer is not None and consumer.stage is not OPEN)",
         "        closed = s.closing",
         test_while_away.test_a_receive_that_waits_ends_with_its_consumer,

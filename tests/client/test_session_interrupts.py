@@ -14,7 +14,7 @@ from tests.client.shell import SOON, Bench, eventually, receive
 
 from redelivery import AckMode, InDoubtError, JMSError, RedeliveryPolicy
 from redelivery.broker.vm.channel import VmChannel
-from redelivery.client.epoch import News
+from redelivery.client.session.inbox import News
 from redelivery.transports.seam import Delivery, Flow, Pending
 from redelivery.transports.wire.clock import epoch_ms
 

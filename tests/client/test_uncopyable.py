@@ -17,7 +17,7 @@ from redelivery import (
     aio,
 )
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.operations.dead_letters import without_unfit
+from redelivery.client.dead_letters import without_unfit
 from redelivery.model.destinations import Queue
 from redelivery.testing import FastForward
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from redelivery.client.connection.shared import Bare
+from redelivery.client.session.epoch import Bare
 from redelivery.client.sync.driver import NEVER, run
 from redelivery.transports.seam import Transport
 

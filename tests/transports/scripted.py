@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from tests.run.opening import open_transport
 
-from redelivery.client.connection.shared import Bare
+from redelivery.client.session.epoch import Bare
 from redelivery.client.sync.driver import close_transport, run
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.destinations import destination as parse

@@ -13,7 +13,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, Session, entered, knows_the_transaction, transacted
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.client.connection.shared import Bare
+from redelivery.client.session.epoch import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import (
     InvalidDestinationError,

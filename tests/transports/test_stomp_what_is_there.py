@@ -81,5 +81,5 @@ def test_a_redelivery_that_is_due_does_not_come_before_it(scene: Scene, monkeypa
     scene.read_by_another()
     assert scene.received() == "m2"
     scene.put(3)
-    monkeypatch.setattr("redelivery.client.state.session_time", lambda: session_time() + DELAY)
+    monkeypatch.setattr("redelivery.client.session.state.session_time", lambda: session_time() + DELAY)
     assert [scene.received(), scene.received()] == ["m3", "m1"]

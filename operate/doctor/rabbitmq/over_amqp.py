@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redelivery.client.sync.connection import Connection
+from redelivery.client.connections.sync import Connection
 from redelivery.client.sync.session import described
 from redelivery.model.destinations import Queue
 from redelivery.operate.doctor.findings import Finding

@@ -12,14 +12,14 @@ from datetime import timedelta
 from typing import Final, cast
 
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.channels import open_first
 from redelivery.client.connection.coming_back import ComingBack, Driven
 from redelivery.client.connection.dialing import GoesOn
-from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED
 from redelivery.client.connection.threads import Elsewhere, Troubles, Watchers, interrupts
 from redelivery.client.containers.sync import MakesContainers
+from redelivery.client.lifecycle import ConnectionStage
 from redelivery.client.observing.log_lines import CONNECTIONS
+from redelivery.client.operations.channels import open_first
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.driver import NEVER, close_transport, run
@@ -51,7 +51,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         super().__init__(options)
         self._sessions: dict[Session, SessionCore] = {}
         self._troubles = Troubles(self)
-        self._requester = Requester(self._shared.replies)
+        self._requester = Requester(self._replies)
         self._exit: BaseException | None = None  # that a listener has raised
         self._watchers = Watchers()
         self._elsewhere = Elsewhere()
@@ -152,7 +152,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
                 return
         self._end_dialling()
         self.dialer.end()
-        self._shared.replies.closed()
+        self._replies.closed()
         self._watchers.wake()
         until = monotonic() + self._options.close_timeout
         for session in sessions:

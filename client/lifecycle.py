@@ -1,13 +1,18 @@
-"""The lives of a connection and of a session: a table each; what is not in it is the error.
+"""The lives of a connection, of a session and of its epochs: a table each; what is not in it is the error.
 
 Connection   CONNECTING ──open──▶ STOPPED ◀──start/stop──▶ RUNNING      all ──lose──▶ FAILED
                                   both ──interrupt──▶ RECOVERING ──return──▶ STOPPED
                                   any of them ──close──▶ CLOSING ──end──▶ CLOSED
 Session      OPEN ◀──listen/unlisten──▶ LISTENING                       all ──lose──▶ LOST ──end──▶ CLOSED
                                   any of them ──close──▶ CLOSING ──end──▶ CLOSED
+Epoch        ATTACHED ──leave──▶ LEAVING                                all ──lose──▶ AWAY
+                                  AWAY ──come──▶ RETURNING ──attach──▶ ATTACHED
+                                                 RETURNING ──fail──▶ AWAY
 
 The connection steps its own. A session's are taken by the holder of the session, but for ``close``, which may come
-from any thread. The life of a consumer is `client.ledger.stages`.
+from any thread. An epoch is the session's part in one connection to a broker (`client.session.epoch`): while its
+connection is RECOVERING a session stays OPEN or LISTENING, and its epoch is AWAY. The life of a consumer is
+`client.ledger.stages`.
 """
 
 from __future__ import annotations
@@ -44,8 +49,17 @@ class SessionStage(Enum):
     LOST = "lost"
 
 
+class EpochStage(Enum):
+    """Where a session is in its part in a connection to a broker."""
+
+    ATTACHED = "attached"  # it has a channel
+    LEAVING = "leaving"  # likewise; the connection is moved as soon as the session is at rest
+    AWAY = "away"  # the connection is lost, and another one will come
+    RETURNING = "returning"  # another one is there, and the session takes a channel on it
+
+
 Stage = TypeVar("Stage", bound=Enum)
-C, S = ConnectionStage, SessionStage
+C, S, E = ConnectionStage, SessionStage, EpochStage
 CONNECTION: Final[Mapping[ConnectionStage, Mapping[str, ConnectionStage]]] = {
     C.CONNECTING: {"open": C.STOPPED, "lose": C.FAILED, "close": C.CLOSING},
     C.STOPPED: {"start": C.RUNNING, "stop": C.STOPPED, "interrupt": C.RECOVERING, "lose": C.FAILED, "close": C.CLOSING},
@@ -68,6 +82,12 @@ SESSION: Final[Mapping[SessionStage, Mapping[str, SessionStage]]] = {
     S.CLOSING: {"unlisten": S.CLOSING, "lose": S.LOST, "close": S.CLOSING, "end": S.CLOSED},
     S.LOST: {"unlisten": S.LOST, "lose": S.LOST, "close": S.LOST, "end": S.CLOSED},
     S.CLOSED: {"unlisten": S.CLOSED, "lose": S.CLOSED, "close": S.CLOSED, "end": S.CLOSED},
+}
+EPOCH: Final[Mapping[EpochStage, Mapping[str, EpochStage]]] = {
+    E.ATTACHED: {"leave": E.LEAVING, "lose": E.AWAY},
+    E.LEAVING: {"leave": E.LEAVING, "lose": E.AWAY},
+    E.AWAY: {"lose": E.AWAY, "come": E.RETURNING},
+    E.RETURNING: {"lose": E.AWAY, "fail": E.AWAY, "attach": E.ATTACHED},
 }
 _ENDS: Final[Set[Enum]] = {C.CLOSING, C.CLOSED, C.FAILED, S.CLOSING, S.CLOSED, S.LOST}
 _LOSSES: Final[Set[Enum]] = {C.FAILED, S.LOST}

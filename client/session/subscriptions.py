@@ -1,28 +1,20 @@
-"""What a connection and its sessions share; and who has a transport, which after a loss may be another one."""
+"""The named subscriptions of a connection, which its sessions share; and which consumer begins anew after its end."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from redelivery.client.connection.lifecycle import ConnectionStage, Lifecycle, SessionStage
-from redelivery.client.connection.replies import Replies
-from redelivery.client.connection.temporaries import Temporaries
 from redelivery.client.ledger import ConsumerState
-from redelivery.client.ledger.history import History
 from redelivery.client.ledger.stages import CLOSED, CLOSING, ENDED
-from redelivery.client.observing.log_lines import Lines
-from redelivery.client.operations.dead_letters import DeadLetters
-from redelivery.client.options import ConnectionOptions
-from redelivery.model.destinations import Destination, SubscriptionName, TemporaryQueue, TemporaryTopic
+from redelivery.client.lifecycle import Lifecycle, SessionStage
+from redelivery.model.destinations import SubscriptionName, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import IllegalStateError, UnsupportedError
 from redelivery.policies.reconnect import ReconnectPolicy
-from redelivery.transports.seam import Link, Transport
+from redelivery.transports.seam import Link
 
 _GONE: Final = (SessionStage.CLOSED, SessionStage.LOST)
-_RIGHT_AFTER: Final = 1.0  # seconds
-_SUSPICIOUS: Final = 5  # losses in a row
 _SWEEP: Final = 64  # names; below, those that nobody has any more are not worth looking for
 
 
@@ -117,51 +109,6 @@ def _asked(link: Link) -> tuple[object, ...]:
     return spec.destination, spec.selector, spec.no_local, spec.subscription
 
 
-class Suspects:
-    """Destinations right after whose subscription the connection is lost, again and again; thread-safe.
-
-    Some message there may be what the broker closes it for: nothing else would say so.
-    """
-
-    def __init__(self) -> None:
-        self._subscribed: dict[Destination, float] = {}  # on the connection that there is: when
-        self._losses: dict[Destination, int] = {}  # in a row
-        self.remark = ""  # of errors, where there are some
-
-    def subscribing(self, destination: Destination, now: float) -> None:
-        """A consumer of it is attached at ``now`` (monotonic seconds)."""
-        self._subscribed[destination] = now
-
-    def lost(self, now: float, why: str) -> bool:
-        """The connection is lost; ``why``: what is known of such losses. True: the remark is to be said."""
-        subscribed, self._subscribed = self._subscribed, {}
-        found = [each for each, at in subscribed.items() if now - at <= _RIGHT_AFTER]
-        self._losses = {each: self._losses.get(each, 0) + 1 for each in found}
-        worst = [each for each, times in self._losses.items() if times >= _SUSPICIOUS]
-        self.remark = ""
-        if not worst:
-            return False
-        times = max(self._losses[each] for each in worst)
-        names = ", ".join(str(each) for each in worst)
-        self.remark = f"it was lost {times} times in a row right after subscribing to {names}{why and f': {why}'}"
-        return times % _SUSPICIOUS == 0
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Made with the connection, and never replaced."""
-
-    options: ConnectionOptions
-    life: Lifecycle[ConnectionStage]
-    dead_letters: DeadLetters
-    temporaries: Temporaries
-    replies: Replies
-    subscriptions: Subscriptions
-    lines: Lines
-    history: History
-    suspects: Suspects
-
-
 def begins_anew(consumer: ConsumerState, policy: ReconnectPolicy | None) -> bool:
     """Whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue.
 
@@ -172,18 +119,3 @@ def begins_anew(consumer: ConsumerState, policy: ReconnectPolicy | None) -> bool
     if isinstance(consumer.error, UnsupportedError):
         return False
     return not isinstance(consumer.link.destination, (TemporaryQueue, TemporaryTopic))
-
-
-class Wired(Protocol):
-    """A session's epoch, or what stands for one: a driver reads its transport while a flow waits."""
-
-    @property
-    def transport(self) -> Transport:
-        """The one that it has now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bare:
-    """A transport alone, while it is opened or closed."""
-
-    transport: Transport

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar, Unpack
 
-from redelivery.client.aio import factory as aio
+from redelivery.client.connections import aio_factory as aio
+from redelivery.client.connections import sync_factory as sync
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
 from redelivery.client.containers.running import run_connected, run_connected_awaited
 from redelivery.client.containers.settings import (
@@ -17,7 +18,6 @@ from redelivery.client.containers.settings import (
     check_settings,
 )
 from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
-from redelivery.client.sync import factory as sync
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.parts.callables import COROUTINE, check_runs, deferred, name_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from redelivery.client.connections.sync import Connection
 from redelivery.client.options import (
     CONNECTION_DEFAULTS,
     CONNECTION_SYNONYMS,
@@ -11,7 +12,6 @@ from redelivery.client.options import (
     check_flag,
     merge_options,
 )
-from redelivery.client.sync.connection import Connection
 from redelivery.model.parts.errors import unseen
 from redelivery.model.suggestions import suggesting
 

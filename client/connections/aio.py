@@ -21,13 +21,13 @@ from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.publisher import Publishes, Requester
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.channels import open_first
 from redelivery.client.connection.coming_back import ComingBack, Driven
-from redelivery.client.connection.lifecycle import ConnectionStage
 from redelivery.client.connection.state import CLOSED
-from redelivery.client.connection.unowned import UnownedConnection
+from redelivery.client.connection.weak import WeakConnectionEvents
 from redelivery.client.containers.aio import MakesContainers
+from redelivery.client.lifecycle import ConnectionStage
 from redelivery.client.observing.log_lines import CONNECTIONS
+from redelivery.client.operations.channels import open_first
 from redelivery.client.options import ConnectionOptions
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -57,7 +57,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         super().__init__(options, self._runtime)
         self._sessions: dict[Session, SessionCore] = {}
         self._troubles: deque[JMSError] = deque()
-        self._requester = Requester(self._shared.replies)
+        self._requester = Requester(self._replies)
         self._notifier: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()  # closed or lost
@@ -126,7 +126,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             self._life.step("close", "closed by close()")
             self._end_dialling()
             self.dialer.end()
-            self._shared.replies.closed()
+            self._replies.closed()
             self._changed()
             self._closing = self._runtime.loop.create_task(self._close(), name="redelivery-close")
         await asyncio.shield(self._closing)
@@ -159,7 +159,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             return True
         raise self._life.problem("wait") if self._life.ended or self._dead is None else self._dead
 
-    def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
+    def on_lost(self, error: JMSError, of: WeakConnectionEvents) -> None:
         """See ComingBack."""
         if not self._called_elsewhere(partial(self.on_lost, error, of)):
             super().on_lost(error, of)

@@ -1,4 +1,4 @@
-"""What a transport may hold of a connection and its sessions: nothing that keeps them alive.
+"""The events of a transport, which hold nothing that keeps its connection alive; a session's are in its inbox.
 
 A transport lives as long as its sockets, which the housekeeping thread holds. A connection that the application has
 dropped must be collected all the same, to say so and to close them; so whatever points upwards points weakly.
@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from redelivery.model.errors import JMSError
-from redelivery.transports.seam import Delivery, Link, SessionEvents, Waiter
 
 
 class Adopter(Protocol):
     """A connection, which adopts one transport after the other."""
 
-    def on_lost(self, error: JMSError, of: UnownedConnection) -> None:
+    def on_lost(self, error: JMSError, of: WeakConnectionEvents) -> None:
         """See `ConnectionEvents`; ``of`` which transport it was, by its events."""
 
     def on_error(self, error: JMSError) -> None:
         """See `ConnectionEvents`."""
 
 
-class UnownedConnection:
+class WeakConnectionEvents:
     """`ConnectionEvents` of one transport of a connection, which may be gone, or may have another transport by now."""
 
     def __init__(self, connection: weakref.ref[Adopter]) -> None:
@@ -37,7 +35,7 @@ class UnownedConnection:
         self.lost: JMSError | None = None  # before it was adopted
 
     @classmethod
-    def maker(cls, connection: Adopter) -> Callable[[], UnownedConnection]:
+    def maker(cls, connection: Adopter) -> Callable[[], WeakConnectionEvents]:
         """Makes one for each transport of the connection."""
         return partial(cls, weakref.ref(connection))
 
@@ -63,23 +61,3 @@ class UnownedConnection:
         connection = self._connection()
         if connection is not None:
             connection.on_error(error)
-
-
-class UnownedSession:
-    """`SessionEvents` of a session that may be gone: its inbox and waiter, which know nothing of it."""
-
-    def __init__(self, session: SessionEvents) -> None:
-        self.inbox: deque[Delivery] = session.inbox
-        self.waiter: Waiter = session.waiter
-        self._session = weakref.ref(session)
-
-    def on_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """See SessionEvents."""
-        self.inbox.extend(deliveries)
-        self.waiter.wake()
-
-    def on_link_closed(self, link: Link, error: JMSError) -> None:
-        """See SessionEvents."""
-        session = self._session()
-        if session is not None:
-            session.on_link_closed(link, error)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from redelivery.client.aio.connection import Connection
 from redelivery.client.aio.made import Made
+from redelivery.client.connections.aio import Connection
 from redelivery.client.options import (
     CONNECTION_DEFAULTS,
     CONNECTION_SYNONYMS,

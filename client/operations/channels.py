@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from redelivery.client.connection.unowned import UnownedSession
 from redelivery.client.ledger import ConsumerState
 from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import session_tracer
-from redelivery.client.state import SessionState
+from redelivery.client.session.inbox import WeakSessionEvents
+from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.transports.management.over_http import limit_over_http
@@ -81,5 +81,5 @@ def attach_link(s: SessionState, link: Link[ConsumerState]) -> Flow[None]:
 
 def _open(s: SessionState, transport: Transport, *, client_id: bool) -> Flow[None]:
     events = cast(SessionEvents, s)  # what comes up is of links that came down: the session's own
-    channel = yield from transport.channel(s.mode, UnownedSession(events), client_id=client_id)
+    channel = yield from transport.channel(s.mode, WeakSessionEvents(events), client_id=client_id)
     s.epoch.transport, s.epoch.channel = transport, channel

@@ -2,8 +2,7 @@
 
 1. One thread (or task) at a time is the holder of the session, and it alone touches the ledger; the shells of `sync`
    see to that.
-2. Deliveries, and what becomes of links, of the connection and of consumers, come from other threads as entries of
-   `inbox`, in their order, which is the only thing that they share.
+2. Other threads put deliveries and news into its `inbox`, in their order, which is the only thing that they share.
 3. A delivery is always in one place: `inbox`, `arrivals`, the ledger, or the hand of a call, which an interrupted call
    releases.
 """
@@ -16,21 +15,31 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 
-from redelivery.client.connection.lifecycle import SESSION, Lifecycle, SessionStage
-from redelivery.client.connection.shared import Shared, begins_anew
-from redelivery.client.epoch import CloseAsked, Epoch, Interrupted, LinkEnded, Lost, News, Report, Restored, Returned
 from redelivery.client.ledger import ConsumerState, Ledger, Poison, Received, Unpark
 from redelivery.client.ledger.history import LIGHT, Trace, trace
-from redelivery.client.ledger.losses import interrupted
 from redelivery.client.ledger.state import ACCEPTED
+from redelivery.client.lifecycle import SESSION, EpochStage, Lifecycle, SessionStage
 from redelivery.client.observing.near_limits import NearLimits
 from redelivery.client.observing.traced import SessionTracer
-from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.client.session.epoch import Epoch
+from redelivery.client.session.inbox import (
+    CloseAsked,
+    Inbox,
+    Interrupted,
+    LinkEnded,
+    Lost,
+    Report,
+    Restored,
+    Returned,
+)
+from redelivery.client.session.shared import Shared
+from redelivery.client.session.subscriptions import begins_anew
+from redelivery.client.session.unanswered import Unanswered
+from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Link, Pending, Transport
-from redelivery.transports.wire.answers import finish
+from redelivery.transports.seam import Channel, Delivery, Link, Transport
 from redelivery.transports.wire.clock import epoch_ms, follow, session_time, utc_now
 
 NEVER = float("inf")
@@ -52,10 +61,11 @@ class SessionState:
         self.connection = shared.life
         self.running = False  # follows the connection's start and stop
         self.life = Lifecycle("session", SESSION, SessionStage.OPEN)
-        self.irregular = False  # not OPEN, or about to leave it: the fast path asks this one flag
+        self.needs_check = False  # see `recheck`: the fast path asks this one flag
         self.heard = 0.0  # when the broker last answered, or one looked whether it has said anything
-        self.inbox: deque[Received] = deque()
-        self.news = False  # `inbox` may hold something that is not a delivery; set before it is put there
+        self.waiter = transport.new_waiter()
+        follow(self.waiter)
+        self.inbox = Inbox(self.waiter)
         self.arrivals: deque[Received] = deque()  # taken out of `inbox`, and on its way to the ledger
         self.hand: list[Received] = []  # of the call under way: the application has not got them yet
         self.history, self.suspects, self.lines = shared.history, shared.suspects, shared.lines
@@ -63,14 +73,12 @@ class SessionState:
         self.unsure: deque[Received | Trace | None] | None = (
             None if options.reconnect is None else deque(maxlen=_UNSURE)
         )
-        self.waiter = transport.new_waiter()
-        follow(self.waiter)
         self.ledger = Ledger(mode, wall_ms=epoch_ms, non_blocking=options.non_blocking_redelivery)
         self.dead_letters = shared.dead_letters
         self.near: NearLimits | None = None  # with the first consumer of a queue that gives messages up
         self.temporaries = shared.temporaries
         self.subscriptions = shared.subscriptions
-        self.unanswered: deque[Pending] = deque()  # of asynchronous sends
+        self.unanswered = Unanswered()
         self.sent: list[Message] = []  # in the open transaction
         self.listener: object = None  # the shell's, where one is set
         self.poisoned = 0  # messages that a failure has made dead letters
@@ -100,7 +108,7 @@ class SessionState:
     def on_link_closed(self, link: Link[ConsumerState], error: JMSError) -> None:
         """See SessionEvents: the consumer ends, its session goes on."""
         consumer = link.consumer
-        self.notify(LinkEnded(consumer, error))
+        self.inbox.notify(LinkEnded(consumer, error))
         again = begins_anew(consumer, self.options.reconnect)  # a line says when
         self.report(error, deadly=consumer.listening and not again, logged=again)
 
@@ -111,27 +119,16 @@ class SessionState:
         """
         if comes_back and not planned:
             self.remember(error)  # before there is another one, on which another session may get it
-        self.irregular = True
-        self.notify(Interrupted(error, planned) if comes_back else Lost(error, at))
-
-    def lose_unanswered(self, error: JMSError) -> None:
-        """There will be no other connection: answers end that a loss has not ended (see `reattach`)."""
-        for each in list(self.unanswered):
-            finish(each, ConnectionLostError(str(error)))
+        self.inbox.notify(Interrupted(error, planned) if comes_back else Lost(error, at))
+        self.needs_check = True  # behind it: see `recheck`
 
     def on_returned(self, transport: Transport) -> None:
         """There is another connection; for the connection."""
-        self.notify(Restored(transport))
+        self.inbox.notify(Restored(transport))
 
     def release(self, hand: Iterable[Received]) -> None:
         """Deliveries of a call that failed or was interrupted: the application has not got them. From any thread."""
-        self.notify(Returned(tuple(hand)))
-
-    def notify(self, news: News) -> None:
-        """From any thread: the holder of the session takes it in, after what came before it."""
-        self.news = True
-        self.inbox.append(news)  # type: ignore[arg-type]  # `take_in` finds it, by `news`
-        self.waiter.wake()
+        self.inbox.notify(Returned(tuple(hand)))
 
     # its stage
 
@@ -153,12 +150,14 @@ class SessionState:
     def step(self, event: str, why: str = "", error: JMSError | None = None, at: datetime | None = None) -> None:
         """See `lifecycle`."""
         self.life.step(event, why, error, at)
-        if self.life.stage is SessionStage.OPEN:
-            self.irregular = False
-        if (
-            self.life.stage is not SessionStage.OPEN or self.epoch.lost or self.epoch.leaving or self.lost is not None
-        ):  # looked at last: another may step too
-            self.irregular = True
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Set `needs_check`, after a step of its life or epoch: a call looks first. From any thread."""
+        self.needs_check = False
+        usual = self.life.stage is SessionStage.OPEN and self.epoch.stage is EpochStage.ATTACHED
+        if not usual or self.lost is not None or self.inbox.news:  # looked at last: another may step too
+            self.needs_check = True
 
     @property
     def in_use(self) -> bool:
@@ -175,13 +174,13 @@ class SessionState:
     @property
     def at_rest(self) -> bool:
         """Whether nothing of it is under way that a loss would undo or leave in doubt; a guess from other threads."""
-        return not self.sent and not self.ledger.held and all(each.done for each in list(self.unanswered))
+        return not self.sent and not self.ledger.held and self.unanswered.all_done
 
     # who may come in: of the holder of the session
 
     def ended(self, action: str) -> JMSError | None:
         """The error of a call that comes too late. For the holder of `use`; a callback goes on while it is closed."""
-        if self.news:
+        if self.inbox.news:
             self.take_in()  # it may be lost
         if not self.life.ended or (self.closing and self.listens):
             return None
@@ -205,7 +204,7 @@ class SessionState:
             return
         with suppress(IndexError):  # in one step: until that says that there is no more
             arrivals.extend(iter(self.inbox.popleft, None))
-        if self.news:
+        if self.inbox.news:
             self._take_news()
             return
         if self.history.places:
@@ -215,7 +214,7 @@ class SessionState:
         self.ledger.arrived(arrivals)
 
     def _take_news(self) -> None:
-        self.news = False  # before `inbox` is looked at again: a thread that puts something there sets it first
+        self.inbox.news = False  # before `inbox` is looked at again: a thread that puts something there sets it first
         self.arrivals.extend(self.inbox.popleft() for _ in range(len(self.inbox)))
         arrivals = self.arrivals
         if self.epoch.leaving is not None:
@@ -229,7 +228,7 @@ class SessionState:
                 case Returned(deliveries):
                     for delivery in reversed(deliveries):
                         self.ledger.put_back(delivery)
-                    if self.epoch.lost is None:  # see `make_room`
+                    if self.epoch.lost is None:  # see `widen_window`
                         self.ledger.orders.append(Unpark(tuple(deliveries)))
                     if self.observed is not None:
                         self.observed.released(self.number, deliveries)
@@ -238,6 +237,7 @@ class SessionState:
                     if self.near is not None:
                         self.near.arrived((delivery,))
                     self.ledger.arrived([delivery])
+        self.recheck()
 
     def _wire_changed(self, news: LinkEnded | Lost | Interrupted | Restored) -> None:
         match news:
@@ -254,38 +254,41 @@ class SessionState:
             case Restored(transport):
                 if self.epoch.leaving is not None:  # it was left all the same
                     self._interrupted(self.epoch.leaving)
-                self.epoch.successor = transport
+                self.epoch.come(transport)
 
     def came_back(self) -> None:
         """It has a channel again, and its consumers are attached."""
-        self.epoch.begin()
-        self.irregular = self.life.stage is not SessionStage.OPEN or self.lost is not None
-        if self.news:  # looked at last: another loss may have been notified meanwhile
-            self.irregular = True
+        self.epoch.attach()
+        self.recheck()
         self.waiter.wake()  # a listener's thread that is parked reads again
 
     def _leave(self, error: JMSError) -> None:
         """The connection, as soon as nothing is open on it, which is looked at again whenever something is taken in."""
-        if self.at_rest:
+        if self.epoch.lost is not None or self.at_rest:
             self._interrupted(error)
         else:
-            self.epoch.leaving, self.news = error, True
+            self.epoch.leave(error)
+            self.inbox.news = True
 
     def _interrupted(self, error: JMSError) -> None:
         self.remember(error)  # what was delivered since it was notified
         if self.unsure is not None:
             self.unsure.clear()
-        gone = interrupted(self.ledger)
+        gone = self.ledger.interrupted()
         held = tuple(each for each in gone if each not in self.hand)
         self.hand[:] = [each for each in self.hand if each.state is ACCEPTED]  # the call that waits collects anew
-        doomed = self.mode == AckMode.TRANSACTED and bool(held or (self.sent and not self.options.deduplicate_sends))
-        self.epoch.end(error, held, doomed=doomed, stale=self.mode == AckMode.CLIENT)
-        if self.epoch.doomed is not None:
+        epoch = self.epoch
+        epoch.lose(error)
+        if self.mode == AckMode.TRANSACTED and (held or (self.sent and not self.options.deduplicate_sends)):
+            epoch.rollback_only = epoch.rollback_only or error
+        if self.mode == AckMode.CLIENT:
+            epoch.from_lost_connection += held
+        if epoch.rollback_only is not None:
             self.sent.clear()
         if self.observed is not None:
-            self.observed.released(self.number, dict.fromkeys((*gone, *self.epoch.late)))
-            self.observed.too_late(self.number, self.epoch.late)
-        self.epoch.late.clear()
+            self.observed.released(self.number, dict.fromkeys((*gone, *epoch.acked_after_loss)))
+            self.observed.too_late(self.number, epoch.acked_after_loss)
+        epoch.acked_after_loss.clear()
         self.browsing.clear()
 
     # what the application has had, and may be delivered again
@@ -313,31 +316,11 @@ class SessionState:
         if self.history.places:
             self.history.forget(deliveries)
 
-    # answers that nobody waits for
 
-    def watch(self, pending: Pending) -> None:
-        """The session's close waits for it."""
-        self._forget_answered()
-        self.unanswered.append(pending)
-
-    def awaits_more_than(self, count: int) -> bool:
-        """Whether so many answers are still to come; one that has come counts until those before it have."""
-        self._forget_answered()
-        return len(self.unanswered) > count
-
-    def _forget_answered(self) -> None:
-        unanswered = self.unanswered
-        while unanswered and unanswered[0].done:
-            unanswered.popleft()
-
-    def unwatch(self, pending: Pending) -> None:
-        """An interrupt came before its caller had the future: no close waits for an answer that may never come."""
-        with suppress(ValueError):
-            self.unanswered.remove(pending)
-
-    def end_unanswered(self, why: str) -> None:
-        """No answer will be seen any more: the futures fail, and say so."""
-        for pending in list(self.unanswered):
-            if not pending.done:
-                finish(pending, RequestTimeoutError(why))
-        self.unanswered.clear()
+def ended(consumer: ConsumerState, action: str) -> JMSError:
+    """The error for a call that needs a consumer that the broker has ended, in the broker's words."""
+    error = consumer.error
+    assert error is not None, "it has ended"
+    problem = type(error)(f"{action}: the broker has ended the consumer of {consumer.link.destination}: {error}")
+    problem.__cause__ = error
+    return problem
