@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from redelivery.client.lifecycle import CONNECTION, SESSION, ConnectionStage, Lifecycle, SessionStage
+from redelivery.client.lifecycle import CONNECTION, EPOCH, SESSION, ConnectionStage, EpochStage, Lifecycle, SessionStage
+from redelivery.client.session.epoch import Epoch
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
+from redelivery.transports.seam import Transport
 
 CONNECTING, STOPPED, RUNNING, RECOVERING, CLOSING, CLOSED, FAILED = ConnectionStage
 LEGAL: dict[tuple[Enum, str], Enum] = {
@@ -64,6 +67,18 @@ LEGAL |= {
     (SHUT, "close"): SHUT,
     (SHUT, "end"): SHUT,
 }
+ATTACHED, LEAVING, AWAY, RETURNING = EpochStage
+EPOCHS = {
+    (ATTACHED, "leave"): LEAVING,
+    (ATTACHED, "lose"): AWAY,
+    (LEAVING, "leave"): LEAVING,
+    (LEAVING, "lose"): AWAY,
+    (AWAY, "lose"): AWAY,
+    (AWAY, "come"): RETURNING,
+    (RETURNING, "lose"): AWAY,
+    (RETURNING, "fail"): AWAY,
+    (RETURNING, "attach"): ATTACHED,
+}
 EVENTS = ("open", "start", "stop", "interrupt", "return", "listen", "unlisten", "lose", "close", "end")
 STAGES = pytest.mark.parametrize("stage", [*ConnectionStage, *SessionStage], ids=str)
 
@@ -89,9 +104,38 @@ def test_each_step_of_each_stage(stage: Enum, event: str) -> None:
         assert life.stage is target
 
 
+@pytest.mark.parametrize("event", ("leave", "lose", "come", "fail", "attach"))
+@pytest.mark.parametrize("stage", EpochStage, ids=str)
+def test_each_step_of_each_epoch(stage: EpochStage, event: str) -> None:
+    error, transport = ConnectionLostError("lost"), cast(Transport, object())
+    steps: dict[str, Callable[[Epoch], None]] = {
+        "leave": lambda epoch: epoch.leave(error),
+        "lose": lambda epoch: epoch.lose(error),
+        "come": lambda epoch: epoch.come(transport),
+        "fail": Epoch.fail,
+        "attach": Epoch.attach,
+    }
+    ways: dict[EpochStage, tuple[str, ...]] = {LEAVING: ("leave",), AWAY: ("lose",), RETURNING: ("lose", "come")}
+    epoch = Epoch(transport)
+    for each in ways.get(stage, ()):
+        steps[each](epoch)
+    target = EPOCHS.get((stage, event))
+    if target is None:
+        with pytest.raises(AssertionError, match=f"that is {stage.value} cannot {event}"):
+            steps[event](epoch)
+    else:
+        steps[event](epoch)
+    assert epoch.stage is (target or stage)
+    # what each stage has, for those who ask
+    assert (epoch.lost is not None) is (epoch.stage in (AWAY, RETURNING))
+    assert (epoch.leaving is not None) is (epoch.stage is LEAVING)
+    assert (epoch.successor is not None) is (epoch.stage is RETURNING)
+
+
 def test_every_stage_has_its_row() -> None:
     assert set(CONNECTION) == set(ConnectionStage)
     assert set(SESSION) == set(SessionStage)
+    assert set(EPOCH) == set(EpochStage)
 
 
 @STAGES
