@@ -24,7 +24,7 @@ from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.events import ConnectionLost, Reconnected
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import Flow, Transport, Waiter
-from redelivery.transports.wire.clock import monotonic, utc_now
+from redelivery.transports.wire.clock import session_time, utc_now
 
 log = logging.getLogger(CONNECTIONS)
 _THERE: Final = (ConnectionStage.STOPPED, ConnectionStage.RUNNING)
@@ -93,7 +93,7 @@ class ComingBack(ConnectionState):
         with self._lock:
             if of is not self._events:
                 return  # it was left
-            suspicious = self._shared.suspects.lost(monotonic(), self._transport.peer.capabilities.hangs_up)
+            suspicious = self._shared.suspects.lost(session_time(), self._transport.peer.capabilities.hangs_up)
             self.dialer.lost(suspicious=bool(self._shared.suspects.remark))
             error = _with(error, self._shared.suspects.remark)
             self._replies.lost(error)

@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, cast
 
-from redelivery.client.state import SessionState
-
 from redelivery.client.aio.consumer import Consumer as AioConsumer
 from redelivery.client.aio.made import Message as AioMessage
 from redelivery.client.aio.producer import Producer as AioProducer
@@ -19,6 +17,7 @@ from redelivery.client.ledger import ConsumerState
 from redelivery.client.ledger.parking import awaited, dies
 from redelivery.client.observing.traced import TracedWork
 from redelivery.client.operations.commit import park, put_back, recall, rollback
+from redelivery.client.session.state import SessionState
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session

@@ -17,7 +17,6 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.transports.management.over_http import limit_over_http
 from redelivery.transports.seam import Flow, Link, LinkSpec, SessionEvents, Transport
-from redelivery.transports.wire.clock import monotonic
 
 
 def open_first(s: SessionState) -> Flow[None]:
@@ -66,7 +65,7 @@ def begins_late(spec: LinkSpec) -> bool:
 
 def attach_link(s: SessionState, link: Link[ConsumerState]) -> Flow[None]:
     """See `Channel.attach`; a loss right after it may be of what comes then."""
-    s.suspects.subscribing(link.destination, monotonic())
+    s.suspects.subscribing(link.destination, s.now())
     yield from s.epoch.channel.attach(link)
     if link.limit is None:
         return

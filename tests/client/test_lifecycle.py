@@ -104,7 +104,7 @@ def test_each_step_of_each_stage(stage: Enum, event: str) -> None:
         assert life.stage is target
 
 
-@pytest.mark.parametrize("event", ("leave", "lose", "come", "fail", "attach"))
+@pytest.mark.parametrize("event", ["leave", "lose", "come", "fail", "attach"])
 @pytest.mark.parametrize("stage", EpochStage, ids=str)
 def test_each_step_of_each_epoch(stage: EpochStage, event: str) -> None:
     error, transport = ConnectionLostError("lost"), cast(Transport, object())

@@ -10,7 +10,7 @@ import pytest
 from tests.client.shell import SOON, Background, Bench, Gate, eventually, receive
 
 from redelivery import AckMode, Connection, ConnectionLostError, IllegalStateError, JMSError, Message, RedeliveryPolicy
-from redelivery.client.connection import lifecycle
+from redelivery.client import lifecycle
 from redelivery.transports.wire import clock
 
 MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.name)
