@@ -24,13 +24,13 @@ import redelivery
 _asynchronous = test_while_away.TestAnAsynchronousSend()
 FAULTS = {
     "a deferred send that meets a second loss fails": Fault(
-        "client.operations.reattach",
+        "client.operations.resend",
         "            pending.defer(message)  # not all of it has left\n",
         "            pending.fail(ConnectionLostError('it was lost again'))\n",
         _asynchronous.test_leaves_with_the_connection_after_the_next_where_that_is_lost_before_it_has,
     ),
     "a deferred send that meets a second loss is forgotten": Fault(
-        "client.operations.reattach",
+        "client.operations.resend",
         "            pending.defer(message)  # not all of it has left\n",
         "            del message\n",
         _asynchronous.test_leaves_with_the_connection_after_the_next_where_that_is_lost_before_it_has,
