@@ -75,11 +75,12 @@ def interrupted(place: Place, call: Callable[[], object]) -> bool:
     with _guarded_handler():
         sys.settrace(trace)
         try:
-            call()
+            try:
+                call()
+            finally:
+                sys.settrace(None)  # one that comes when the call has returned, as Python 3.13 may have it, counts
         except KeyboardInterrupt:
             return True
-        finally:
-            sys.settrace(None)
     return False
 
 
