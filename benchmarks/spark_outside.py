@@ -11,7 +11,7 @@ from benchmarks.results import BenchmarkError
 from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
-from redelivery.spark.read.receiving.received_batch import Pause
+from redelivery.spark.read.receiving.received_batch import BatchPause
 from redelivery.spark.rows.digests import Key
 
 _EMPTY: Final = 0.1  # seconds without a message
@@ -33,7 +33,7 @@ def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> floa
     done, ends = 0, [(0, 0.0)]
     with BatchReceiver(options, _Nothing(), prefetch=options.prefetch) as receiver:
         while done < count:
-            batch = receiver.receive(rows, options.segment_bytes, lambda: Pause(_EMPTY))
+            batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(_EMPTY))
             if batch is None:
                 raise BenchmarkError(f"{options.destination}: {count - done} of {count} messages did not come")
             store.put_if_absent(f"{len(ends):08d}.arrow", batch.data)

@@ -36,7 +36,7 @@ class BrokerClosedError(IllegalStateError):
     """The broker has ended."""
 
 
-class Connection(Protocol):
+class BrokerConnection(Protocol):
     """One client of the broker, by any protocol."""
 
     def broker_closed(self, reason: str) -> None:
@@ -63,7 +63,7 @@ class Core:
         self._watchers = 0  # who waits for it
         self._alarm = Alarm(f"redelivery-broker-{name}-timer", self._ring)
         self._closed: str | None = None
-        self._connections: dict[Connection, str | None] = {}  # with their client ids
+        self._connections: dict[BrokerConnection, str | None] = {}  # with their client ids
         self._numbers = count(1)
         self.owners: weakref.WeakSet[Owner] = weakref.WeakSet()  # of what a child after fork() has copies of
         _cores.add(self)
@@ -189,7 +189,7 @@ class Core:
         """A message id that no other broker or run has used."""
         return f"ID:{self.name}-{self.started_at}-1:{next(self._numbers)}"
 
-    def connect(self, connection: Connection, client_id: str | None) -> None:
+    def connect(self, connection: BrokerConnection, client_id: str | None) -> None:
         """Make a connection known.
 
         Raises:
@@ -203,7 +203,7 @@ class Core:
                 raise InvalidClientIDError(f"client id {client_id!r} is already connected to broker {self.name!r}")
             self._connections[connection] = client_id
 
-    def disconnect(self, connection: Connection) -> None:
+    def disconnect(self, connection: BrokerConnection) -> None:
         """Forget a connection; it ends its subscriptions and transactions itself. Idempotent."""
         with self._lock:
             self._connections.pop(connection, None)

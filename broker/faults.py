@@ -48,7 +48,7 @@ class Action(Enum):
     ERROR = "the frame is answered with an error and not executed"
 
 
-class Step(Protocol):
+class ClientStep(Protocol):
     """One thing that a client asks for, and what a fault may do to it; each server and ``vm://`` has its own."""
 
     def execute_step(self) -> None:
@@ -226,7 +226,7 @@ class Faults:
         with self._lock:
             return tuple(fault for fault in self._planned if not fault.struck)
 
-    def run(self, command: str | None, step: Step, *, sockets: bool = True) -> None:
+    def run(self, command: str | None, step: ClientStep, *, sockets: bool = True) -> None:
         """For the servers: execute a step that has just come, under the fault that applies to it, if any.
 
         Args:

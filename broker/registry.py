@@ -10,7 +10,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import Protocol
 
-from redelivery.broker.core import Connection, Core
+from redelivery.broker.core import BrokerConnection, Core
 from redelivery.model.errors import ConnectError, IllegalStateError
 
 
@@ -72,7 +72,7 @@ def running(name: str) -> RunningBroker | None:
 
 def join(
     name: str,
-    connection: Connection,
+    connection: BrokerConnection,
     client_id: str | None,
     start: Callable[[], RunningBroker] | None,
     store: str | None = None,
@@ -105,7 +105,7 @@ def join(
         return broker
 
 
-def leave(broker: RunningBroker, connection: Connection) -> None:
+def leave(broker: RunningBroker, connection: BrokerConnection) -> None:
     """Disconnect; a broker that was started by a connection ends with the last one, as ActiveMQ's does."""
     with _lock:
         broker.core.disconnect(connection)

@@ -26,7 +26,7 @@ from redelivery.otel.propagation import extract, inject
 _SECOND: Final = 1_000_000_000  # nanoseconds
 
 
-class Step:
+class SpanStep:
     """A span that has begun, and the number that its duration is added to."""
 
     def __init__(self, span: Span, began: int, duration: Histogram, attributes: Attributes) -> None:
@@ -52,7 +52,7 @@ class Step:
         """Add what is known at the end only."""
 
 
-class SendStep(Step):
+class SendStep(SpanStep):
     """A send, which is counted, and whose message has an id when it is sent."""
 
     def __init__(
@@ -68,7 +68,7 @@ class SendStep(Step):
             self._span.set_attribute(names.MESSAGE_ID, self._message.message_id)
 
 
-class ProcessStep(Step):
+class ProcessStep(SpanStep):
     """Work on a message, whose context is the current one until it is left."""
 
     def __init__(self, span: Span, began: int, duration: Histogram, attributes: Attributes, context: Context) -> None:
@@ -121,7 +121,7 @@ class SessionSpans:
         """A span of kind CLIENT, linked to the send, and that of a redelivery to the first delivery."""
         sent_in = extract(delivered.source, self._propagator)
         span = self._consuming(delivered, names.RECEIVING, SpanKind.CLIENT, sent_in, None, began, remembers=held)
-        step = Step(span, began, self._instruments.operation, self._numbers(names.RECEIVING, delivered.destination))
+        step = SpanStep(span, began, self._instruments.operation, self._numbers(names.RECEIVING, delivered.destination))
         step.ended(None)
 
     def processing(self, delivered: Delivered) -> ProcessStep:
@@ -133,7 +133,7 @@ class SessionSpans:
         numbers = self._numbers(names.PROCESSING, delivered.destination)
         return ProcessStep(span, began, self._instruments.process, numbers, context)
 
-    def settling(self, action: str, delivered: Sequence[Delivered], sent: int) -> Step:
+    def settling(self, action: str, delivered: Sequence[Delivered], sent: int) -> SpanStep:
         """A span of kind CLIENT; of a destination where there is one alone."""
         began, operation = time_ns(), (action, "settle")
         found = {each.destination for each in delivered}
@@ -148,7 +148,7 @@ class SessionSpans:
         span = self._maker.start_span(
             names.span_name(operation, destination), kind=SpanKind.CLIENT, attributes=attributes, start_time=began
         )
-        return Step(span, began, self._instruments.operation, self._numbers(operation, destination))
+        return SpanStep(span, began, self._instruments.operation, self._numbers(operation, destination))
 
     def _consuming(
         self,

@@ -8,7 +8,7 @@ from typing import cast
 
 from redelivery.broker.engine.entries import Entry, order_of, put_back
 from redelivery.broker.engine.queues import Binding, QueueState
-from redelivery.broker.engine.rules.rules import Failure, Fate, Manner
+from redelivery.broker.engine.rules.rules import Failure, Manner, ReturnDecision
 from redelivery.broker.engine.state import EngineState, check_changeable
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.broker.engine.subscriptions import Dispatch, Subscription
@@ -222,7 +222,8 @@ def poison(state: EngineState, dispatch: Dispatch, cause: str | None, now: int, 
     if entry.browsed:
         settle(state, dispatch)
         return
-    fate = Fate(dispatch.seen, failed=True) if expired else state.rules.returned(entry, manner, seen=dispatch.seen)
+    seen = dispatch.seen
+    fate = ReturnDecision(seen, failed=True) if expired else state.rules.returned(entry, manner, seen=seen)
     if fate.failed or fate.consumed:
         give_up(state, dispatch, fate, cause, now, expired=expired)
     else:
@@ -230,7 +231,7 @@ def poison(state: EngineState, dispatch: Dispatch, cause: str | None, now: int, 
 
 
 def give_up(
-    state: EngineState, dispatch: Dispatch, fate: Fate, cause: str | None, now: int, *, expired: bool = False
+    state: EngineState, dispatch: Dispatch, fate: ReturnDecision, cause: str | None, now: int, *, expired: bool = False
 ) -> None:
     """Remove a message that was in flight and is not delivered again."""
     if fate.consumed:

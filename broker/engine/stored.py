@@ -22,7 +22,7 @@ _NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})
 _OVERHEAD: Final = 256  # bytes charged for a message without body and properties
 
 
-class LateBody(Protocol):
+class WireBody(Protocol):
     """A body as it came over a wire, read only when asked for."""
 
     def read(self) -> Body:
@@ -36,7 +36,7 @@ class LateBody(Protocol):
 
 
 class EncodedBody(ABC):
-    """A large `LateBody` whose bytes are in parts, so that it can be written without a copy of the whole.
+    """A large `WireBody` whose bytes are in parts, so that it can be written without a copy of the whole.
 
     ``protocol``: how they are read: text or bytes; of one in a store, whatever that has (see `Encoded` there).
     """
@@ -52,18 +52,18 @@ class EncodedBody(ABC):
 
     @abstractmethod
     def read(self) -> Body:
-        """See `LateBody`."""
+        """See `WireBody`."""
 
     def carried(self) -> RawBody:
-        """See `LateBody`."""
+        """See `WireBody`."""
         return StoredRaw(self)
 
     @abstractmethod
     def __len__(self) -> int:
-        """See `LateBody`."""
+        """See `WireBody`."""
 
 
-StoredBody: TypeAlias = Body | LateBody
+StoredBody: TypeAlias = Body | WireBody
 
 
 class StoredRaw(RawBody):
@@ -211,7 +211,7 @@ END_OF_QUEUE: Final = StoredMessage(message_id="0", destination=Queue("end-of-qu
 
 
 def detached(body: StoredBody) -> Body:
-    """The body itself where it is immutable, else a copy. Raises MessageFormatError, see `LateBody`."""
+    """The body itself where it is immutable, else a copy. Raises MessageFormatError, see `WireBody`."""
     if body is None or isinstance(body, (str, bytes)):
         return body
     if isinstance(body, (dict, list)):

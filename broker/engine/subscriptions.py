@@ -41,7 +41,7 @@ class Dispatch:
         return self.entry.message
 
 
-class Outbox(Protocol):
+class DispatchOutbox(Protocol):
     """The place where a server collects dispatches for its client."""
 
     def append(self, dispatch: Dispatch, /) -> object:
@@ -104,7 +104,7 @@ class Subscription:
     def __init__(
         self,
         destination: Destination,
-        outbox: Outbox,
+        outbox: DispatchOutbox,
         *,
         prefetch: int,
         no_local: bool = False,
@@ -243,7 +243,7 @@ class CreditSubscription(Subscription):
     def __init__(
         self,
         destination: Destination,
-        outbox: Outbox,
+        outbox: DispatchOutbox,
         *,
         no_local: bool = False,
         origin: str = "",

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from redelivery.broker.core import BrokerClosedError, Core
-from redelivery.broker.faults import Step
+from redelivery.broker.faults import ClientStep
 from redelivery.transports.wire.clock import monotonic
 
 _READ: Final = 256 << 10  # bytes
@@ -17,10 +17,10 @@ _CONNECT: Final = 30.0  # seconds for the login (ActiveMQ's connectAttemptTimeou
 _LINGER: Final = 2.0  # seconds for a client to read the answers before the connection is closed
 
 
-class ClientSocket(Step):
+class ClientSocket(ClientStep):
     """One client's socket; a `redelivery.broker.servers.listener.Client`. Used by the listener's thread only.
 
-    A step is what a client asks for at once: one frame, one command. Its fault is `redelivery.broker.faults.Step`.
+    A step is what a client asks for at once: one frame, one command; a `redelivery.broker.faults.ClientStep`.
     """
 
     def __init__(self, sock: socket.socket, core: Core) -> None:

@@ -47,7 +47,7 @@ class KeptBody(EncodedBody):
         return found
 
     def read(self) -> Body:
-        """See `redelivery.broker.engine.stored.LateBody`. Raises as `data`."""
+        """See `redelivery.broker.engine.stored.WireBody`. Raises as `data`."""
         data = self.data()
         try:
             return body_of(self.protocol, data)

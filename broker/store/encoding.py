@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from zlib import crc32
 
 from redelivery.broker.engine.queues import Binding
-from redelivery.broker.engine.stored import LateBody, StoredMessage, detached
+from redelivery.broker.engine.stored import StoredMessage, WireBody, detached
 from redelivery.model.destinations import Queue, SubscriptionName, TemporaryQueue, TemporaryTopic, Topic
 from redelivery.model.errors import ConfigError
 from redelivery.model.selectors.selector import Selector
@@ -46,7 +46,7 @@ _FIELDS: Final[Mapping[str, object]] = {
 _PLACES: Final = ("destination", "reply_to", "original_destination")
 
 
-class LateSource(LateBody, Protocol):
+class LateSource(WireBody, Protocol):
     """A body in the file."""
 
     def data(self) -> bytes:

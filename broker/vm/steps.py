@@ -1,4 +1,4 @@
-"""Calls over ``vm://`` as planned faults treat them (`redelivery.broker.faults.Step`)."""
+"""Calls over ``vm://`` as planned faults treat them (`redelivery.broker.faults.ClientStep`)."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ from redelivery.transports.seam import (
     SessionEvents,
     Transport,
     TransportOptions,
+    Waiter,
 )
-from redelivery.transports.seam import Waiter as SeamWaiter
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 CAPABILITIES: Final = Capabilities(
     transactions=True,
@@ -154,7 +154,7 @@ class VmTransport(Transport):
             self._channels.append(channel)
         return channel
 
-    def temporary(self, kind: type[Destination], waiter: SeamWaiter) -> Flow[Destination]:  # noqa: ARG002 - made at once
+    def temporary(self, kind: type[Destination], waiter: Waiter) -> Flow[Destination]:  # noqa: ARG002 - made at once
         """See `Transport.temporary`."""
         yield from ()
         made = kind(f"{kind.scheme}://{self._name}:{next(_numbers)}")
@@ -163,7 +163,7 @@ class VmTransport(Transport):
             self._temporary.append(made)
         return made
 
-    def unsubscribe(self, name: str, known: Link | None, waiter: SeamWaiter) -> Flow[None]:  # noqa: ARG002 - found by its name, at once
+    def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:  # noqa: ARG002 - found by its name, at once
         """See `Transport.unsubscribe`."""
         yield from ()
         self.run("UNSUBSCRIBE", lambda engine, _: engine.remove_subscription(name, self.options.client_id))
@@ -213,22 +213,22 @@ class VmTransport(Transport):
         if self._end(error):
             self.events.on_lost(error)
 
-    def new_waiter(self, beside: SeamWaiter | None = None) -> SeamWaiter:  # noqa: ARG002 - one kind serves all
+    def new_waiter(self, beside: Waiter | None = None) -> Waiter:  # noqa: ARG002 - one kind serves all
         """A waiter for a thread, or task."""
-        return Waiter() if self.runtime is None else self.runtime.new_waiter()
+        return ThreadWaiter() if self.runtime is None else self.runtime.new_waiter()
 
-    def wait(self, waiter: SeamWaiter, timeout: float | None) -> None:
+    def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """Park; there is nothing to read meanwhile."""
         self._check_lost()
-        if isinstance(waiter, Waiter):  # a task's is for `flush` and `await`
+        if isinstance(waiter, ThreadWaiter):  # a task's is for `flush` and `await`
             waiter.wait(timeout)
             self._check_lost()
 
-    def flush(self, waiter: SeamWaiter) -> None:  # noqa: ARG002 - nothing waits to leave
+    def flush(self, waiter: Waiter) -> None:  # noqa: ARG002 - nothing waits to leave
         """See `Transport.flush`."""
         self._check_lost()
 
-    def close(self, waiter: SeamWaiter) -> Flow[None]:  # noqa: ARG002 - nothing is to wait for
+    def close(self, waiter: Waiter) -> Flow[None]:  # noqa: ARG002 - nothing is to wait for
         """End the channels in order, then leave the broker."""
         yield from ()
         self._end(IllegalStateError(f"the connection to vm://{self.options.host} is closed"))

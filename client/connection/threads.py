@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ExceptionListener
 from redelivery.model.errors import JMSError
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(CONNECTIONS)
 _ROOM: Final = "redelivery.client."
@@ -83,12 +83,12 @@ class Watchers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiters: list[Waiter] = []
+        self._waiters: list[ThreadWaiter] = []
 
     @contextmanager
-    def waiter(self) -> Iterator[Waiter]:
+    def waiter(self) -> Iterator[ThreadWaiter]:
         """For one thread, to wait at."""
-        waiter = Waiter()
+        waiter = ThreadWaiter()
         with self._lock:
             self._waiters.append(waiter)
         try:

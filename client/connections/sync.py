@@ -32,7 +32,7 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Flow
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads import guard
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(CONNECTIONS)
 # Seconds after which `wait` looks again: a signal that comes as it begins to sleep does not wake it, so Python would
@@ -292,7 +292,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         except ConnectionLostError:
             self.check_open("session")  # it says since when, and why
             if self._comes_back:
-                cast(Waiter, core.waiter).wait(_TURN)  # the connection is about to hear of it
+                cast(ThreadWaiter, core.waiter).wait(_TURN)  # the connection is about to hear of it
                 return None
             raise
         return core

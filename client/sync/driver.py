@@ -23,7 +23,7 @@ from redelivery.transports.seam import (
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.guard import later, uninterruptible
 from redelivery.transports.wire.threads.opening import fulfil
-from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 NEVER = float("inf")
 
@@ -119,7 +119,7 @@ def close_transport(transport: Transport) -> None:
 def _fulfil(wish: Arrival | Parked | Opening, wired: Wired, waiter: Waiter) -> JMSError | None:
     """Wait for it; the error is to be thrown into the flow."""
     if isinstance(wish, Parked):
-        cast(ParkedWaiter, waiter).wait(None if wish.deadline is None else wish.deadline - session_time())
+        cast(ThreadWaiter, waiter).wait(None if wish.deadline is None else wish.deadline - session_time())
         return None
     if not isinstance(wish, Arrival):
         fulfil(wish)

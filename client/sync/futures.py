@@ -18,7 +18,7 @@ from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import NO_ANSWER, Pending
 from redelivery.transports.wire.clock import monotonic, session_time
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 _NEWS: Final = 0.05  # seconds after which one whose connection is lost looks for the next one
 
@@ -142,14 +142,14 @@ class SendFuture(Future[Message]):
         if pending.done:
             return
         deadline = None if timeout is None else monotonic() + timeout
-        before, waiter = None, Waiter()
+        before, waiter = None, ThreadWaiter()
         while not pending.done:
             remaining = None if deadline is None else deadline - monotonic()
             if remaining is not None and remaining <= 0:
                 raise TimeoutError(f"the broker did not confirm the send within {timeout:g} s")
             transport = self._session.epoch.transport  # the one that it has now
             if transport is not before:
-                before, waiter = transport, cast(Waiter, transport.new_waiter(self._session.waiter))
+                before, waiter = transport, cast(ThreadWaiter, transport.new_waiter(self._session.waiter))
                 pending.waiter = waiter
                 continue  # the answer may have come before
             try:

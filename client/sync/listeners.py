@@ -21,7 +21,7 @@ from redelivery.model.messages import Message, Receipt
 from redelivery.model.parts.callables import check_runs, check_takes_one, name_of, not_run, unrun
 from redelivery.transports.seam import T
 from redelivery.transports.wire.clock import session_time
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(__name__)
 _STEP: Final = 0.1  # seconds until our thread is woken once more
@@ -191,11 +191,11 @@ class ListenerLoop:
             if core.epoch.lost is None:
                 core.epoch.transport.wait(core.waiter, remaining)
             else:
-                cast(Waiter, core.waiter).wait(None)
+                cast(ThreadWaiter, core.waiter).wait(None)
         except ConnectionLostError:
             if not core.comes_back:
                 raise
-            cast(Waiter, core.waiter).wait(_STEP)  # for the news of it
+            cast(ThreadWaiter, core.waiter).wait(_STEP)  # for the news of it
         finally:
             core.waits.release()
         return None

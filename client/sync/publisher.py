@@ -24,7 +24,7 @@ from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import follow, session_time
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class Publisher(BasePublisher, Closing):
@@ -111,7 +111,7 @@ class Requester:
         """See `Publishes.request`."""
         until = session_time() + timeout
         correlation_id, options = request_options(options, timeout)
-        waiter = Waiter()
+        waiter = ThreadWaiter()
         follow(waiter)
         pending = Pending(waiter)
         with self._replies.expected(correlation_id, pending):

@@ -43,7 +43,7 @@ class Carrying(Protocol):
         """The properties that can be read, and what to call the others."""
 
 
-class Readable(Protocol):
+class ReadableSource(Protocol):
     """A source that may know only what it means."""
 
     def body(self) -> Body:
@@ -75,7 +75,7 @@ class LateBody(RawBody):
 
     __slots__ = ("_source",)
 
-    def __init__(self, source: Readable) -> None:
+    def __init__(self, source: ReadableSource) -> None:
         self._source = source
 
     def data(self) -> bytes:
@@ -90,12 +90,12 @@ class LateBody(RawBody):
         return self._source.body()
 
 
-def raw_of(source: Readable) -> RawBody:
+def raw_of(source: ReadableSource) -> RawBody:
     """The body of any source, as it came."""
     return source.raw_body() if isinstance(source, Carrying) else LateBody(source)
 
 
-def readable_of(source: Readable) -> tuple[Mapping[str, Value], list[str]]:
+def readable_of(source: ReadableSource) -> tuple[Mapping[str, Value], list[str]]:
     """The properties of any source that can be read, and what to call the others."""
     if isinstance(source, Carrying):
         return source.readable()

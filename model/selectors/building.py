@@ -10,7 +10,7 @@ from redelivery.model.errors import InvalidSelectorError
 from redelivery.model.selectors import logic, numbers
 from redelivery.model.selectors.logic import Evaluate, Lookup, Operand
 from redelivery.model.selectors.parsing import position
-from redelivery.model.selectors.patterns import Pattern
+from redelivery.model.selectors.patterns import LikePattern
 from redelivery.model.selectors.problems import invalid
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Builder:
         if character is not None and len(character) != 1:
             raise self._wrong(escape, "the escape character must be one character")
         try:
-            pattern = Pattern(_unquoted(text), character)
+            pattern = LikePattern(_unquoted(text), character)
         except ValueError as error:
             raise self._wrong(text, str(error)) from None
         self.wildcards = max(self.wildcards, pattern.wildcards)

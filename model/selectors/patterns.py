@@ -14,7 +14,7 @@ _ANY: Final = ""  # `_` in a segment
 Segment: TypeAlias = "tuple[str, ...]"  # one character each, or _ANY
 
 
-class Pattern:
+class LikePattern:
     """A pattern; ``wildcards`` is how many `%` are in it, those that stand for themselves aside."""
 
     __slots__ = ("_first", "_last", "_middle", "_shortest", "_whole", "_wild", "wildcards")

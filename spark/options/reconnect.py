@@ -20,7 +20,7 @@ _SEND_TIMEOUT: Final = 30.0  # seconds that a send waits for a connection that i
 _CONNECT_TIMEOUT, _CLOSE_TIMEOUT = 10.0, 15.0
 
 
-class Broker(Protocol):
+class BrokerOptions(Protocol):
     """The options that say where the broker is."""
 
     @property
@@ -45,7 +45,7 @@ class Broker(Protocol):
 
 
 def connect(
-    broker: Broker,
+    broker: BrokerOptions,
     *,
     stopped: threading.Event | None = None,
     comes_back: bool = False,
@@ -93,7 +93,7 @@ def connect(
     return connection
 
 
-def check_reachable(connection: redelivery.Connection, broker: Broker, error: JMSError) -> None:
+def check_reachable(connection: redelivery.Connection, broker: BrokerOptions, error: JMSError) -> None:
     """Raise ConnectError where the connection does not come back after ``error``; the text names the broker."""
     try:
         connection.check_open("receive")
@@ -101,7 +101,7 @@ def check_reachable(connection: redelivery.Connection, broker: Broker, error: JM
         raise _unreachable(connection, broker, error) from error
 
 
-def _unreachable(connection: redelivery.Connection, broker: Broker, error: JMSError) -> ConnectError:
+def _unreachable(connection: redelivery.Connection, broker: BrokerOptions, error: JMSError) -> ConnectError:
     seconds = f"{broker.max_reconnect_time:g} s (maxReconnectTime)"
     return ConnectError(f"{connection.url} could not be reached for {seconds}: {error}")
 

@@ -23,7 +23,7 @@ from redelivery.spark.read.attempts import count_attempt
 from redelivery.spark.read.inspect.probe import Probe
 from redelivery.spark.read.offsets import ExecutorOffset, parse_offset
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
-from redelivery.spark.read.receiving.received_batch import Pause, ReceivedBatch, empty_batch
+from redelivery.spark.read.receiving.received_batch import BatchPause, ReceivedBatch, empty_batch
 from redelivery.spark.read.stream import JmsStreamReader, row_limit
 from redelivery.spark.rows.digests import Key
 from redelivery.transports.wire.clock import monotonic
@@ -196,9 +196,9 @@ class ExecutorStreamReader(JmsStreamReader):
         if batch is None or receiver.confirm():
             wal.confirm(share.seq, share.part)
 
-    def _pause(self) -> Pause:
+    def _pause(self) -> BatchPause:
         """A backlog is received for `maxReceiveTime`, a trickle for `receiveTimeout`, so that Spark gets its rows."""
-        return Pause(_MOMENT, self.options.max_receive_time, least=self.options.receive_timeout)
+        return BatchPause(_MOMENT, self.options.max_receive_time, least=self.options.receive_timeout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from redelivery.spark.log.segments import Extent
 from redelivery.spark.log.wal import SegmentName, Wal
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
-from redelivery.spark.read.receiving.received_batch import Pause, ReceivedBatch
+from redelivery.spark.read.receiving.received_batch import BatchPause, ReceivedBatch
 
 LanePace: TypeAlias = Literal["now", "all", "later"]
 """What Spark does meanwhile.
@@ -126,15 +126,15 @@ class LaneReceiver:
                     self._found(0, None)
                 looked = self.receiver.empty
 
-    def _pause(self) -> Pause:
+    def _pause(self) -> BatchPause:
         linger = self._options.linger
         match self._control.pace:
             case "now":
-                return Pause(_MOMENT, min(linger, _SOON))
+                return BatchPause(_MOMENT, min(linger, _SOON))
             case "all":
-                return Pause(min(linger, _EMPTY))
+                return BatchPause(min(linger, _EMPTY))
             case "later":
-                return Pause(linger, linger)
+                return BatchPause(linger, linger)
 
     def _keep(self, batch: ReceivedBatch) -> None:
         if batch.rows == 0:  # all of it is in segments already, or gave no row

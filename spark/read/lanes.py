@@ -21,7 +21,7 @@ from redelivery.transports.wire.clock import monotonic
 _STOP_SECONDS = 10.0
 
 
-class Lane(Protocol):
+class ReceiverLane(Protocol):
     """One receiver."""
 
     def adjust(self, *, hold: bool, pace: LanePace) -> None:
@@ -66,7 +66,7 @@ class Lanes:
         self._quiet = [0.0] * options.lanes  # since when each lane has found its queue empty; 0: it has not
         self._looked = [0.0] * options.lanes  # when it found it empty last
         self._wanted: tuple[bool, LanePace] = (False, "now")
-        self._lanes: list[Lane] = [self._start(number, epoch, unmarked) for number in range(options.lanes)]
+        self._lanes: list[ReceiverLane] = [self._start(number, epoch, unmarked) for number in range(options.lanes)]
         self._depth = QueueDepth(options)
 
     def wait_for_rows(
@@ -164,8 +164,8 @@ class Lanes:
         for lane in self._lanes:
             lane.adjust(hold=wanted[0], pace=wanted[1])
 
-    def _start(self, number: int, epoch: int, unmarked: Sequence[SegmentName] | None) -> Lane:
-        kind: Callable[..., Lane] = ThreadLane if self._options.lanes == 1 else ProcessLane
+    def _start(self, number: int, epoch: int, unmarked: Sequence[SegmentName] | None) -> ReceiverLane:
+        kind: Callable[..., ReceiverLane] = ThreadLane if self._options.lanes == 1 else ProcessLane
         return kind(
             self._options,
             self._wal,

@@ -41,7 +41,7 @@ _CONFIRM_TIMEOUT: Final = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(WriterCommitMessage):
+class TaskCommit(WriterCommitMessage):
     """The count of rows and bytes that a task has sent.
 
     ``bytes``: of the bodies. ``repeated``: an earlier attempt had sent it all, this one nothing.
@@ -61,7 +61,7 @@ def query_ids() -> list[str]:
     return found if all(found) else []
 
 
-def send_task(options: SinkOptions, batches: Iterable[Any], identity: list[str] | None) -> Sent:
+def send_task(options: SinkOptions, batches: Iterable[Any], identity: list[str] | None) -> TaskCommit:
     """The rows of the running task. ``identity``: what its ids for duplicate detection begin with; None: it has none.
 
     Raises:
@@ -76,7 +76,7 @@ def send_task(options: SinkOptions, batches: Iterable[Any], identity: list[str] 
     for first in filled:  # an empty task connects to nothing
         with connect(options) as connection:
             repeated = _send(connection, options.destination, rows, chain([first], filled))
-    return Sent(partition, rows.count, rows.bytes, repeated)
+    return TaskCommit(partition, rows.count, rows.bytes, repeated)
 
 
 def _send(

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from redelivery.model.errors import ConfigError
 from redelivery.spark.options.query import SinkOptions
 from redelivery.spark.write.rows import check_columns
-from redelivery.spark.write.task import Sent, query_ids, send_task
+from redelivery.spark.write.task import TaskCommit, query_ids, send_task
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class BatchWriter(DataSourceArrowWriter):
         check_columns(schema, destination_given=options.destination is not None)
         self._options = options
 
-    def write(self, iterator: Iterator[Any]) -> Sent:
+    def write(self, iterator: Iterator[Any]) -> TaskCommit:
         """Send the rows of one task, given as RecordBatches.
 
         Raises:
@@ -62,7 +62,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         check_columns(schema, destination_given=options.destination is not None)
         self._options = options
 
-    def write(self, iterator: Iterator[Any]) -> Sent:
+    def write(self, iterator: Iterator[Any]) -> TaskCommit:
         """As `BatchWriter.write`."""
         return send_task(self._options, iterator, query_ids() or None)
 
@@ -92,7 +92,7 @@ def _log_failed(what: str, messages: Sequence[WriterCommitMessage | None]) -> No
 
 
 def _sum(messages: Sequence[WriterCommitMessage | None]) -> tuple[int, int, int, int]:
-    sent = [each for each in messages if isinstance(each, Sent)]
+    sent = [each for each in messages if isinstance(each, TaskCommit)]
     return (
         len(sent),
         sum(each.rows for each in sent),

@@ -13,7 +13,7 @@ from redelivery.client.session.epoch import Bare
 from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.transports.seam import Flow, InterruptedWait, Pending, Transport
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class FakeTransport:
@@ -23,7 +23,7 @@ class FakeTransport:
         self.on_wait = on_wait
         self.waits: list[float | None] = []
 
-    def wait(self, waiter: Waiter, timeout: float | None) -> None:  # noqa: ARG002 - the seam's signature
+    def wait(self, waiter: ThreadWaiter, timeout: float | None) -> None:  # noqa: ARG002 - the seam's signature
         self.waits.append(timeout)
         self.on_wait()
 
@@ -51,7 +51,7 @@ class ScriptedContext:
 
     def drive(self, on_wait: Callable[[], None], timeout: float = 5.0) -> Any:
         self.transport = FakeTransport(on_wait)
-        return run(self.flow(), Bare(cast(Transport, self.transport)), Waiter(), timeout)
+        return run(self.flow(), Bare(cast(Transport, self.transport)), ThreadWaiter(), timeout)
 
 
 def nothing() -> None:
@@ -150,7 +150,7 @@ def test_the_flow_may_turn_a_time_out_into_a_result() -> None:
             return "gave up"
         return "answered"
 
-    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), Waiter(), 0.0) == "gave up"
+    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), ThreadWaiter(), 0.0) == "gave up"
 
 
 def test_a_lost_connection_is_thrown_into_the_flow() -> None:
@@ -205,7 +205,7 @@ def test_an_interrupted_flow_that_wants_to_go_on_is_closed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(flow(), Bare(cast(Transport, FakeTransport(stop))), Waiter(), 5.0)
+        run(flow(), Bare(cast(Transport, FakeTransport(stop))), ThreadWaiter(), 5.0)
     assert ended == [True]
 
 
@@ -214,7 +214,7 @@ def test_a_flow_without_requests_gives_its_value() -> None:
         return 42
         yield Pending()  # unreachable: it makes this a generator
 
-    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), Waiter(), 5.0) == 42
+    assert run(flow(), Bare(cast(Transport, FakeTransport(nothing))), ThreadWaiter(), 5.0) == 42
 
 
 class TestPending:

@@ -15,7 +15,7 @@ from tests.client.shell import SOON, receive
 import redelivery
 from redelivery import ConfigError, InvalidSelectorError, UnsupportedError
 from redelivery.broker import EmbeddedBroker
-from redelivery.broker.servers.stomp.session import ServerSession
+from redelivery.broker.servers.stomp.session import StompServerSession
 from redelivery.model.capabilities import Capabilities
 from redelivery.transports.dialects import activemq, artemis, detect, embedded, qpid
 from redelivery.transports.stomp.channel.subscribing import _check_length
@@ -31,13 +31,13 @@ def broker() -> Iterator[EmbeddedBroker]:
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What clients have sent over STOMP."""
     sent: list[str] = []
-    execute = ServerSession.execute
+    execute = StompServerSession.execute
 
-    def noted(session: ServerSession, frame: Any) -> None:
+    def noted(session: StompServerSession, frame: Any) -> None:
         sent.append(frame.command)
         execute(session, frame)
 
-    monkeypatch.setattr(ServerSession, "execute", noted)
+    monkeypatch.setattr(StompServerSession, "execute", noted)
     return sent
 
 

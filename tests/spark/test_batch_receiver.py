@@ -18,7 +18,7 @@ from redelivery.spark.log.segments import segment_batches
 from redelivery.spark.read.receiving.bad_messages import BadMessageError
 from redelivery.spark.read.receiving.batch_receiver import BatchReceiver, load_converter
 from redelivery.spark.read.receiving.duplicates import SegmentsInDoubt
-from redelivery.spark.read.receiving.received_batch import Pause, ReceivedBatch
+from redelivery.spark.read.receiving.received_batch import BatchPause, ReceivedBatch
 from redelivery.spark.rows.digests import Key
 
 CONVERTER = "tests.spark.place:shout"
@@ -53,7 +53,7 @@ def receiver(
 def receiving(
     source: BatchReceiver, rows: int = 1000, gap: float = 0.05, size: int = 1 << 30, **how: Any
 ) -> ReceivedBatch | None:
-    return source.receive(rows, size, lambda: Pause(gap, **how), first=0.25)
+    return source.receive(rows, size, lambda: BatchPause(gap, **how), first=0.25)
 
 
 def received_batch(source: BatchReceiver, rows: int = 1000, gap: float = 0.05, **how: Any) -> ReceivedBatch:
@@ -96,7 +96,7 @@ def test_a_fill_ends_when_nothing_more_comes(place: Place, opened: ExitStack) ->
 def test_who_asks_meanwhile_gets_what_is_there(place: Place, opened: ExitStack) -> None:
     place.send("a", "b")
     source, waits = receiver(place, opened), [30.0, 30.0, 0.0]
-    batch = source.receive(1000, 1 << 30, lambda: Pause(waits.pop(0) if waits else 0.0), first=5)
+    batch = source.receive(1000, 1 << 30, lambda: BatchPause(waits.pop(0) if waits else 0.0), first=5)
     assert batch is not None
     assert bodies(batch) == ["a", "b"]
     assert not waits

@@ -25,7 +25,7 @@ from redelivery import (
 from redelivery.broker import EmbeddedBroker
 from redelivery.spark.options.query import SinkOptions
 from redelivery.spark.write.rows import DEDUPE_ID
-from redelivery.spark.write.task import Sent
+from redelivery.spark.write.task import TaskCommit
 from redelivery.spark.write.writers import BatchWriter, StreamWriter
 from redelivery.transports.dialects import detect
 
@@ -83,7 +83,7 @@ def _ids(broker: EmbeddedBroker) -> list[object]:
 
 def test_a_task_sends_its_rows_in_order_and_says_how_much(broker: EmbeddedBroker, url: str) -> None:
     sent = BatchWriter(_options(url), SCHEMA).write(_batches("a", "bc", None, "dé"))
-    assert sent == Sent(partition=0, rows=4, bytes=6)
+    assert sent == TaskCommit(partition=0, rows=4, bytes=6)
     assert _bodies(broker) == ["a", "bc", None, "dé"]
 
 
@@ -103,8 +103,8 @@ def test_options_and_columns_decide_how_a_message_is_sent(broker: EmbeddedBroker
 
 def test_an_empty_task_connects_to_nothing() -> None:
     nowhere = _options("stomp://127.0.0.1:1", maxReconnectTime="0")
-    assert BatchWriter(nowhere, SCHEMA).write(_batches()) == Sent(0, 0, 0)
-    assert BatchWriter(nowhere, SCHEMA).write(iter([next(_batches("a")).slice(1)])) == Sent(0, 0, 0)
+    assert BatchWriter(nowhere, SCHEMA).write(_batches()) == TaskCommit(0, 0, 0)
+    assert BatchWriter(nowhere, SCHEMA).write(iter([next(_batches("a")).slice(1)])) == TaskCommit(0, 0, 0)
 
 
 def test_a_row_that_is_not_a_message_leaves_nothing_of_its_task(broker: EmbeddedBroker, url: str) -> None:
@@ -170,7 +170,7 @@ def test_what_is_sent_twice_has_the_same_ids(broker: EmbeddedBroker, url: str, m
     broker.faults.drop_after("COMMIT")
     with pytest.raises(InDoubtError, match=f"consumers can recognise them by the property {DEDUPE_ID}"):
         writer.write(_batches("a", "b"))
-    assert writer.write(_batches("a", "b")) == Sent(3, 2, 2)
+    assert writer.write(_batches("a", "b")) == TaskCommit(3, 2, 2)
     assert _ids(broker) == ["a1b2-7-3-0", "a1b2-7-3-1"] * 2
 
 
@@ -266,12 +266,12 @@ def test_a_refused_send_fails_the_task_where_there_are_no_transactions(
 
 def test_writers_and_what_tasks_report_can_be_pickled(broker: EmbeddedBroker) -> None:
     writer = pickle.loads(pickle.dumps(BatchWriter(_options(broker.stomp_url), SCHEMA)))  # noqa: S301  # our own
-    assert pickle.loads(pickle.dumps(writer.write(_batches("a")))) == Sent(0, 1, 1)  # noqa: S301  # as above
+    assert pickle.loads(pickle.dumps(writer.write(_batches("a")))) == TaskCommit(0, 1, 1)  # noqa: S301  # as above
 
 
 def test_the_driver_says_in_one_line_what_was_sent(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "redelivery.spark.write.writers")
-    sent = [Sent(0, 10, 100), Sent(1, 5, 50, repeated=True)]
+    sent = [TaskCommit(0, 10, 100), TaskCommit(1, 5, 50, repeated=True)]
     BatchWriter(_options("stomp://host"), SCHEMA).commit(sent)
     StreamWriter(_options("stomp://host"), SCHEMA).commit(sent, 4)
     assert [record.getMessage() for record in caplog.records] == [
@@ -281,7 +281,7 @@ def test_the_driver_says_in_one_line_what_was_sent(caplog: pytest.LogCaptureFixt
 
 
 def test_the_driver_says_in_one_line_what_stays_sent(caplog: pytest.LogCaptureFixture) -> None:
-    BatchWriter(_options("stomp://host"), SCHEMA).abort([Sent(0, 10, 100), None])
+    BatchWriter(_options("stomp://host"), SCHEMA).abort([TaskCommit(0, 10, 100), None])
     StreamWriter(_options("stomp://host"), SCHEMA).abort([None], 4)
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", "the write has failed: what 1 finished tasks have sent stays sent, 10 rows, 100 bytes of bodies"),

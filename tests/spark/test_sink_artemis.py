@@ -17,7 +17,7 @@ import redelivery
 from redelivery import InDoubtError, Message
 from redelivery.spark.options.query import SinkOptions
 from redelivery.spark.write.rows import DEDUPE_ID
-from redelivery.spark.write.task import Sent
+from redelivery.spark.write.task import TaskCommit
 from redelivery.spark.write.writers import BatchWriter
 from redelivery.testing.brokers.real import RealBroker
 
@@ -72,9 +72,9 @@ def test_a_task_that_was_committed_before_succeeds_and_sends_nothing(
     artemis: RealBroker, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     writer = _writer(artemis, queue, jobId="load")
-    assert writer.write(_rows("a", "b", "c")) == Sent(0, 3, 3)
+    assert writer.write(_rows("a", "b", "c")) == TaskCommit(0, 3, 3)
     with caplog.at_level(logging.WARNING, "redelivery.spark.write.task"):
-        assert writer.write(_rows("a", "b", "c")) == Sent(0, 3, 3, repeated=True)
+        assert writer.write(_rows("a", "b", "c")) == TaskCommit(0, 3, 3, repeated=True)
     assert "an earlier attempt has committed these 3 rows" in caplog.text
     messages = _take(artemis, queue)
     assert [message.body for message in messages] == ["a", "b", "c"]
@@ -107,7 +107,7 @@ def test_an_attempt_whose_answer_was_lost_is_repeated_and_nothing_is_sent_twice(
         with pytest.raises(InDoubtError, match=r"whether the 3 rows .* sends them only if this one did not"):
             writer.write(cut_at_the_end())
         assert proxy.happened.wait(10)
-        assert writer.write(_rows("a", "b", "c")) == Sent(0, 3, 3, repeated=True)
+        assert writer.write(_rows("a", "b", "c")) == TaskCommit(0, 3, 3, repeated=True)
     assert [message.body for message in _take(artemis, queue)] == ["a", "b", "c"]
 
 
@@ -119,7 +119,7 @@ def test_an_attempt_that_failed_does_not_hinder_the_next(artemis: RealBroker, qu
     writer = _writer(artemis, queue, jobId="load")
     with pytest.raises(RuntimeError, match="upstream"):
         writer.write(failing())
-    assert writer.write(_rows("a", "b")) == Sent(0, 2, 2)
+    assert writer.write(_rows("a", "b")) == TaskCommit(0, 2, 2)
     assert [message.body for message in _take(artemis, queue)] == ["a", "b"]
 
 
@@ -152,6 +152,6 @@ def test_rows_that_the_sink_sent_before_can_be_sent_again_by_another_job(artemis
 def test_a_large_task_is_refused_as_a_whole(artemis: RealBroker, queue: str) -> None:
     bodies = [str(number) for number in range(3000)]
     writer = _writer(artemis, queue, jobId="load")
-    assert writer.write(_rows(*bodies)) == Sent(0, 3000, sum(map(len, bodies)))
+    assert writer.write(_rows(*bodies)) == TaskCommit(0, 3000, sum(map(len, bodies)))
     assert writer.write(_rows(*bodies)).repeated
     assert [message.body for message in _take(artemis, queue)] == bodies

@@ -13,7 +13,7 @@ from tests.transports.scripted import TIMEOUT
 import redelivery
 from redelivery import AckMode, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.testing.brokers.real import RealBroker
-from redelivery.transports.amqp.links.seen import Seen
+from redelivery.transports.amqp.links.delivery_log import DeliveryLog
 
 BODIES = [str(at) for at in range(10)]
 
@@ -86,7 +86,7 @@ def test_what_was_settled_is_not_counted() -> None:
 
 
 def test_only_so_many_are_remembered() -> None:
-    seen = Seen(most=2)
+    seen = DeliveryLog(most=2)
     for name in ("a", "b", "a", "c"):
         seen.note("broker", name)
     assert [seen.count("broker", name) for name in ("a", "b", "c", None)] == [2, 0, 1, 0]

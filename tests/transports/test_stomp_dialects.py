@@ -22,7 +22,7 @@ from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame, encode
-from redelivery.transports.stomp.connection.engine import HEARTBEAT, Engine
+from redelivery.transports.stomp.connection.engine import HEARTBEAT, StompEngine
 
 ARTEMIS = "ActiveMQ-Artemis/2.44.0 ActiveMQ Artemis Messaging Engine"
 HORNETQ = "HornetQ/2.5.0.SNAPSHOT (Wild Hornet, 124) HornetQ Messaging Engine"
@@ -302,7 +302,7 @@ def test_a_native_dead_letter_says_that_it_must_not_be_requeued() -> None:
 
 
 def test_beats_that_nobody_asked_for_where_silence_is_punished() -> None:
-    engine = Engine("h", 0.0, 1000)
+    engine = StompEngine("h", 0.0, 1000)
     engine.connected(b"CONNECTED\nversion:1.2\nheart-beat:0,30000\n\n\0", 0.0)
     assert engine.next_deadline(0.0) is None
     engine.never_silent_for(60.0)
@@ -314,7 +314,7 @@ def test_beats_that_nobody_asked_for_where_silence_is_punished() -> None:
 
 
 def test_beats_that_were_agreed_on_stay_as_they_are() -> None:
-    engine = Engine("h", 5.0, 1000)
+    engine = StompEngine("h", 5.0, 1000)
     engine.connected(b"CONNECTED\nversion:1.2\nheart-beat:5000,5000\n\n\0", 0.0)
     before = engine.next_deadline(0.0)
     engine.never_silent_for(60.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from redelivery.model.errors import ConnectionLostError
-from redelivery.transports.stomp.connection.engine import HEARTBEAT, Engine
+from redelivery.transports.stomp.connection.engine import HEARTBEAT, StompEngine
 
 
-def engine(ours: float, theirs: str) -> Engine:
-    engine = Engine("host", ours, 1000)
+def engine(ours: float, theirs: str) -> StompEngine:
+    engine = StompEngine("host", ours, 1000)
     engine.connect(None, None, None)
     rest = engine.connected(f"CONNECTED\nversion:1.2\nheart-beat:{theirs}\n\n\0".encode(), 100.0)
     assert rest == []
@@ -36,8 +36,8 @@ def test_the_intervals_are_agreed_on(ours: float, theirs: str, every: float | No
 
 
 def test_connect_offers_what_we_want() -> None:
-    assert b"\nheart-beat:10000,10000\n" in Engine("h", 10.0, 1).connect(None, None, None)
-    assert b"\nheart-beat:0,0\n" in Engine("h", 0.0, 1).connect(None, None, None)
+    assert b"\nheart-beat:10000,10000\n" in StompEngine("h", 10.0, 1).connect(None, None, None)
+    assert b"\nheart-beat:0,0\n" in StompEngine("h", 0.0, 1).connect(None, None, None)
 
 
 def test_the_peer_hears_of_us_before_an_interval_is_over() -> None:
@@ -99,6 +99,6 @@ def test_a_server_that_promises_nothing_is_never_blamed() -> None:
 
 
 def test_what_follows_connected_is_not_lost() -> None:
-    engine = Engine("h", 0.0, 1000)
+    engine = StompEngine("h", 0.0, 1000)
     assert engine.connected(b"CONNECTED\nversion", 0.0) is None
     assert engine.connected(b":1.2\n\n\0\nMESSAGE\na:b\n\nx\0", 0.0) == [(b"MESSAGE\na:b\n", b"x")]

@@ -22,7 +22,7 @@ from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.maps import read_map
 from redelivery.transports.stomp.codec.reader import FrameReader
 from redelivery.transports.stomp.codec.sends import SendEncoder
-from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription
 
 ACTIVEMQ = activemq.STOMP
 DIALECTS = [ACTIVEMQ, artemis.STOMP, hornetq.STOMP, rabbitmq.STOMP, unknown.STOMP]
@@ -42,7 +42,7 @@ def delivery(body: bytes = b"", dialect: StompDialect = ACTIVEMQ, **headers: str
     named = {"message-id": "m", "ack": "a", **{name.replace("_", "-"): value for name, value in headers.items()}}
     (raw,) = FrameReader().feed(encode("MESSAGE", named, body))
     link = Link(LinkSpec(Queue("orders")))
-    return StompDelivery(*raw, Subscription(link, None, dialect, "1.2"))  # type: ignore[arg-type]  # nobody listens
+    return StompDelivery(*raw, StompSubscription(link, None, dialect, "1.2"))  # type: ignore[arg-type]  # nobody listens
 
 
 def through(message: Message, dialect: StompDialect = ACTIVEMQ) -> Message:
@@ -55,7 +55,7 @@ def through(message: Message, dialect: StompDialect = ACTIVEMQ) -> Message:
         headers["content-length"] = str(len(frame.body))
     (raw,) = FrameReader().feed(encode("MESSAGE", headers, frame.body))
     link = Link(LinkSpec(Queue("orders")))
-    source = StompDelivery(*raw, Subscription(link, None, dialect, "1.2"))  # type: ignore[arg-type]  # as above
+    source = StompDelivery(*raw, StompSubscription(link, None, dialect, "1.2"))  # type: ignore[arg-type]  # as above
     return Message.received(source, 0, None)
 
 
@@ -319,7 +319,7 @@ def test_a_text_of_javas_modified_utf_8_is_read() -> None:
 
 def test_bad_headers_raise_when_they_are_read() -> None:
     (raw,) = FrameReader().feed(b"MESSAGE\nack:a\nmessage-id:\\q\nx:\xff\n\nbody\0")
-    bad = StompDelivery(*raw, Subscription(Link(LinkSpec(Queue("q"))), None, ACTIVEMQ, "1.2"))  # type: ignore[arg-type]  # as above
+    bad = StompDelivery(*raw, StompSubscription(Link(LinkSpec(Queue("q"))), None, ACTIVEMQ, "1.2"))  # type: ignore[arg-type]  # as above
     assert (bad.body(), bad.wire_count(), bad.expires_at()) == ("body", 1, 0)
     with pytest.raises(MessageFormatError):
         bad.header("message_id")
@@ -331,7 +331,7 @@ def test_another_protocols_bytes_in_a_header_do_not_hide_the_others() -> None:
     wire = b"MESSAGE\nmessage-id:m\nown:1\nx-amqp-1.0-app-properties:\x00\xff\\n\x0c\nlast:2\n\nbody\0"
     ((head, body),) = FrameReader().feed(wire)
     link = Link(LinkSpec(Queue("orders")))
-    source = StompDelivery(head, body, Subscription(link, None, rabbitmq.STOMP, "1.2"))  # type: ignore[arg-type]  # as above
+    source = StompDelivery(head, body, StompSubscription(link, None, rabbitmq.STOMP, "1.2"))  # type: ignore[arg-type]  # as above
     assert source.properties() == {"own": "1", "last": "2"}
 
 

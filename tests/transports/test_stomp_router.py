@@ -14,7 +14,7 @@ from redelivery.transports.seam import Delivery, Link, LinkSpec, Pending, Waiter
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.codec.reader import FrameReader, RawFrame
 from redelivery.transports.stomp.connection.router import Router
-from redelivery.transports.stomp.connection.subscriptions import Subscription
+from redelivery.transports.stomp.connection.subscriptions import StompSubscription
 
 
 class Events:
@@ -37,10 +37,10 @@ class Events:
         raise AssertionError((link, error))
 
 
-def subscription(identifier: str, events: Events) -> Subscription:
+def subscription(identifier: str, events: Events) -> StompSubscription:
     link = Link(LinkSpec(Queue("q")))
     link.id = identifier
-    return Subscription(link, events, activemq.STOMP, "1.2")
+    return StompSubscription(link, events, activemq.STOMP, "1.2")
 
 
 def frames(*wanted: tuple[str, dict[str, str]]) -> list[RawFrame]:

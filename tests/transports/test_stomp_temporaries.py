@@ -26,7 +26,7 @@ from redelivery.model.destinations import Destination
 from redelivery.transports.dialects import detect
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.codec.names import to_wire
-from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.engine import StompEngine
 
 SOON = 10.0
 
@@ -84,14 +84,14 @@ def test_threads_make_them_at_the_same_time(broker: EmbeddedBroker) -> None:
 
 
 def test_a_broker_that_names_them_otherwise_is_noticed(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    connected: Any = Engine.connected
+    connected: Any = StompEngine.connected
 
-    def misled(self: Engine, data: bytes, now: float) -> Any:
+    def misled(self: StompEngine, data: bytes, now: float) -> Any:
         frames = connected(self, data, now)
         self.session = "another"
         return frames
 
-    monkeypatch.setattr(Engine, "connected", misled)
+    monkeypatch.setattr(StompEngine, "connected", misled)
     with redelivery.connect(broker.stomp_url) as connection, connection.session() as session:
         with pytest.raises(ProtocolError, match="not called it temp-queue://another:1"):
             session.temporary_queue()

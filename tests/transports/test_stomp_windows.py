@@ -18,17 +18,17 @@ from redelivery.transports.seam import Link, LinkSpec
 from redelivery.transports.stomp.channel.windows import Window, window_size
 from redelivery.transports.stomp.codec.frames import Frame
 from redelivery.transports.stomp.connection.router import Router
-from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription
 
 RABBITMQ = "RabbitMQ/3.10.8"
 ARTEMIS = "ActiveMQ-Artemis/2.44.0"
 
 
-def subscription(dialect: StompDialect = rabbitmq.STOMP, identifier: str = "1") -> Subscription:
-    return Subscription(Link(LinkSpec(Queue("q"))), None, dialect, "1.2", identifier)  # type: ignore[arg-type]  # nobody listens
+def subscription(dialect: StompDialect = rabbitmq.STOMP, identifier: str = "1") -> StompSubscription:
+    return StompSubscription(Link(LinkSpec(Queue("q"))), None, dialect, "1.2", identifier)  # type: ignore[arg-type]  # nobody listens
 
 
-def deliveries(of: Subscription, number: int, size: int = 100) -> list[StompDelivery]:
+def deliveries(of: StompSubscription, number: int, size: int = 100) -> list[StompDelivery]:
     made = [StompDelivery(b"MESSAGE\nmessage-id:%d\n" % at, b"x" * size, of) for at in range(number)]
     assert of.unsettled is not None
     of.unsettled.update(dict.fromkeys(made))

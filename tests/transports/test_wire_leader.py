@@ -14,7 +14,7 @@ import pytest
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.leader import Leader
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 TIMEOUT = 5.0
 
@@ -25,7 +25,7 @@ class Line:
     def __init__(self) -> None:
         ours, self.peer = socket.socketpair()
         self.stream = Stream(ours, "peer")
-        self.waiters = [Waiter() for _ in range(8)]
+        self.waiters = [ThreadWaiter() for _ in range(8)]
         self.received: list[int] = []
         self.problems: list[JMSError] = []
         self.left = 0
@@ -262,7 +262,7 @@ def test_others_messages_do_not_hold_a_wait_beyond_its_time(line: Line, threads:
 
 
 def test_a_waiter_alone_keeps_time_and_wakes() -> None:
-    waiter = Waiter()
+    waiter = ThreadWaiter()
     began = time.monotonic()
     assert not waiter.wait(0.05)
     assert time.monotonic() - began >= 0.05
@@ -278,7 +278,7 @@ def test_a_waiter_alone_keeps_time_and_wakes() -> None:
 
 
 def test_a_wake_just_before_the_system_call_is_not_slept_through(line: Line) -> None:
-    class WokenMeanwhile(Waiter):
+    class WokenMeanwhile(ThreadWaiter):
         """Another thread wakes it when it has looked, and cannot be poked yet."""
 
         @property

@@ -10,13 +10,13 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, JMSError
 from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.channel import AmqpChannel
-from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.channel.temporary import make_temporary
 from redelivery.transports.amqp.channel.unsubscribing import unsubscribe
 from redelivery.transports.amqp.connection.login import check_params, log_in
 from redelivery.transports.amqp.connection.protocol import AmqpConnection, amqp_connection, say_goodbye
-from redelivery.transports.amqp.engine import Engine
-from redelivery.transports.amqp.links.management import Management
+from redelivery.transports.amqp.engine import AmqpEngine
+from redelivery.transports.amqp.links.management import ManagementNode
 from redelivery.transports.amqp.links.probing import Prober
 from redelivery.transports.amqp.managing.entities import EntityQueues
 from redelivery.transports.amqp.managing.operations import OperationQueues
@@ -46,7 +46,7 @@ from redelivery.transports.seam import (
 )
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
-from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"amqp": 5672, "amqps": 5671}
 _RELAY: Final = "ANONYMOUS-RELAY"
@@ -89,7 +89,7 @@ class AmqpTransport(Transport):
             table = connection.protocol.table
             table.bare_rejection = self._dialect.bare_rejection
             if self._dialect.management:
-                connection.protocol.nodes = Management(table)
+                connection.protocol.nodes = ManagementNode(table)
             elif self._dialect.other_queue_refusal:
                 connection.protocol.nodes = Prober(table, self._dialect)
             offers = {str(each) for each in offered}
@@ -111,7 +111,7 @@ class AmqpTransport(Transport):
             raise
         self._connection = connection
 
-    def _log_in(self) -> Flow[tuple[Stream, Engine]]:
+    def _log_in(self) -> Flow[tuple[Stream, AmqpEngine]]:
         """Connect; once more where only the broker's answer says how it wants its virtual host to be named."""
         options = self.options
         port = options.port or _PORTS[options.scheme]
@@ -133,7 +133,7 @@ class AmqpTransport(Transport):
         """See `Transport.channel`."""
         yield from ()
         assert self._dialect is not None, "set with the connection"
-        context = ChannelContext(self._opened(), events, self._dialect, self._meaning)
+        context = AmqpChannelContext(self._opened(), events, self._dialect, self._meaning)
         return AmqpChannel(
             context, mode, self.events.on_error, relays=self._relays, request_timeout=self.options.request_timeout
         )
@@ -148,7 +148,7 @@ class AmqpTransport(Transport):
         protocol, dialect = self._opened().protocol, self._dialect
         assert dialect is not None, "set with the connection"
         capability = dialect.temporary_queue_capability
-        if isinstance(protocol.nodes, Management):
+        if isinstance(protocol.nodes, ManagementNode):
             return ResourceQueues(protocol, waiter)
         if isinstance(dialect.queues, OperationsNode):
             return OperationQueues(protocol, dialect.queues, capability, waiter)
@@ -171,7 +171,7 @@ class AmqpTransport(Transport):
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
-        self._opened().wait(cast(ParkedWaiter, waiter), timeout)
+        self._opened().wait(cast(ThreadWaiter, waiter), timeout)
 
     def flush(self, waiter: Waiter) -> None:  # noqa: ARG002 - one place serves all
         """See `Transport.flush`."""
@@ -213,12 +213,12 @@ class AmqpTransport(Transport):
         return self._connection
 
 
-def _properties(engine: Engine) -> dict[str, object]:
+def _properties(engine: AmqpEngine) -> dict[str, object]:
     """Of the broker's open."""
     return {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
 
 
-def _detect(name: str, engine: Engine) -> tuple[Dialect, AmqpDialect]:
+def _detect(name: str, engine: AmqpEngine) -> tuple[Dialect, AmqpDialect]:
     properties, peer = _properties(engine), engine.connection
     product, version = str(properties.get("product", "")), str(properties.get("version", ""))
     return detect_amqp(name, product, peer.remote_container or "", version, peer.remote_hostname)

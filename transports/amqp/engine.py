@@ -57,7 +57,7 @@ def unowned(endpoint: Any) -> Any:
     return endpoint
 
 
-class Engine:
+class AmqpEngine:
     """One connection's protocol state.
 
     Args:

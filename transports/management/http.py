@@ -44,7 +44,7 @@ _OTHER_PORT: Final = "its management has a port of its own"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """HTTP's status, and the body: what JSON says; None where it is empty."""
 
     status: int
@@ -87,7 +87,7 @@ class JsonClient:
             raise refusal
         return answer.body
 
-    def ask(self, method: str, path: str, body: Any = None, *, more_time: float = 0.0) -> Answer:
+    def ask(self, method: str, path: str, body: Any = None, *, more_time: float = 0.0) -> HttpAnswer:
         """The answer, also where that is a refusal. The arguments are as `call`'s.
 
         Raises:
@@ -120,7 +120,7 @@ class JsonClient:
             raise self._not_http(error) from error
         finally:
             sock.close()
-        return Answer(response.status, self._json(response, said))
+        return HttpAnswer(response.status, self._json(response, said))
 
     def _connect(self, deadline: float) -> socket.socket:
         where = self.address

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from redelivery.model.errors import InvalidDestinationError, JMSError, ProtocolError, SecurityError
 from redelivery.transports.management.address import ManagementAddress
-from redelivery.transports.management.http import Answer, JsonClient
+from redelivery.transports.management.http import HttpAnswer, JsonClient
 
 _SHOWN: Final = 200  # characters of an error of the broker
 _LOCAL: Final = "http://localhost"
@@ -92,7 +92,7 @@ class JolokiaClient:
             raise _refused(said, doing)
         return said.get("value")
 
-    def _answer(self, body: Mapping[str, Any], more_time: float) -> Answer:
+    def _answer(self, body: Mapping[str, Any], more_time: float) -> HttpAnswer:
         """The first origin that is let in is the one of the next questions, too."""
         for origin in list(self._origins):
             client = JsonClient(self.address, headers={"Origin": origin})
@@ -113,7 +113,7 @@ def quoted(name: str) -> str:
     return '"' + _SPECIAL.sub(lambda found: "\\n" if found[0] == "\n" else "\\" + found[0], name) + '"'
 
 
-def _of_origin(answer: Answer) -> bool:
+def _of_origin(answer: HttpAnswer) -> bool:
     said = answer.body if isinstance(answer.body, dict) else {}
     return _FORBIDDEN in (answer.status, said.get("status")) and "origin" in str(said.get("error", said)).lower()
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.management.address import ManagementAddress
-from redelivery.transports.management.http import Answer, JsonClient
+from redelivery.transports.management.http import HttpAnswer, JsonClient
 
 _PAGE: Final = 500  # queues of one answer, the most that it gives
 _SECONDS_EACH: Final = 0.02  # that a look may take for each message: it gets them one by one
@@ -147,7 +147,7 @@ class RabbitApi:
             raise self._strange()
         return [{**each, "properties": each["properties"] or {}} for each in found]  # none are shown as a list
 
-    def _made(self, answer: Answer, doing: str) -> bool:
+    def _made(self, answer: HttpAnswer, doing: str) -> bool:
         refusal = answer.refusal(doing)
         if refusal is None:
             return answer.status == 201

@@ -44,20 +44,20 @@ from redelivery.transports.seam import (
 )
 from redelivery.transports.stomp.beside import Login, closes_at_maps
 from redelivery.transports.stomp.channel.channel import StompChannel
-from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.channel.context import StompChannelContext
 from redelivery.transports.stomp.channel.subscribing import remove_frame
 from redelivery.transports.stomp.channel.temporary import TemporaryMaker
 from redelivery.transports.stomp.codec.reader import MAX_BODY, RawFrame
 from redelivery.transports.stomp.codec.sends import SendEncoder
-from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.engine import StompEngine
 from redelivery.transports.stomp.connection.login import log_in
 from redelivery.transports.stomp.connection.protocol import StompWire, stomp_wire
-from redelivery.transports.stomp.connection.shown import Released
+from redelivery.transports.stomp.connection.redelivered_ids import ReleasedIds
 from redelivery.transports.stomp.finder import QueueFinder
-from redelivery.transports.stomp.wires import Place, Wires
+from redelivery.transports.stomp.wires import WirePlace, Wires
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.runtime import THREADS
-from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 _PORTS: Final[Mapping[str, int]] = {"stomp": 61613, "stomp+ssl": 61612}  # ActiveMQ's
 _CLIENT_IDS: Final = UUID("5b0f6a1e-6a0f-4c41-9d0c-1f5f0f6d8f1b")
@@ -99,7 +99,7 @@ class StompTransport(Transport):
         self._dialect: StompDialect | None = None
         self._finder: QueueFinder | None = None
         self._meaning = Meaning()
-        self._released = Released()
+        self._released = ReleasedIds()
         self._makers: dict[StompWire, TemporaryMaker] = {}  # of each wire that has temporary destinations
         self._unowned: StompWire | None = None  # has those that no session has made
 
@@ -154,11 +154,11 @@ class StompTransport(Transport):
         return (yield from self._shake_hands(options))
 
     def _shake_hands(self, options: TransportOptions, address: str | None = None) -> Flow[Login]:
-        engine = Engine(self._virtual_host, options.heartbeat, self._max_body, self._versions)
+        engine = StompEngine(self._virtual_host, options.heartbeat, self._max_body, self._versions)
         stream, frames = yield from log_in(options, options.port or _PORTS[options.scheme], engine, address)
         return stream, engine, frames
 
-    def _start(self, stream: Stream, engine: Engine, frames: list[RawFrame]) -> StompWire:
+    def _start(self, stream: Stream, engine: StompEngine, frames: list[RawFrame]) -> StompWire:
         dialect = self._dialect
         assert dialect is not None, "set before"
         engine.never_silent_for(dialect.silence_limit)
@@ -198,11 +198,11 @@ class StompTransport(Transport):
         dialect = self._dialect
         self._opened()
         assert dialect is not None, "set with the first connection"
-        waiter = cast(ParkedWaiter, events.waiter)
+        waiter = cast(ThreadWaiter, events.waiter)
         known: StompWire | None = waiter.place  # type: ignore[assignment]  # nobody else fills it
         wire = waiter.place = known or (yield from self._wires.take(client_id=client_id))
         protocol, finder = wire.protocol, self._finder
-        context = ChannelContext(
+        context = StompChannelContext(
             dialect=dialect,
             version=protocol.version,
             router=protocol.router,
@@ -219,7 +219,7 @@ class StompTransport(Transport):
             closes_at_maps=self._closes_at_maps,
             meaning=self._meaning,
         )
-        channel = StompChannel(context, mode, Place(self._wires, wire, leaves=known is None))
+        channel = StompChannel(context, mode, WirePlace(self._wires, wire, leaves=known is None))
         channel.has_client_id = wire is self._first
         return channel
 
@@ -229,7 +229,7 @@ class StompTransport(Transport):
 
     def unsubscribe(self, name: str, known: Link | None, waiter: Waiter) -> Flow[None]:  # noqa: ARG002 - found by its name
         """See `Transport.unsubscribe`: by the connection's own wire, which has the client id."""
-        wire, dialect, parked = self._opened(), self._dialect, cast(ParkedWaiter, waiter)
+        wire, dialect, parked = self._opened(), self._dialect, cast(ThreadWaiter, waiter)
         assert dialect is not None, "set with the first connection"
         if dialect.shared_needs_client_id and self.options.client_id is None:  # it would end the connection
             raise InvalidDestinationError(f"there is no durable subscription {name!r} without a client id")
@@ -256,7 +256,7 @@ class StompTransport(Transport):
             raise UnsupportedError(
                 f"{self.peer.provider_name} makes no {kind.__name__} over STOMP: {dialect.no_temporaries}"
             )
-        wire: StompWire | None = cast(ParkedWaiter, waiter).place or self._unowned  # type: ignore[assignment]  # as above
+        wire: StompWire | None = cast(ThreadWaiter, waiter).place or self._unowned  # type: ignore[assignment]  # as above
         if wire is None:
             wire = self._unowned = yield from self._wires.own()
         self._wires.keep(wire)
@@ -265,13 +265,13 @@ class StompTransport(Transport):
 
     def new_waiter(self, beside: Waiter | None = None) -> Waiter:
         """See `Transport.new_waiter`."""
-        waiter = cast(ParkedWaiter, self._runtime.new_waiter())
-        waiter.place = None if beside is None else cast(ParkedWaiter, beside).place
+        waiter = cast(ThreadWaiter, self._runtime.new_waiter())
+        waiter.place = None if beside is None else cast(ThreadWaiter, beside).place
         return waiter
 
     def wait(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
-        parked = cast(ParkedWaiter, waiter)
+        parked = cast(ThreadWaiter, waiter)
         wire: StompWire | None = parked.place  # type: ignore[assignment]  # as above
         if wire is None:
             wire = self._opened()
@@ -280,12 +280,12 @@ class StompTransport(Transport):
 
     def flush(self, waiter: Waiter) -> None:
         """See `Transport.flush`."""
-        wire: StompWire = cast(ParkedWaiter, waiter).place or self._opened()  # type: ignore[assignment]  # as above
+        wire: StompWire = cast(ThreadWaiter, waiter).place or self._opened()  # type: ignore[assignment]  # as above
         wire.flush()
 
     def close(self, waiter: Waiter) -> Flow[None]:
         """See `Transport.close`."""
-        yield from self._wires.close(cast(ParkedWaiter, waiter), self.options.close_timeout)
+        yield from self._wires.close(cast(ThreadWaiter, waiter), self.options.close_timeout)
 
     @property
     def lost(self) -> bool:

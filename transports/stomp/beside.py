@@ -9,11 +9,11 @@ from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Flow
 from redelivery.transports.stomp.codec.frames import Frame, encode
 from redelivery.transports.stomp.codec.reader import RawFrame
-from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.engine import StompEngine
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream, read, until_writable
 
-Login: TypeAlias = tuple[Stream, Engine, list[RawFrame]]  # the frames came right after CONNECTED
+Login: TypeAlias = tuple[Stream, StompEngine, list[RawFrame]]  # the frames came right after CONNECTED
 _MAPS: Final = "redelivery-maps"  # of the transaction before it, and the receipts
 
 

@@ -17,10 +17,10 @@ from contextlib import suppress
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending
 from redelivery.transports.stomp.channel.commits import empty
-from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.channel.context import StompChannelContext
 from redelivery.transports.stomp.connection.protocol import StompWire
 from redelivery.transports.wire.clock import monotonic
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class Wires:
@@ -87,7 +87,7 @@ class Wires:
         _close(wire, self._ended)
         raise ConnectionLostError(str(self._ended)) from self._ended
 
-    def leave(self, wire: StompWire, context: ChannelContext, *, clean: bool) -> Flow[None]:
+    def leave(self, wire: StompWire, context: StompChannelContext, *, clean: bool) -> Flow[None]:
         """A session ends; ``clean``: nothing that it asked for was refused or unanswered.
 
         Where it had the wire for itself, this ends when what it did not wait for (asynchronous sends) is answered.
@@ -119,9 +119,9 @@ class Wires:
             self._check()
             wires = list(self._sessions)
         for wire in wires:
-            wire.wait(Waiter(), 0)
+            wire.wait(ThreadWaiter(), 0)
 
-    def close(self, waiter: Waiter, timeout: float) -> Flow[None]:
+    def close(self, waiter: ThreadWaiter, timeout: float) -> Flow[None]:
         """DISCONNECT, answered, from every wire; all within ``timeout`` seconds. Harmless twice.
 
         ``waiter``: who waits for the answers, for one wire after the other.
@@ -203,7 +203,7 @@ class Wires:
         return wires
 
 
-class Place:
+class WirePlace:
     """One channel's place on a wire: its `ChannelOwner`.
 
     Args:
@@ -219,7 +219,7 @@ class Place:
         self.on_error = wires.on_error
         self.read_on_behalf = wire.read_on_behalf
 
-    def leave(self, context: ChannelContext, *, clean: bool) -> Flow[None]:
+    def leave(self, context: StompChannelContext, *, clean: bool) -> Flow[None]:
         """See `ChannelOwner.leave`."""
         leaves, self._leaves = self._leaves, False
         if leaves:
@@ -231,7 +231,7 @@ def _close(wire: StompWire, error: JMSError) -> None:
     wire.lose(error)
 
 
-def _goodbye(wire: StompWire, waiter: Waiter, deadline: float) -> Pending:
+def _goodbye(wire: StompWire, waiter: ThreadWaiter, deadline: float) -> Pending:
     """DISCONNECT; the answer to it fails at once where nothing can be written."""
     pending = Pending(waiter)
     outbox, router = wire.protocol.outbox, wire.protocol.router

@@ -21,7 +21,7 @@ from redelivery.transports.wire.protocol import WireOwner, WireProtocol
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.leader import Leader
 from redelivery.transports.wire.threads.runtime import THREADS
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 P = TypeVar("P", bound=WireProtocol)
 _TOGETHER_FOR: Final = 0.003  # seconds that acknowledgements and asynchronous sends wait for company
@@ -86,7 +86,7 @@ class WireConnection(Generic[P]):
             self._runtime.watch(self._stream.fileno(), self._read)
         self._runtime.when_ended(self._stream.fileno(), self._ended)
 
-    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+    def wait(self, waiter: ThreadWaiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
         self._flush_now()
         self.leader.wait(waiter, timeout)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
-from redelivery.broker.engine.rules.rules import CONSUMED, FAILED, UNCOUNTED, Failure, Fate, Manner, Origin
+from redelivery.broker.engine.rules.rules import CONSUMED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.selectors.selector import Selector
@@ -28,7 +28,7 @@ _WAITS: Final = (Manner.FAILED, Manner.UNDELIVERABLE, Manner.DISCONNECTED)
 
 
 class ArtemisBroker:
-    """See `redelivery.broker.engine.rules.rules.Rules`; ``rng`` is what collision avoidance draws from."""
+    """See `redelivery.broker.engine.rules.rules.EngineRules`; ``rng`` is what collision avoidance draws from."""
 
     origin = Origin.ANNOTATIONS
     enlists_acks = False  # over STOMP an ACK counts at once, in a transaction as well
@@ -71,7 +71,7 @@ class ArtemisBroker:
         made = (each for each in self._made if each.endswith(_QUALIFIED + name))
         return next(made, name)
 
-    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
+    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Count and delay what failed; only delay what was released; at a closed consumer neither happens.
 
         Over AMQP HornetQ takes each other outcome than accepted and released for a failure.
@@ -84,14 +84,14 @@ class ArtemisBroker:
         if manner is Manner.REJECTED:
             return FAILED
         if manner in (Manner.RELEASED, Manner.MODIFIED) or (elsewhere and not seen):
-            return Fate(counted=False, delay=self._delay(entry, 1), elsewhere=elsewhere)
+            return ReturnDecision(counted=False, delay=self._delay(entry, 1), elsewhere=elsewhere)
         if not seen or manner is Manner.CLOSED:
             return UNCOUNTED
         deliveries = entry.redeliveries + 1
         if self._settings_for(entry.message.destination).exceeded(deliveries):
             return FAILED
         delay = self._delay(entry, deliveries) if manner in _WAITS else 0
-        return Fate(counted=True, delay=delay, elsewhere=elsewhere)
+        return ReturnDecision(counted=True, delay=delay, elsewhere=elsewhere)
 
     def letters(self, failure: Failure) -> Sequence[StoredMessage]:
         """A copy in each queue that is bound to the dead-letter or expiry address; none where no queue is."""

@@ -6,12 +6,12 @@ from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.rules.artemis import ArtemisBroker
 from redelivery.broker.engine.rules.classic import ClassicBroker
 from redelivery.broker.engine.rules.limits import CHARGES, CountingBroker
-from redelivery.broker.engine.rules.rules import Rules
+from redelivery.broker.engine.rules.rules import EngineRules
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.artemis.rules import ArtemisRules
 
 
-def rules_of(config: BrokerConfig, rng: Random | None = None) -> Rules:
+def rules_of(config: BrokerConfig, rng: Random | None = None) -> EngineRules:
     """Return the rules; ``rng`` is what collision avoidance draws from, None: the system's source."""
     found = config.rules
     if isinstance(found, ArtemisRules):

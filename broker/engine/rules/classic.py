@@ -14,7 +14,7 @@ from typing import Final
 
 from redelivery.broker.engine.config import BrokerConfig
 from redelivery.broker.engine.entries import Entry
-from redelivery.broker.engine.rules.rules import COUNTED, UNCOUNTED, Failure, Fate, Manner, Origin
+from redelivery.broker.engine.rules.rules import COUNTED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage, size_of
 from redelivery.model.destinations import Destination
 from redelivery.model.values import Long, Value
@@ -37,7 +37,7 @@ _GIVES_UP: Final = (Manner.REJECTED, Manner.NACKED, Manner.UNDELIVERABLE)
 
 
 class ClassicBroker:
-    """See `redelivery.broker.engine.rules.rules.Rules`."""
+    """See `redelivery.broker.engine.rules.rules.EngineRules`."""
 
     counts_first = False
     enlists_acks = True
@@ -62,10 +62,10 @@ class ClassicBroker:
         """That of the name."""
         return name
 
-    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:  # noqa: ARG002  # others ask it
+    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:  # noqa: ARG002  # others ask it
         """Count what a client has had; only a client gives up."""
         if manner in _GIVES_UP:
-            return Fate(counted=seen, failed=True)
+            return ReturnDecision(counted=seen, failed=True)
         return COUNTED if seen else UNCOUNTED
 
     def letters(self, failure: Failure) -> Sequence[StoredMessage]:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.entries import Entry
-from redelivery.broker.engine.rules.rules import COUNTED, FAILED, UNCOUNTED, Failure, Fate, Manner, Origin
+from redelivery.broker.engine.rules.rules import COUNTED, FAILED, UNCOUNTED, Failure, Manner, Origin, ReturnDecision
 from redelivery.broker.engine.stored import StoredMessage
 from redelivery.model.destinations import Destination, Queue
 from redelivery.policies.brokers.rules import DestinationRules, Lifetime, Rules
@@ -46,7 +46,7 @@ CHARGES: Final[Mapping[str, _Charges]] = MappingProxyType(
 
 
 class CountingBroker:
-    """See `redelivery.broker.engine.rules.rules.Rules`."""
+    """See `redelivery.broker.engine.rules.rules.EngineRules`."""
 
     counts_first = False
     enlists_acks = True
@@ -79,7 +79,7 @@ class CountingBroker:
         """That of the name."""
         return name
 
-    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
+    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """The message fails for good when the count has reached the maximum."""
         if manner in self._charges.fails:
             return FAILED

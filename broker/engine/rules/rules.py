@@ -36,7 +36,7 @@ class Origin(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class ReturnDecision:
     """The broker's decision about a delivery that came back.
 
     ``counted``: the delivery counts. ``delay``: how long it waits; 0: it may be delivered at once. ``failed``: it is
@@ -51,10 +51,10 @@ class Fate:
     elsewhere: bool = False
 
 
-COUNTED: Final = Fate(counted=True)
-UNCOUNTED: Final = Fate(counted=False)
-FAILED: Final = Fate(counted=True, failed=True)
-CONSUMED: Final = Fate(counted=False, consumed=True)
+COUNTED: Final = ReturnDecision(counted=True)
+UNCOUNTED: Final = ReturnDecision(counted=False)
+FAILED: Final = ReturnDecision(counted=True, failed=True)
+CONSUMED: Final = ReturnDecision(counted=False, consumed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Failure:
         return self.entry.message
 
 
-class Rules(Protocol):
+class EngineRules(Protocol):
     """One broker's.
 
     ``counts_first``: a store counts a delivery before it is made (``persist-delivery-count-before-delivery``).
@@ -97,7 +97,7 @@ class Rules(Protocol):
     def queue_of(self, name: str, queues: Collection[str]) -> str:
         """The queue that a consumer of that name consumes; ``queues``: the names of those that there are."""
 
-    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> Fate:
+    def returned(self, entry: Entry, manner: Manner, *, seen: bool) -> ReturnDecision:
         """Decide about a delivery that came back; ``seen``: its client has had it."""
 
     def letters(self, failure: Failure) -> Sequence[StoredMessage]:

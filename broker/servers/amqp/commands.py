@@ -1,13 +1,13 @@
 """Requests of an AMQP client, as values: like STOMP's frames, each can be printed, delayed, refused or lost.
 
-Links and sessions are named by the numbers that `ServerSession` gives them, deliveries by the numbers of their link.
+Links and sessions have the numbers that `AmqpServerSession` gives them, deliveries those that their link gives.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, Outcome
+from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, AmqpOutcome
 from redelivery.model.errors import JMSError
 
 
@@ -87,7 +87,7 @@ class Attach(LinkCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class Detach(LinkCommand):
+class DetachLink(LinkCommand):
     """``detach``; ``closed``: for good."""
 
     receives: bool
@@ -109,7 +109,7 @@ class Settle(LinkCommand):
     """``disposition``: what the client makes of one delivery."""
 
     delivery: int
-    outcome: Outcome
+    outcome: AmqpOutcome
 
     @property
     def fault_name(self) -> str | None:

@@ -12,7 +12,7 @@ import proton
 from cproton_ffi import lib
 
 from redelivery.broker.core import BrokerClosedError, Core
-from redelivery.broker.engine.engine import Engine as Rules
+from redelivery.broker.engine.engine import Engine
 from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.servers.amqp.codec.conditions import RefusedError, condition
@@ -24,7 +24,7 @@ from redelivery.broker.servers.amqp.commands import (
     BeginSession,
     Close,
     Command,
-    Detach,
+    DetachLink,
     EndSession,
     LinkCommand,
     Open,
@@ -39,14 +39,14 @@ from redelivery.broker.servers.amqp.transactions import OpenTransactions
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import InvalidClientIDError, InvalidDestinationError, JMSError
 from redelivery.model.version import version as version_of
-from redelivery.transports.amqp.engine import Engine, Event, Handlers, unowned
+from redelivery.transports.amqp.engine import AmqpEngine, Event, Handlers, unowned
 
 _CAPABILITIES: Final = ("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS")
 MOST_LINKS: Final = 2_000  # of a connection
 _SOLE: Final = "sole-connection-for-container"
 
 
-class ServerSession:
+class AmqpServerSession:
     """One client; everything but `mark_ready` runs on the listener's thread.
 
     Attributes:
@@ -57,7 +57,7 @@ class ServerSession:
         buffered: bytes of messages that have not come whole.
     """
 
-    def __init__(self, core: Core, name: str, engine: Engine, wake: Callable[[], None]) -> None:
+    def __init__(self, core: Core, name: str, engine: AmqpEngine, wake: Callable[[], None]) -> None:
         self.core = core
         self.name = name
         self.client_id: str | None = None
@@ -124,7 +124,7 @@ class ServerSession:
         self._acknowledged.clear()
         self._released.clear()
 
-        def settle(engine: Rules, now: int) -> None:
+        def settle(engine: Engine, now: int) -> None:
             engine.acknowledge(acknowledged, now)
             for manner, dispatches in released.items():
                 engine.release([each for each in dispatches if not each.subscription.closed], now, manner)
@@ -172,7 +172,7 @@ class ServerSession:
         self._acknowledged.append(dispatch)
 
     def release(self, dispatch: Dispatch, manner: Manner | None) -> None:
-        """Let it wait again, together with others; ``manner`` as in `Engine.release`."""
+        """Let it wait again, together with others; ``manner`` as in `AmqpEngine.release`."""
         self._released.setdefault(manner, []).append(dispatch)
 
     def mark_ready(self, link: BrokerLink) -> None:
@@ -242,7 +242,7 @@ class ServerSession:
     def _on_link_end(self, event: Event, *, closed: bool) -> None:
         link = self._by_handle.get(lib.pn_event_link(event))
         if link is not None:
-            self.add(Detach(link.number, link.receives, closed))
+            self.add(DetachLink(link.number, link.receives, closed))
 
     def _on_flow(self, event: Event) -> None:
         link = self._by_handle.get(lib.pn_event_link(event))
@@ -259,7 +259,7 @@ class ServerSession:
 
     def _execute(self, command: Command) -> None:
         match command:
-            case Detach():
+            case DetachLink():
                 self._end_link(command)
             case LinkCommand():
                 link = self._links.get(command.link)
@@ -321,7 +321,7 @@ class ServerSession:
         session.close()
         session.free()
 
-    def _end_link(self, command: Detach) -> None:
+    def _end_link(self, command: DetachLink) -> None:
         link = self._links.get(command.link)
         if link is not None:
             link.end(closed=command.closed)

@@ -10,11 +10,11 @@ from typing import Final
 from redelivery.broker.core import BrokerClosedError, Core
 from redelivery.broker.servers.amqp.commands import Command
 from redelivery.broker.servers.amqp.sasl import SaslServer
-from redelivery.broker.servers.amqp.session import ServerSession
+from redelivery.broker.servers.amqp.session import AmqpServerSession
 from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.servers.listener import Client
 from redelivery.model.errors import JMSError, ProtocolError
-from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.wire.clock import monotonic
 
 _UNREAD: Final = 10_000  # commands of a client that takes no byte meanwhile: it is not read either
@@ -26,14 +26,14 @@ class AmqpSocket(ClientSocket):
 
     def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
         super().__init__(sock, core)
-        self._engine = Engine(server=True)
+        self._engine = AmqpEngine(server=True)
         self._engine.transport.max_frame_size = MAX_FRAME
         if core.config.amqp_idle_timeout:
             self._engine.transport.idle_timeout = core.config.amqp_idle_timeout
         self._engine.bind()
         self._sasl = SaslServer(core.config, self._write_login)
         self._login = b""  # what the login has to write
-        self._session = ServerSession(core, name, self._engine, lambda: wake(self))
+        self._session = AmqpServerSession(core, name, self._engine, lambda: wake(self))
         self._command: Command | None = None  # what is being executed, or delayed by a fault
         self._unwritten = False  # something waits to be written
         self._unread = 0  # commands since the client took a byte
@@ -126,7 +126,7 @@ class AmqpSocket(ClientSocket):
             self._session.end()
         self._session.dispose()
 
-    # One command and its fault (`redelivery.broker.faults.Step`)
+    # One command and its fault (`redelivery.broker.faults.ClientStep`)
 
     def execute_step(self) -> None:
         """Do it."""

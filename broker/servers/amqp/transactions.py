@@ -16,7 +16,7 @@ from redelivery.broker.engine.rules.rules import Manner
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.servers.amqp.codec.conditions import UNKNOWN_TRANSACTION, RefusedError
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, MODIFIED, REJECTED, Outcome
+from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, MODIFIED, REJECTED, AmqpOutcome
 from redelivery.model.errors import TransactionRolledBackError
 
 
@@ -42,7 +42,7 @@ class Unsettled:
         self.transaction: OpenTransaction | None = None
         self.settled = False
 
-    def apply(self, engine: Engine, outcome: Outcome, now: int) -> None:
+    def apply(self, engine: Engine, outcome: AmqpOutcome, now: int) -> None:
         """Do what an outcome other than accepted means."""
         dispatch = self.dispatch
         if outcome.kind == REJECTED:
@@ -62,7 +62,7 @@ class OpenTransaction:
 
     owner: int
     enlisted: Transaction = field(default_factory=Transaction)
-    retired: list[tuple[Unsettled, Outcome]] = field(default_factory=list)
+    retired: list[tuple[Unsettled, AmqpOutcome]] = field(default_factory=list)
 
 
 class OpenTransactions:
@@ -86,7 +86,7 @@ class OpenTransactions:
             raise RefusedError(UNKNOWN_TRANSACTION, f"there is no open transaction {identity.hex() or 'without an id'}")
         return transaction
 
-    def retire(self, identity: bytes, unsettled: Unsettled, outcome: Outcome) -> None:
+    def retire(self, identity: bytes, unsettled: Unsettled, outcome: AmqpOutcome) -> None:
         """Add an outcome that counts from the commit on. Raises RefusedError."""
         transaction = self.known(identity)
         if unsettled.transaction is transaction and not unsettled.settled:

@@ -58,7 +58,7 @@ class ArrivedBody(EncodedBody):
         return self._parts
 
     def read(self) -> str | bytes:
-        """See `redelivery.broker.engine.stored.LateBody`."""
+        """See `redelivery.broker.engine.stored.WireBody`."""
         data = b"".join(self._parts)
         self._parts = [data]  # as bytes it is the receiver's too, and is not copied for the next one
         return data.decode() if self.protocol == TEXT else data

@@ -17,7 +17,7 @@ from redelivery.broker.engine.transactions import Transaction
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.messages import read_send
 from redelivery.broker.servers.stomp.refusals import HangUpError, check_limits, error_frame
-from redelivery.broker.servers.stomp.subscriptions import ClientOutput, StompSubscription, origin, removed
+from redelivery.broker.servers.stomp.subscriptions import ClientOutput, ServedSubscription, origin, removed
 from redelivery.model.errors import InvalidClientIDError, JMSError, ProtocolError, SecurityError
 from redelivery.model.version import version as version_of
 from redelivery.transports.stomp.codec.frames import VERSIONS, Frame, encode
@@ -28,7 +28,7 @@ _RECEIPT: Final = b"\nreceipt:"
 _heart_beat = re.compile(r"(\d{1,9}),(\d{1,9})", re.ASCII)
 
 
-class ServerSession:
+class StompServerSession:
     """One client; everything but the queueing of messages runs on the listener's thread.
 
     ``name`` is the origin of its messages, ``output`` where its client's answers and messages go.
@@ -45,7 +45,7 @@ class ServerSession:
         self._client_id: str | None = None
         self._output = output
         self._addresses = Addresses(core, name)
-        self._subscriptions: dict[str, StompSubscription] = {}
+        self._subscriptions: dict[str, ServedSubscription] = {}
         self._subscribed = 0
         self._transactions: dict[str, Transaction] = {}
         self._commands: dict[str, Callable[[Frame], bool]] = {
@@ -173,7 +173,7 @@ class ServerSession:
         if identifier in self._subscriptions:
             raise ProtocolError(f"There already is a subscription for: {identifier}")
         self._subscribed += 1
-        subscription = StompSubscription(
+        subscription = ServedSubscription(
             identifier, self._subscribed, headers, self.name, self._client_id, self._addresses, self._output
         )
         if subscription.browses and self.version == "1.0":
@@ -253,7 +253,7 @@ class ServerSession:
         self.ended = True
         return True
 
-    def _named(self, frame: Frame) -> tuple[StompSubscription, Dispatch] | None:
+    def _named(self, frame: Frame) -> tuple[ServedSubscription, Dispatch] | None:
         """The delivery that an ACK or NACK names; None where its subscription has ended: Classic ignores that."""
         headers = frame.headers
         if self.version == "1.2":

@@ -14,14 +14,14 @@ from redelivery.broker.servers.client import ClientSocket
 from redelivery.broker.servers.listener import Client
 from redelivery.broker.servers.stomp.bodies import LARGE, LargeFrame, PartsReader
 from redelivery.broker.servers.stomp.refusals import HangUpError
-from redelivery.broker.servers.stomp.session import ServerSession
-from redelivery.broker.servers.stomp.subscriptions import AUTO, StompSubscription
+from redelivery.broker.servers.stomp.session import StompServerSession
+from redelivery.broker.servers.stomp.subscriptions import AUTO, ServedSubscription
 from redelivery.model.errors import JMSError, ProtocolError
 from redelivery.transports.stomp.codec.frames import Frame
 from redelivery.transports.stomp.codec.reader import AnyFrame, Parts
 from redelivery.transports.wire.clock import monotonic
 
-_Output: TypeAlias = bytes | tuple[StompSubscription, Dispatch]
+_Output: TypeAlias = bytes | tuple[ServedSubscription, Dispatch]
 
 _WRITE: Final = 64 << 10  # bytes; messages are encoded when about so much can be written
 _ANSWERS: Final = 1000  # a client that does not read them is not read either
@@ -35,7 +35,7 @@ class StompSocket(ClientSocket):
 
     def __init__(self, sock: socket.socket, core: Core, name: str, wake: Callable[[Client], None]) -> None:
         super().__init__(sock, core)
-        self.session = ServerSession(core, name, self)
+        self.session = StompServerSession(core, name, self)
         self._wake = wake
         self._reader = PartsReader()
         self._frames: deque[AnyFrame[Parts]] = deque()
@@ -116,7 +116,7 @@ class StompSocket(ClientSocket):
         self._parts.clear()
         self._frames.clear()
 
-    # One frame and its fault (`redelivery.broker.faults.Step`)
+    # One frame and its fault (`redelivery.broker.faults.ClientStep`)
 
     def execute_step(self) -> None:
         """Do what it says."""
@@ -162,7 +162,7 @@ class StompSocket(ClientSocket):
         self._answers += 1
         self._output.append(frame)
 
-    def dispatch(self, subscription: StompSubscription, dispatch: Dispatch) -> None:
+    def dispatch(self, subscription: ServedSubscription, dispatch: Dispatch) -> None:
         """Add a message."""
         self._output.append((subscription, dispatch))
 

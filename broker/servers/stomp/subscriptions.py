@@ -33,14 +33,14 @@ class ClientOutput(Protocol):
     def answer(self, frame: bytes) -> None:
         """Add a frame that answers it."""
 
-    def dispatch(self, subscription: StompSubscription, dispatch: Dispatch) -> None:
+    def dispatch(self, subscription: ServedSubscription, dispatch: Dispatch) -> None:
         """Add a message; only that, for the broker's lock is held."""
 
     def wake(self) -> None:
         """Have it written. From any thread."""
 
 
-class StompSubscription:
+class ServedSubscription:
     """One SUBSCRIBE.
 
     Raises UnsupportedError, InvalidDestinationError, InvalidSelectorError or ProtocolError for what it cannot do.

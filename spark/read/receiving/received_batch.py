@@ -21,7 +21,7 @@ _CHUNK_BYTES: Final = 8 << 20  # of rows in Python's objects, which take several
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class BatchPause:
     """The end of a batch: ``gap`` seconds without a further message, or ``longest`` seconds after its first.
 
     ``least``: seconds after the first message before which no gap ends it.
@@ -36,7 +36,7 @@ class Pause:
         return min(max(since + self.gap, began + self.least), began + self.longest)
 
 
-Pace: TypeAlias = Callable[[], Pause]
+Pace: TypeAlias = Callable[[], BatchPause]
 """Asked again and again."""
 
 

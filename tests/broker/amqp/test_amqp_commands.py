@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from redelivery.broker.faults import COMMANDS
-from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED, Outcome
+from redelivery.broker.servers.amqp.codec.outcomes import ACCEPTED, MODIFIED, REJECTED, RELEASED, AmqpOutcome
 from redelivery.broker.servers.amqp.commands import (
     Abort,
     Attach,
@@ -15,7 +15,7 @@ from redelivery.broker.servers.amqp.commands import (
     Close,
     Command,
     Declare,
-    Detach,
+    DetachLink,
     Discharge,
     EndSession,
     Flow,
@@ -30,7 +30,7 @@ ERROR = JMSError("no")
 
 
 def settle(kind: int, *, undeliverable: bool = False, transaction: bytes | None = None) -> Settle:
-    return Settle(1, 2, Outcome(kind, True, transaction, undeliverable=undeliverable))
+    return Settle(1, 2, AmqpOutcome(kind, True, transaction, undeliverable=undeliverable))
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def settle(kind: int, *, undeliverable: bool = False, transaction: bytes | None 
         (EndSession(1), None),
         (Attach(1, receives=True), "SUBSCRIBE"),
         (Attach(1, receives=False), None),
-        (Detach(1, receives=True, closed=True), "UNSUBSCRIBE"),
-        (Detach(1, receives=False, closed=True), None),
+        (DetachLink(1, receives=True, closed=True), "UNSUBSCRIBE"),
+        (DetachLink(1, receives=False, closed=True), None),
         (Flow(1), None),
         (Transfer(1, 2, None, False, bytearray(b"m")), "SEND"),
         (RefusedTransfer(1, 2, ERROR, "SEND"), "SEND"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.run import forms
 
-from redelivery.model.selectors.patterns import Pattern
+from redelivery.model.selectors.patterns import LikePattern
 from redelivery.model.selectors.selector import Selector
 
 
@@ -37,7 +37,7 @@ def is_like(text: str, pattern: str, escape: str | None) -> bool:
 @given(st.text("ab%_!", max_size=12), st.text("ab%_!", max_size=10), st.sampled_from((None, "!", "a", "%", "_")))
 def test_it_is_what_a_table_says(text: str, pattern: str, escape: str | None) -> None:
     try:
-        found = Pattern(pattern, escape)
+        found = LikePattern(pattern, escape)
     except ValueError:
         rest = pattern
         for character in (escape or "",):
@@ -57,7 +57,7 @@ def test_every_short_pattern_is_what_a_table_says_of_every_short_text() -> None:
     wrong = [
         (text, pattern)
         for pattern in words("ab%_", 5)
-        for found in (Pattern(pattern, None),)
+        for found in (LikePattern(pattern, None),)
         for text in texts
         if found.matches(text) != is_like(text, pattern, None)
     ]
@@ -70,9 +70,9 @@ def test_every_short_pattern_with_an_escape_is_what_a_table_says() -> None:
     for pattern in words("a%_!", 4):
         if re.search(r"(?<!!)(!!)*!$", pattern):
             with pytest.raises(ValueError, match="ends with its escape character"):
-                Pattern(pattern, "!")
+                LikePattern(pattern, "!")
             continue
-        found = Pattern(pattern, "!")
+        found = LikePattern(pattern, "!")
         wrong += [(text, pattern) for text in texts if found.matches(text) != is_like(text, pattern, "!")]
     assert wrong == []
 
@@ -134,7 +134,7 @@ def test_no_pattern_takes_long(pattern: str, text: str, value: bool) -> None:
 
 
 def test_characters_are_what_python_counts() -> None:
-    assert Pattern("_", None).matches("😀")
-    assert Pattern("a%b", None).matches("a\nb"), "a line end is a character"
-    assert not Pattern("A", None).matches("a")
-    assert Pattern("[a].*", None).matches("[a].*"), "nothing but % and _ is special"
+    assert LikePattern("_", None).matches("😀")
+    assert LikePattern("a%b", None).matches("a\nb"), "a line end is a character"
+    assert not LikePattern("A", None).matches("a")
+    assert LikePattern("[a].*", None).matches("[a].*"), "nothing but % and _ is special"

@@ -22,7 +22,7 @@ import proton
 from cproton_ffi import lib
 
 from redelivery.model.errors import JMSError
-from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.channel.detaching import Drain
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
@@ -76,7 +76,7 @@ class BrowsingReceiver(Receiver):
         lib.pn_link_drain(self.raw, self.window)
 
 
-def browse_more(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[bool]:
+def browse_more(context: AmqpChannelContext, receiver: BrowsingReceiver) -> Flow[bool]:
     """See `Channel.browse_more`."""
     stale = 0
     for empty in count():  # answers in a row
@@ -96,7 +96,7 @@ def browse_more(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[boo
     raise AssertionError("it counts for ever")
 
 
-def _pass_by(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
+def _pass_by(context: AmqpChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
     """Browse the head of the queue by a further link: when that is shown, every earlier question is done with."""
     head = Link(LinkSpec(receiver.link.destination, window=1, browse=True))
     opened, closed = context.ask(), context.ask()
@@ -114,7 +114,7 @@ def _pass_by(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
     yield from context.answer(closed)
 
 
-def _ask(context: ChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
+def _ask(context: AmqpChannelContext, receiver: BrowsingReceiver) -> Flow[None]:
     asked = Drain(context, receiver)
     with context.writing():
         if receiver.ended is None:

@@ -13,7 +13,7 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.amqp.channel.acknowledging import accept_all
 from redelivery.transports.amqp.channel.browsing import BrowsingReceiver, browse_more
 from redelivery.transports.amqp.channel.checking import check_link
-from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.channel.detaching import detach, drain, echo
 from redelivery.transports.amqp.channel.sending import Sending
 from redelivery.transports.amqp.channel.transactions import Transactions
@@ -35,7 +35,7 @@ class AmqpChannel(Channel):
 
     def __init__(
         self,
-        context: ChannelContext,
+        context: AmqpChannelContext,
         mode: AckMode,
         report: Callable[[JMSError], None],
         *,

@@ -10,7 +10,7 @@ from redelivery.model.errors import JMSError
 from redelivery.transports.amqp.codec.names import pattern
 from redelivery.transports.amqp.connection.protocol import AmqpConnection
 from redelivery.transports.amqp.links.endpoints import Found
-from redelivery.transports.amqp.links.management import Management
+from redelivery.transports.amqp.links.management import ManagementNode
 from redelivery.transports.amqp.links.probing import Prober
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.senders import Sender
@@ -20,7 +20,7 @@ from redelivery.transports.finding import Meaning, exchange_of
 from redelivery.transports.seam import Flow, Link, Pending, SessionEvents
 
 
-class ChannelContext:
+class AmqpChannelContext:
     """One session's side of a connection."""
 
     def __init__(
@@ -77,7 +77,7 @@ class ChannelContext:
     def made_for(self, link: Link) -> Flow[str | None]:
         """The address of the queue that a topic's consumer needs; None: the topic has one of its own."""
         nodes = self.protocol.nodes
-        if not isinstance(nodes, Management) or not isinstance(link.destination, Topic):
+        if not isinstance(nodes, ManagementNode) or not isinstance(link.destination, Topic):
             return None
         exchange = exchange_of(link.destination, self.dialect.spellings)
         if exchange is not None:
@@ -99,7 +99,7 @@ class ChannelContext:
         # written in the broker's own way it may be sent to all the same where nothing says whether it is there
         make = queue.declare or (isinstance(nodes, Prober) and queue.name != destination.name)
         ensure = partial(nodes.ensure, queue.name, make=make)
-        if isinstance(nodes, Management) and isinstance(link, Receiver):
+        if isinstance(nodes, ManagementNode) and isinstance(link, Receiver):
             link.open_after(lambda found: ensure(heeding(nodes, link, found)), pending)
         else:
             link.open_after(ensure, pending)
@@ -127,7 +127,7 @@ class ChannelContext:
         return answer(pending)
 
 
-def heeding(nodes: Management, link: Receiver, found: Found) -> Found:
+def heeding(nodes: ManagementNode, link: Receiver, found: Found) -> Found:
     """``found``, after the consumer has heeded what its queue is."""
 
     def heed(error: JMSError | None, address: str | None) -> None:

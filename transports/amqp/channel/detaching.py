@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from redelivery.model.errors import RequestTimeoutError
-from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.seam import Flow, Pending
 
 
-def detach(context: ChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
+def detach(context: AmqpChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
     """End them; what is not settled is the broker's again. Raises JMSError where no answer comes."""
     for receiver in receivers:
         receiver.wanted = False  # or what is released may come to this link again
@@ -36,7 +36,7 @@ def detach(context: ChannelContext, receivers: Sequence[Receiver]) -> Flow[None]
         yield from context.answer(each)
 
 
-def drain(context: ChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
+def drain(context: AmqpChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
     """Everything that the broker has for them, as far as their windows go, has come when this ends."""
     asked: list[Pending] = []
     with context.writing():
@@ -53,7 +53,7 @@ class Drain(Pending):
     __slots__ = ("_context", "_receiver")
     patience = 0.5
 
-    def __init__(self, context: ChannelContext, receiver: Receiver) -> None:
+    def __init__(self, context: AmqpChannelContext, receiver: Receiver) -> None:
         super().__init__(context.events.waiter)
         self._context = context
         self._receiver = receiver
@@ -65,7 +65,7 @@ class Drain(Pending):
                 self._receiver.drain(self)
 
 
-def echo(context: ChannelContext) -> Flow[None]:
+def echo(context: AmqpChannelContext) -> Flow[None]:
     """A question that everything written before is done before: a session that is opened for nothing."""
     asked = context.ask()
     with context.writing():
@@ -76,7 +76,7 @@ def echo(context: ChannelContext) -> Flow[None]:
         session.close(None)
 
 
-def _stop(context: ChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
+def _stop(context: AmqpChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
     """The broker writes nothing more for them when this ends, and so has written everything."""
     asked: list[Pending] = []
     with context.writing():
@@ -94,7 +94,7 @@ def _answered(asked: Sequence[Pending]) -> Flow[None]:
             yield each
 
 
-def _close(context: ChannelContext, receiver: Receiver, asked: Pending) -> None:
+def _close(context: AmqpChannelContext, receiver: Receiver, asked: Pending) -> None:
     """End the link, and its session where that is its own; inside `writing`."""
     dialect = context.dialect
     if receiver.stopped:

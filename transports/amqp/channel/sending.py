@@ -11,7 +11,7 @@ from typing import Final, cast
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import ConnectionLostError, JMSError, ResourceAllocationError
 from redelivery.model.messages import Message
-from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.channel.transactions import Transactions
 from redelivery.transports.amqp.codec.names import to_address
 from redelivery.transports.amqp.codec.sends import encode
@@ -46,7 +46,7 @@ class Sending:
 
     def __init__(
         self,
-        context: ChannelContext,
+        context: AmqpChannelContext,
         transactions: Transactions,
         report: Callable[[JMSError], None],
         *,

@@ -6,7 +6,7 @@ from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import ProtocolError, UnsupportedError
 from redelivery.transports.amqp.channel.context import answer
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
-from redelivery.transports.amqp.links.management import Management
+from redelivery.transports.amqp.links.management import ManagementNode
 from redelivery.transports.amqp.links.senders import Maker
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.dialects.amqp import AmqpDialect
@@ -18,7 +18,7 @@ def make_temporary(
 ) -> Flow[Destination]:
     """See `Transport.temporary`; its link is in a session of its own, which lives as long as the connection."""
     topic = issubclass(kind, Topic)
-    if isinstance(protocol.nodes, Management) and not topic:
+    if isinstance(protocol.nodes, ManagementNode) and not topic:
         return kind((yield from protocol.nodes.temporary(protocol.writing, waiter)))
     named = dialect.temporary_topic_capability if topic else dialect.temporary_queue_capability
     if named is None:

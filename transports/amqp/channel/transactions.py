@@ -25,7 +25,7 @@ from redelivery.model.errors import (
     TransactionRolledBackError,
     UnsupportedError,
 )
-from redelivery.transports.amqp.channel.context import ChannelContext
+from redelivery.transports.amqp.channel.context import AmqpChannelContext
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.receivers import AmqpDelivery
 from redelivery.transports.amqp.links.senders import Coordinator, Parts, Sender
@@ -40,7 +40,7 @@ _FRESH: Final = 20.0  # seconds that a declared transaction may have waited; the
 class Transactions:
     """One session's: at most one is open that the application knows of."""
 
-    def __init__(self, context: ChannelContext) -> None:
+    def __init__(self, context: AmqpChannelContext) -> None:
         self._context = context
         self._coordinator: Coordinator | None = None
         self._declared: Pending | None = None  # the answer to the last declare; its value is the id

@@ -8,7 +8,7 @@ from redelivery.transports.amqp.channel.context import answer
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
 from redelivery.transports.amqp.links.receivers import Receiver
 from redelivery.transports.amqp.links.sessions import AmqpSession
-from redelivery.transports.amqp.links.subscriptions import Finder, subscription_name
+from redelivery.transports.amqp.links.subscriptions import SubscriptionFinder, subscription_name
 from redelivery.transports.dialects.amqp import AmqpDialect
 from redelivery.transports.seam import Flow, Link, Pending, Waiter
 
@@ -33,7 +33,7 @@ def unsubscribe(
         session = AmqpSession(protocol.table)
         session.open(None)
         link = subscription_name(named, (), client_id=client_id)
-        finder = Finder(session, link, None if by_name else known, dialect)
+        finder = SubscriptionFinder(session, link, None if by_name else known, dialect)
         finder.open(opened)
     try:
         yield from answer(opened)
@@ -59,7 +59,11 @@ def free_name(protocol: AmqpProtocol, named: SubscriptionName, waiter: Waiter) -
     asked = Pending(waiter)
     with protocol.lock:
         for endpoint in protocol.table.endpoints.values():
-            if isinstance(endpoint, (Receiver, Finder)) and endpoint.name == named.name and endpoint.ended is not None:
+            if (
+                isinstance(endpoint, (Receiver, SubscriptionFinder))
+                and endpoint.name == named.name
+                and endpoint.ended is not None
+            ):
                 endpoint.follow_end(asked)
                 break
         else:

@@ -22,7 +22,7 @@ from redelivery.model.errors import (
 from redelivery.model.suggestions import unknown_option
 from redelivery.transports.amqp.codec.errors import broker_error
 from redelivery.transports.amqp.connection.sasl import HEADER, Sasl, mechanisms
-from redelivery.transports.amqp.engine import Engine
+from redelivery.transports.amqp.engine import AmqpEngine
 from redelivery.transports.dialects.detect import amqp_virtual_host
 from redelivery.transports.dialects.rabbitmq import OLD_PROTOCOL
 from redelivery.transports.dialects.refusals import AMQP_DENIED_AT_FIRST
@@ -47,7 +47,7 @@ _DEFAULT_FRAME: Final = 1 << 20  # Qpid JMS's
 _PAUSES: Final = (0.25, 0.5, 1.0)  # seconds, before it is asked again
 
 
-def log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, Engine]]:
+def log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, AmqpEngine]]:
     """Connect, authenticate, and open.
 
     Raises:
@@ -69,7 +69,7 @@ def log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, Engine]]:
     return (yield from _try_to_log_in(options, port))
 
 
-def _try_to_log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, Engine]]:
+def _try_to_log_in(options: TransportOptions, port: int) -> Flow[tuple[Stream, AmqpEngine]]:
     deadline = monotonic() + options.connect_timeout
     engine, sasl = _engine(options), _sasl(options)
     tls = None
@@ -110,9 +110,9 @@ def check_params(options: TransportOptions) -> None:
     _sasl(options)
 
 
-def _engine(options: TransportOptions) -> Engine:
+def _engine(options: TransportOptions) -> AmqpEngine:
     check_params(options)
-    engine = Engine()
+    engine = AmqpEngine()
     transport, connection = engine.transport, engine.connection
     connection.container = options.client_id or f"redelivery-{uuid.uuid4()}"
     if options.client_id is not None:  # JMS: it is one connection's; brokers that are not asked take a second one
@@ -148,7 +148,7 @@ def _number(options: TransportOptions, name: str, default: int, *, least: int) -
 class _Answer:
     """The answer of the peer's first frames."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: AmqpEngine) -> None:
         self.opened = False
         self.error: JMSError | None = None
         self._engine = engine
@@ -174,7 +174,9 @@ class _Answer:
         self.error = ProtocolError(f"connecting: the broker breaks the rules of AMQP 1.0: {self._engine.failure}")
 
 
-def _shake_hands(stream: Stream, engine: Engine, sasl: Sasl, deadline: float, cleartext_to: str | None) -> Flow[None]:
+def _shake_hands(
+    stream: Stream, engine: AmqpEngine, sasl: Sasl, deadline: float, cleartext_to: str | None
+) -> Flow[None]:
     yield from _write(stream, HEADER, deadline)
     start = b""
     while not sasl.done:
@@ -214,7 +216,7 @@ def _write(stream: Stream, data: bytes | memoryview, deadline: float) -> Flow[No
         data = data[sent:]
 
 
-def _refusal_follows(engine: Engine) -> bool:
+def _refusal_follows(engine: AmqpEngine) -> bool:
     """Check whether the open is only there to carry a close (AMQP 1.0 management of refusals: Classic and Artemis)."""
     properties = engine.connection.remote_properties or {}
     return bool(properties.get(proton.symbol("amqp:connection-establishment-failed")))

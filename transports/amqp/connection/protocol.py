@@ -16,7 +16,7 @@ from cproton_ffi import lib
 
 from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.codec.errors import broker_error
-from redelivery.transports.amqp.engine import Engine, Event
+from redelivery.transports.amqp.engine import AmqpEngine, Event
 from redelivery.transports.amqp.links.endpoints import LinkTable, Nodes
 from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import NO_ANSWER, ConnectionEvents, Flow, Pending, TransportOptions, Waiter
@@ -33,7 +33,7 @@ class AmqpProtocol:
     """See `WireProtocol`. Thread-safe where nothing else is said."""
 
     def __init__(
-        self, engine: Engine, stream: Stream, options: TransportOptions, events: ConnectionEvents, owner: WireOwner
+        self, engine: AmqpEngine, stream: Stream, options: TransportOptions, events: ConnectionEvents, owner: WireOwner
     ) -> None:
         self.engine = engine
         self.lock = threading.Lock()
@@ -269,7 +269,7 @@ AmqpConnection: TypeAlias = WireConnection[AmqpProtocol]
 
 def amqp_connection(
     stream: Stream,
-    engine: Engine,
+    engine: AmqpEngine,
     options: TransportOptions,
     events: ConnectionEvents,
     runtime: Runtime = THREADS,

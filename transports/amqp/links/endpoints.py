@@ -10,7 +10,7 @@ from cproton_ffi import ffi, lib
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError
 from redelivery.transports.amqp.codec.errors import broker_error
-from redelivery.transports.amqp.engine import Engine, Event, unowned
+from redelivery.transports.amqp.engine import AmqpEngine, Event, unowned
 from redelivery.transports.amqp.links.dispositions import condition_of
 from redelivery.transports.amqp.links.notifications import Notifications
 from redelivery.transports.seam import Pending
@@ -61,7 +61,7 @@ class LinkTable:
     )
 
     def __init__(
-        self, engine: Engine, broker: str, patience: float, expire_at: Callable[[float], None], *, client_id: bool
+        self, engine: AmqpEngine, broker: str, patience: float, expire_at: Callable[[float], None], *, client_id: bool
     ) -> None:
         self.client_id = client_id
         self.bare_rejection = ""  # see `AmqpDialect`

@@ -35,7 +35,7 @@ _numbers: Final = count(1)
 _REFUSALS: Final[Mapping[int, type[JMSError]]] = {401: SecurityError, 403: SecurityError, 404: InvalidDestinationError}
 
 
-class Answer:
+class ManagementAnswer:
     """The broker's answer: HTTP's status, and the body."""
 
     __slots__ = ("body", "status")
@@ -51,23 +51,23 @@ class Answer:
         return _REFUSALS.get(self.status, JMSError)(f"{doing}: the broker says: {self.body} ({self.status})")
 
 
-class Management:
+class ManagementNode:
     """Of one connection; for the holder of the connection's lock where nothing else is said."""
 
     def __init__(self, table: LinkTable) -> None:
         self._table = table
         self._answers: Answers | None = None
-        self._requests: Requests | None = None
+        self._requests: RequestLink | None = None
         self.queues: dict[str, Mapping[str, Any]] = {}  # what was found, by name
 
-    def ask(self, method: str, path: str, body: Body, then: Callable[[Answer | JMSError], None]) -> None:
+    def ask(self, method: str, path: str, body: Body, then: Callable[[ManagementAnswer | JMSError], None]) -> None:
         """Send a request; ``then`` is called once, with the answer or with why none came."""
         number = str(next(_numbers))
         answers, requests = self._links()
         answers.asked[number] = then
         requests.send((_encode(number, method, path, body),), None, Pending(None))
 
-    def request(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[Answer]:
+    def request(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[ManagementAnswer]:
         """The same as a flow, for who does not hold the connection; ``writing``: see `AmqpProtocol.writing`.
 
         Raises:
@@ -80,11 +80,11 @@ class Management:
             raise refusal
         return answer
 
-    def answer(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[Answer]:
+    def answer(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[ManagementAnswer]:
         """`request`, but a refusal is an answer, too."""
         pending = Pending(waiter)
 
-        def then(answer: Answer | JMSError) -> None:
+        def then(answer: ManagementAnswer | JMSError) -> None:
             error = answer if isinstance(answer, JMSError) else None
             self._table.notifications.answer(pending, error, None if error else answer)
 
@@ -94,13 +94,13 @@ class Management:
             yield pending
         if pending.error is not None:
             raise pending.error
-        return cast(Answer, pending.value)
+        return cast(ManagementAnswer, pending.value)
 
     def ensure(self, name: str, found: Found, *, make: bool = True) -> None:
         """Make a durable queue of that name where there is none; as it is where there is one. Then call ``found``."""
         self.ask("GET", queue_path(name), None, lambda answer: self._looked_up(name, answer, found, make=make))
 
-    def _looked_up(self, name: str, answer: Answer | JMSError, found: Found, *, make: bool) -> None:
+    def _looked_up(self, name: str, answer: ManagementAnswer | JMSError, found: Found, *, make: bool) -> None:
         if isinstance(answer, JMSError):
             found(answer, None)
         elif answer.status == 404 and not make:
@@ -112,9 +112,9 @@ class Management:
                 self.queues[name] = answer.body
             found(None, None)
 
-    def _made(self, name: str, answer: Answer | JMSError, found: Found) -> None:
+    def _made(self, name: str, answer: ManagementAnswer | JMSError, found: Found) -> None:
         error = answer if isinstance(answer, JMSError) else None
-        if isinstance(answer, Answer) and answer.status != 409:  # another one has made it meanwhile
+        if isinstance(answer, ManagementAnswer) and answer.status != 409:  # another one has made it meanwhile
             error = answer.error(f"making queue://{name}")
         if error is None:  # of which kind it is, the virtual host has said
             self.ask("GET", queue_path(name), None, lambda queue: self._looked_up(name, queue, found, make=True))
@@ -141,14 +141,14 @@ class Management:
             yield from self.request("POST", "/bindings", binding, writing, waiter)
         return queue_path(name)
 
-    def _links(self) -> tuple[Answers, Requests]:
+    def _links(self) -> tuple[Answers, RequestLink]:
         answers, requests = self._answers, self._requests
         if answers is None or requests is None or answers.ended is not None or requests.ended is not None:
             session = AmqpSession(self._table)
             session.open(None)
             name = f"management-{next(_numbers)}"
             answers = self._answers = Answers(session, name)
-            requests = self._requests = Requests(session, "the broker's management", name)
+            requests = self._requests = RequestLink(session, "the broker's management", name)
             for each in (answers, requests):
                 each.handle.source.address = each.handle.target.address = _NODE
                 each.handle.properties = proton.PropertyDict({proton.symbol("paired"): True})
@@ -157,7 +157,7 @@ class Management:
         return answers, requests
 
 
-class Requests(Sender):
+class RequestLink(Sender):
     """The link that requests leave by, settled as they are sent."""
 
     __slots__ = ()
@@ -170,7 +170,7 @@ class Requests(Sender):
         lib.pn_delivery_settle(handle)
 
 
-class Replies(Endpoint):
+class ReplyLink(Endpoint):
     """A link that answers of a management node come by."""
 
     __slots__ = ("session",)
@@ -214,21 +214,21 @@ class Replies(Endpoint):
         super().forget()
 
 
-class Answers(Replies):
+class Answers(ReplyLink):
     """Of the methods of HTTP."""
 
     __slots__ = ("asked",)
 
     def __init__(self, session: AmqpSession, name: str) -> None:
         super().__init__(session, name)
-        self.asked: dict[str, Callable[[Answer | JMSError], None]] = {}  # by the request's id
+        self.asked: dict[str, Callable[[ManagementAnswer | JMSError], None]] = {}  # by the request's id
 
     def on_answer(self, message: Any) -> None:
-        """See `Replies.on_answer`."""
+        """See `ReplyLink.on_answer`."""
         then = self.asked.pop(str(message.correlation_id), None)
         if then is not None:
             status = str(message.subject)
-            then(Answer(int(status) if status.isdecimal() else 500, message.body))
+            then(ManagementAnswer(int(status) if status.isdecimal() else 500, message.body))
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`."""

@@ -41,7 +41,7 @@ class Prober:
             return
         session = self._taken()
         refusal = self._dialect.other_queue_refusal
-        probe = Probe(
+        probe = LinkProbe(
             session, name, refusal, self._free, lambda error, other: found(error, existing if other else None)
         )
         describe(probe.handle.target, Queue(name), self._dialect)
@@ -62,7 +62,7 @@ class Prober:
         self._session = session
 
 
-class Probe(Sender):
+class LinkProbe(Sender):
     """A link that is opened to see whether it can be."""
 
     __slots__ = ("_done", "_found", "_refusal")

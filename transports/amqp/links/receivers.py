@@ -11,9 +11,9 @@ from cproton_ffi import ffi, lib
 
 from redelivery.model.errors import IllegalStateError, JMSError, MessageFormatError
 from redelivery.transports.amqp.codec.messages import AmqpFields, AmqpFormat
+from redelivery.transports.amqp.links.delivery_log import DELIVERY_LOG
 from redelivery.transports.amqp.links.dispositions import ACCEPTED, MODIFIED, REJECTED, RELEASED, enlist, explain, fail
 from redelivery.transports.amqp.links.endpoints import Endpoint
-from redelivery.transports.amqp.links.seen import SEEN
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.subscriptions import subscription_name
 from redelivery.transports.amqp.links.terminus import describe_source, link_name
@@ -73,14 +73,14 @@ class AmqpDelivery(AmqpFields, Delivery):
             return self.wire_count() - 1
         if not self._header()[4]:
             return 0
-        return SEEN.count(self.receiver.table.broker, self._id()) if self.back is None else self.back
+        return DELIVERY_LOG.count(self.receiver.table.broker, self._id()) if self.back is None else self.back
 
     def went_back(self) -> None:
         """The application had it, and it is the broker's again."""
         message_id = self._id()
         if message_id is not None:
             self.back = self.proven()
-            SEEN.note(self.receiver.table.broker, message_id)
+            DELIVERY_LOG.note(self.receiver.table.broker, message_id)
 
     def _id(self) -> str | None:
         try:

@@ -38,7 +38,7 @@ def subscription_name(named: SubscriptionName, taken: Container[str], *, client_
     raise AssertionError("they are counted without end")
 
 
-class Finder(Endpoint):
+class SubscriptionFinder(Endpoint):
     """A link to a durable subscription, which is removed with it when it is closed.
 
     By its name alone, which has no source then; or, as no such look-up finds one that is not of a client id, as the

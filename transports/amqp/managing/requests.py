@@ -12,7 +12,7 @@ import proton
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, ProtocolError
 from redelivery.transports.amqp.channel.context import answer
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
-from redelivery.transports.amqp.links.management import Replies
+from redelivery.transports.amqp.links.management import ReplyLink
 from redelivery.transports.amqp.links.senders import Sender
 from redelivery.transports.amqp.links.sessions import AmqpSession
 from redelivery.transports.amqp.links.terminus import link_name
@@ -96,7 +96,7 @@ class Requests:
                 self._session.close(None)
 
 
-class DynamicReplies(Replies):
+class DynamicReplies(ReplyLink):
     """A link from a node that the broker makes for it."""
 
     __slots__ = ("_awaited", "_number", "address")
@@ -126,7 +126,7 @@ class DynamicReplies(Replies):
         self._number, self._awaited = number, pending
 
     def on_answer(self, message: Any) -> None:
-        """See `Replies.on_answer`."""
+        """See `ReplyLink.on_answer`."""
         pending = self._awaited
         if pending is not None and str(message.correlation_id) == self._number:
             self._awaited = None

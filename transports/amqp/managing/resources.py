@@ -8,7 +8,7 @@ from typing import Any, cast
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityError
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
-from redelivery.transports.amqp.links.management import Answer, Management, queue_path
+from redelivery.transports.amqp.links.management import ManagementAnswer, ManagementNode, queue_path
 from redelivery.transports.flows import Flow, Waiter
 from redelivery.transports.management.declaring import Declaration
 from redelivery.transports.management.x_arguments import ArgumentQueues, arguments_of
@@ -47,7 +47,7 @@ class ResourceQueues(ArgumentQueues):
         held = answer.body.get("message_count") if isinstance(answer.body, Mapping) else None
         return int(held or 0)
 
-    def _look_up(self, queue: Queue) -> Flow[Answer | None]:
+    def _look_up(self, queue: Queue) -> Flow[ManagementAnswer | None]:
         """None: it is not there."""
         answer = yield from self._ask("GET", queue, None)
         if answer.status == 404:
@@ -55,12 +55,12 @@ class ResourceQueues(ArgumentQueues):
         _check(answer, f"looking for {queue}")
         return answer
 
-    def _ask(self, method: str, queue: Queue, body: Mapping[str, Any] | None) -> Flow[Answer]:
-        nodes = cast(Management, self._protocol.nodes)
+    def _ask(self, method: str, queue: Queue, body: Mapping[str, Any] | None) -> Flow[ManagementAnswer]:
+        nodes = cast(ManagementNode, self._protocol.nodes)
         return (yield from nodes.answer(method, queue_path(queue.name), body, self._protocol.writing, self._waiter))
 
 
-def _check(answer: Answer, doing: str) -> None:
+def _check(answer: ManagementAnswer, doing: str) -> None:
     if answer.status < 300:
         return
     kind: type[JMSError] = SecurityError if answer.status in (401, 403) else InvalidDestinationError

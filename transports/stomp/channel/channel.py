@@ -12,11 +12,11 @@ from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, Pending
 from redelivery.transports.stomp.channel import commits, subscribing
 from redelivery.transports.stomp.channel.browsing import BrowseSubscription
-from redelivery.transports.stomp.channel.context import ChannelContext, ChannelOwner
+from redelivery.transports.stomp.channel.context import ChannelOwner, StompChannelContext
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
 from redelivery.transports.stomp.channel.windows import STUCK, Window, fits, retired, settle
-from redelivery.transports.stomp.connection.shown import Shown
-from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, Subscription, acks
+from redelivery.transports.stomp.connection.redelivered_ids import RedeliveredIds
+from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, StompSubscription, acks
 
 _LARGE: Final = 64 << 10  # bytes from which a body is not copied into its frame
 
@@ -30,7 +30,7 @@ class StompChannel(Channel):
         owner: is notified of errors that no call waits for, and of the end.
     """
 
-    def __init__(self, context: ChannelContext, mode: AckMode, owner: ChannelOwner) -> None:
+    def __init__(self, context: StompChannelContext, mode: AckMode, owner: ChannelOwner) -> None:
         self._context, self._dialect, self._outbox = context, context.dialect, context.outbox
         self.finder = context.finder
         self._encoder = context.encoder
@@ -39,9 +39,9 @@ class StompChannel(Channel):
         verb = "acknowledge" if mode == AckMode.CLIENT else "commit"
         self._work = UnitOfWork(context.router, verb)  # the session's transaction, in CLIENT mode a hidden one
         self._parking = Parking()
-        self._subscriptions: dict[Link, list[Subscription]] = {}
+        self._subscriptions: dict[Link, list[StompSubscription]] = {}
         self._windows: dict[Link, Window] = {}
-        self._shown = Shown(context.released) if context.dialect.releases_as_new else None
+        self._redelivered = RedeliveredIds(context.released) if context.dialect.releases_as_new else None
         commits = mode in (AckMode.TRANSACTED, AckMode.CLIENT)
         self._enlists = context.dialect.enlist_at_most > 0 and commits
         self._acks_deferred = context.dialect.needs_extra_subscription and commits
@@ -52,7 +52,7 @@ class StompChannel(Channel):
         size, headers = yield from subscribing.prepare(self._context, link, deferred=self._acks_deferred)
         link.id = subscribing.new_identifier()
         events = BrowseSubscription(self._context.events) if link.spec.browse else self._context.events
-        subscription = Subscription(link, events, dialect, self._context.version)
+        subscription = StompSubscription(link, events, dialect, self._context.version)
         pending, receipt = self._context.ask()
         errors, silent = router.errors, link.destination.is_pattern and dialect.receipt_starves_patterns
         frame = subscribing.subscribe_frame(self._context, link, headers, receipt, silent=silent)
@@ -91,8 +91,8 @@ class StompChannel(Channel):
                 self._enlist(subscription)
         elif self._acks_deferred and not delivery.link.spec.pulls:
             self._take((delivery,))
-        if self._shown is not None:
-            self._shown.show(cast(StompDelivery, delivery))
+        if self._redelivered is not None:
+            self._redelivered.show(cast(StompDelivery, delivery))
 
     def has_room(self, link: Link, number: int) -> bool:
         """See `Channel`; where a window is counted here, `make_room` knows."""
@@ -122,7 +122,7 @@ class StompChannel(Channel):
                 self._outbox.write(data, done=done)
         finally:
             if self._windows and done:
-                settle(self._windows, self._shown, ours)
+                settle(self._windows, self._redelivered, ours)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """STOMP has no word for it: they go back at UNSUBSCRIBE."""
@@ -144,7 +144,7 @@ class StompChannel(Channel):
             yield from commits.nack(self._context, ours)
         else:
             raise UnsupportedError("on this broker NACK may delete: a dead letter must be a copy")
-        settle(self._windows, self._shown, (ours,))
+        settle(self._windows, self._redelivered, (ours,))
 
     def check(self, message: Message) -> None:
         """See `Channel`."""
@@ -199,17 +199,17 @@ class StompChannel(Channel):
         if self._work.enlisted and not self._work.enlisted.issubset(ours):
             self._take_out(self._work.enlisted.difference(ours))
         flow = commits.commit(self._context, self._work, self._parking, ours)
-        return self._settled(flow, ours) if self._windows or self._shown is not None else flow
+        return self._settled(flow, ours) if self._windows or self._redelivered is not None else flow
 
     def _settled(self, flow: Flow[None], ours: Sequence[StompDelivery]) -> Flow[None]:
         idle = [each for each in self._windows.values() if each.idle(ours)]
         try:
             yield from flow
         except InDoubtError:  # they may be acknowledged: released at the end, RabbitMQ would hang up on us
-            settle(self._windows, self._shown, ours)
+            settle(self._windows, self._redelivered, ours)
             raise
         if self._windows:
-            settle(self._windows, self._shown, ours)
+            settle(self._windows, self._redelivered, ours)
             yield from self._shrink(idle)
 
     def rollback(self) -> Flow[None]:
@@ -251,10 +251,10 @@ class StompChannel(Channel):
             except JMSError as error:
                 self._report(error)
 
-    def _unsubscribe(self, undo: bytes, subscriptions: Iterable[Subscription]) -> Flow[None]:
+    def _unsubscribe(self, undo: bytes, subscriptions: Iterable[StompSubscription]) -> Flow[None]:
         known = tuple(subscriptions)
-        if self._shown is not None:
-            self._shown.release(known)
+        if self._redelivered is not None:
+            self._redelivered.release(known)
         subscriptions = tuple(each for each in known if not self._context.router.cancelled(each))
         self._forget(set(known).difference(subscriptions))  # the broker has ended them
         if self._dialect.unsubscribe_keeps is None:
@@ -269,7 +269,7 @@ class StompChannel(Channel):
         finally:
             self._forget(subscriptions)
 
-    def _forget(self, subscriptions: Iterable[Subscription]) -> None:
+    def _forget(self, subscriptions: Iterable[StompSubscription]) -> None:
         for subscription in subscriptions:
             self._context.router.remove(subscription)
             group = self._subscriptions.get(subscription.link, [])
@@ -301,8 +301,8 @@ class StompChannel(Channel):
         self._add(subscription, self._subscriptions[link])
         self._outbox.write(frame)
 
-    def _add(self, subscription: Subscription, group: list[Subscription]) -> None:
-        subscription.shown = self._shown
+    def _add(self, subscription: StompSubscription, group: list[StompSubscription]) -> None:
+        subscription.redelivered = self._redelivered
         self._subscriptions[subscription.link] = [*group, subscription]
         self._context.router.add(subscription)
 
@@ -315,7 +315,7 @@ class StompChannel(Channel):
             except JMSError as error:
                 self._report(error)
 
-    def _enlist(self, subscription: Subscription) -> None:
+    def _enlist(self, subscription: StompSubscription) -> None:
         missing, written = self._work.enlisting(list(dict.fromkeys(subscription.held)))  # one may be there twice
         done: list[None] = []
         try:

@@ -22,13 +22,13 @@ from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError,
 from redelivery.model.messages import Message
 from redelivery.transports.finding import found
 from redelivery.transports.seam import NO_ANSWER, Flow, Pending
-from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.channel.context import StompChannelContext
 from redelivery.transports.stomp.channel.transactions import Parking, UnitOfWork
 from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompDelivery, acks
 
 
 def commit(
-    context: ChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
+    context: StompChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
 ) -> Flow[None]:
     """Commit the SENDs, and acknowledge the deliveries: in the transaction, or after it where ACKs are not undone.
 
@@ -47,7 +47,7 @@ def _nothing() -> Flow[None]:
 
 
 def _commit_begun(
-    context: ChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
+    context: StompChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
 ) -> Flow[None]:
     try:
         yield from _confirm_sends(context, work)
@@ -58,7 +58,7 @@ def _commit_begun(
 
 
 def _commit_at_once(
-    context: ChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
+    context: StompChannelContext, work: UnitOfWork, parking: Parking, deliveries: Sequence[StompDelivery]
 ) -> Flow[None]:
     """All that is missing in one write, of which nothing has left before the flow begins."""
     begins = not work.begun
@@ -85,7 +85,7 @@ def _commit_at_once(
 
 
 def _commit_then_acknowledge(
-    context: ChannelContext, work: UnitOfWork, deliveries: Sequence[StompDelivery]
+    context: StompChannelContext, work: UnitOfWork, deliveries: Sequence[StompDelivery]
 ) -> Flow[None]:
     """The SENDs, confirmed, and then the ACKs: after a crash between the two the deliveries are redelivered."""
     committed = work.begun
@@ -110,7 +110,7 @@ def _commit_then_acknowledge(
 
 
 def dead_letter(
-    context: ChannelContext, parking: Parking, delivery: StompDelivery, copy: Message, *, alone: bool
+    context: StompChannelContext, parking: Parking, delivery: StompDelivery, copy: Message, *, alone: bool
 ) -> Flow[None]:
     """The copy and the ACK in a transaction of their own; or the one after the other.
 
@@ -157,7 +157,7 @@ def _duplicate_id(delivery: StompDelivery) -> bytes:
     return f"{header}:{sha256(text.encode()).hexdigest()}\n".encode()
 
 
-def nack(context: ChannelContext, delivery: StompDelivery) -> Flow[None]:
+def nack(context: StompChannelContext, delivery: StompDelivery) -> Flow[None]:
     """NACK, answered, where that dead-letters. Raises JMSError: it was refused."""
     pending, receipt = context.ask()
     end = b"".join([b"\n%b:%b" % (name.encode(), value.encode()) for name, value in context.dialect.nack_headers])
@@ -171,7 +171,7 @@ def empty(receipt: bytes) -> bytes:
     return work.begin() + b"ABORT\nreceipt:%b" % receipt + work.end_of_frame()
 
 
-def forget(context: ChannelContext) -> bytes:
+def forget(context: StompChannelContext) -> bytes:
     """An empty transaction, undone: the broker's list of transacted messages of each subscription is empty after it.
 
     Without it that list grows with every commit, and each COMMIT walks through all of it.
@@ -180,11 +180,11 @@ def forget(context: ChannelContext) -> bytes:
     return work.begin() + b"ABORT" + work.end_of_frame() if context.dialect.commit_ends_parking else b""
 
 
-def _around(context: ChannelContext, parking: Parking) -> tuple[bytes, bytes]:
+def _around(context: StompChannelContext, parking: Parking) -> tuple[bytes, bytes]:
     return parking.around(context.control.abort) if context.dialect.commit_ends_parking else (b"", b"")
 
 
-def _confirm_sends(context: ChannelContext, work: UnitOfWork) -> Flow[None]:
+def _confirm_sends(context: StompChannelContext, work: UnitOfWork) -> Flow[None]:
     """Wait until every SEND of the transaction is answered; one that failed undoes it all, as does a refused ACK."""
     problem: JMSError | None = None
     what = "a send in the transaction failed"
@@ -207,7 +207,7 @@ def _confirm_sends(context: ChannelContext, work: UnitOfWork) -> Flow[None]:
 
 
 def _end(
-    context: ChannelContext, work: UnitOfWork, name: str | None, written: bytes, pending: Pending, receipt: bytes
+    context: StompChannelContext, work: UnitOfWork, name: str | None, written: bytes, pending: Pending, receipt: bytes
 ) -> Flow[None]:
     """``name``: of the transaction, which is closed; None where there is none."""
     try:
@@ -228,7 +228,7 @@ def _end(
         raise InDoubtError(text, transaction_id=name) from refused
 
 
-def _undo(context: ChannelContext, name: str) -> Flow[None]:
+def _undo(context: StompChannelContext, name: str) -> Flow[None]:
     """ABORT after a COMMIT that was refused: the broker may still hold what was acknowledged in the transaction.
 
     One that knows the transaction no more answers with an ERROR, which says no less.
@@ -256,7 +256,7 @@ def _late_confirmations(sends: Sequence[Pending], name: str) -> Flow[None]:
 
 
 def _acknowledge(
-    context: ChannelContext, work: UnitOfWork, first: bytes, last: StompDelivery, *, committed: bool
+    context: StompChannelContext, work: UnitOfWork, first: bytes, last: StompDelivery, *, committed: bool
 ) -> Flow[None]:
     """The ACKs, of which the last is answered, and with it all."""
     written = False

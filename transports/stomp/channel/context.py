@@ -15,8 +15,8 @@ from redelivery.transports.stomp.channel.transactions import UnitOfWork
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.names import to_wire
 from redelivery.transports.stomp.codec.sends import SendEncoder
+from redelivery.transports.stomp.connection.redelivered_ids import ReleasedIds
 from redelivery.transports.stomp.connection.router import Router
-from redelivery.transports.stomp.connection.shown import Released
 from redelivery.transports.stomp.finder import QueueFinder
 from redelivery.transports.wire.outbox import Outbox
 
@@ -30,12 +30,12 @@ class ChannelOwner(Protocol):
     def read_on_behalf(self) -> None:
         """An answer is awaited by nobody who reads."""
 
-    def leave(self, context: ChannelContext, *, clean: bool) -> Flow[None]:
+    def leave(self, context: StompChannelContext, *, clean: bool) -> Flow[None]:
         """The channel ends; ``clean``: nothing that it asked for was refused or unanswered."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelContext:
+class StompChannelContext:
     """One session's side of a wire; ``token`` names the connection, however many wires it has."""
 
     dialect: StompDialect
@@ -48,7 +48,7 @@ class ChannelContext:
     token: str
     client_id: str | None
     finder: QueueFinder | None
-    released: Released
+    released: ReleasedIds
     closes_at_maps: Callable[[], Flow[bool]]  # see `redelivery.transports.stomp.beside`
     meaning: Meaning = field(default_factory=Meaning)
 

@@ -20,13 +20,13 @@ from redelivery.transports.finding import found, supposed_limit, warn_of_stream
 from redelivery.transports.seam import Flow, Link
 from redelivery.transports.stomp.channel.browsing import browse_headers
 from redelivery.transports.stomp.channel.commits import empty
-from redelivery.transports.stomp.channel.context import ChannelContext
+from redelivery.transports.stomp.channel.context import StompChannelContext
 from redelivery.transports.stomp.channel.windows import window_size
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.frames import encode_head
 from redelivery.transports.stomp.codec.messages import SENDER
 from redelivery.transports.stomp.codec.names import to_wire
-from redelivery.transports.stomp.connection.subscriptions import PLAIN, Subscription
+from redelivery.transports.stomp.connection.subscriptions import PLAIN, StompSubscription
 
 _literal_or_word = re.compile(r"'(?:[^']|'')*'|\w+")
 _LONGEST: Final = 60  # of a selector in an error
@@ -38,7 +38,7 @@ def new_identifier() -> str:
     return str(next(_identifiers))
 
 
-def subscribe_headers(link: Link, context: ChannelContext, window: int | None) -> dict[str, str]:
+def subscribe_headers(link: Link, context: StompChannelContext, window: int | None) -> dict[str, str]:
     """The headers of one subscription beside its destination; ``window``: None for none at all.
 
     Raises:
@@ -88,7 +88,7 @@ def _serving_headers(link: Link, dialect: StompDialect, window: int | None) -> d
     return headers
 
 
-def subscription_headers(named: SubscriptionName | None, context: ChannelContext) -> dict[str, str]:
+def subscription_headers(named: SubscriptionName | None, context: StompChannelContext) -> dict[str, str]:
     """The headers of a named subscription. Raises UnsupportedError where there are none."""
     dialect = context.dialect
     if named is None:
@@ -114,7 +114,7 @@ def remove_frame(name: str, control: ControlFrames, dialect: StompDialect, recei
     return control.unsubscribe(new_identifier(), receipt.decode(), {dialect.subscription_header: name})
 
 
-def prepare(context: ChannelContext, link: Link, *, deferred: bool) -> Flow[tuple[int | None, dict[str, str]]]:
+def prepare(context: StompChannelContext, link: Link, *, deferred: bool) -> Flow[tuple[int | None, dict[str, str]]]:
     """Find its queue; remove the durable subscription that it makes anew where the broker would keep the old one.
 
     Returns:
@@ -152,7 +152,7 @@ def prepare(context: ChannelContext, link: Link, *, deferred: bool) -> Flow[tupl
 
 
 def subscribe_frame(
-    context: ChannelContext, link: Link, headers: dict[str, str], receipt: bytes, *, silent: bool
+    context: StompChannelContext, link: Link, headers: dict[str, str], receipt: bytes, *, silent: bool
 ) -> bytes:
     """SUBSCRIBE, answered; ``silent``: an empty transaction is answered instead."""
     destination = context.name(link.destination)
@@ -163,7 +163,7 @@ def subscribe_frame(
     return context.control.subscribe(destination, link.id, {**headers, "receipt": receipt.decode()})
 
 
-def give_up(context: ChannelContext, link: Link, receipt: bytes, error: JMSError) -> Flow[None]:
+def give_up(context: StompChannelContext, link: Link, receipt: bytes, error: JMSError) -> Flow[None]:
     """The SUBSCRIBE has failed.
 
     Raises:
@@ -179,15 +179,15 @@ def give_up(context: ChannelContext, link: Link, receipt: bytes, error: JMSError
         raise UnsupportedError(f"{link.destination}: no consumer over STOMP: {lacking}") from error
 
 
-def further(context: ChannelContext, link: Link, window: int) -> tuple[Subscription, bytes]:
+def further(context: StompChannelContext, link: Link, window: int) -> tuple[StompSubscription, bytes]:
     """Another subscription of a consumer's, and its SUBSCRIBE, which is not answered."""
     identifier = new_identifier()
     headers = subscribe_headers(link, context, window)
     frame = context.control.subscribe(context.name(link.destination), identifier, headers)
-    return Subscription(link, context.events, context.dialect, context.version, identifier), frame
+    return StompSubscription(link, context.events, context.dialect, context.version, identifier), frame
 
 
-def supersede(context: ChannelContext, subscription: Subscription, receipt: bytes | None = None) -> bytes:
+def supersede(context: StompChannelContext, subscription: StompSubscription, receipt: bytes | None = None) -> bytes:
     """UNSUBSCRIBE, and SUBSCRIBE with the same id where nothing comes: what came before can be settled all the same.
 
     In one write: what is still on its way to the id finds one, or the broker would drop it unseen and unsettled.
@@ -199,7 +199,7 @@ def supersede(context: ChannelContext, subscription: Subscription, receipt: byte
     return context.control.unsubscribe(identifier) + context.control.subscribe(nowhere, identifier, headers)
 
 
-def release_unsettled(context: ChannelContext, subscriptions: Sequence[Subscription]) -> Flow[None]:
+def release_unsettled(context: StompChannelContext, subscriptions: Sequence[StompSubscription]) -> Flow[None]:
     """End them where UNSUBSCRIBE releases nothing: NACK what is not settled, to be delivered to others.
 
     A NACK needs a living subscription, and releases to any consumer, itself included: so they are superseded before.
@@ -225,7 +225,7 @@ def release_unsettled(context: ChannelContext, subscriptions: Sequence[Subscript
     yield from end(context, subscriptions, b"".join(nacks))
 
 
-def end(context: ChannelContext, subscriptions: Sequence[Subscription], before: bytes = b"") -> Flow[None]:
+def end(context: StompChannelContext, subscriptions: Sequence[StompSubscription], before: bytes = b"") -> Flow[None]:
     """UNSUBSCRIBE, answered, after ``before``; the newest first, since each releases to the queue's head."""
     asked = [context.ask() for _ in subscriptions]
     frames = [

@@ -19,7 +19,7 @@ from redelivery.transports.stomp.channel.commits import empty
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.frames import encode
 from redelivery.transports.stomp.connection.protocol import StompWire
-from redelivery.transports.wire.threads.waiter import Waiter as ParkedWaiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class TemporaryMaker:
@@ -46,7 +46,7 @@ class TemporaryMaker:
             with self._lock:
                 made, first, second = self._frames(kind, *receipts)
                 self._wire.protocol.outbox.write(first + second)
-            if cast(ParkedWaiter, waiter).place is not self._wire:
+            if cast(ThreadWaiter, waiter).place is not self._wire:
                 self._wire.read_on_behalf()  # it is no session's, and nobody reads it
             for pending in asked:
                 if not pending.done:

@@ -11,7 +11,7 @@ from typing import Final
 from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.connection.router import Router
-from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription, acks
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription, acks
 
 _process: Final = uuid.uuid4().hex[:12]
 _numbers: Final = count(1)
@@ -117,7 +117,7 @@ class Parking:
     """
 
     def __init__(self) -> None:
-        self._loose: dict[Subscription, dict[StompDelivery, None]] = {}
+        self._loose: dict[StompSubscription, dict[StompDelivery, None]] = {}
         self._lots: dict[StompDelivery, UnitOfWork] = {}
 
     def park(self, deliveries: Sequence[StompDelivery]) -> bytes:

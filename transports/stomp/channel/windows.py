@@ -19,8 +19,8 @@ from typing import Final
 from redelivery.model.destinations import Topic
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.seam import Link
-from redelivery.transports.stomp.connection.shown import Shown
-from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.stomp.connection.redelivered_ids import RedeliveredIds
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription
 
 STUCK: Final = "the broker sends no more until some of what this consumer holds is acknowledged"
 _TIMES: Final = 10  # the first window at most is a further one, where the application holds more
@@ -55,7 +55,7 @@ class Window:
         first: that subscription.
     """
 
-    def __init__(self, dialect: StompDialect, size: int | None, first: Subscription) -> None:
+    def __init__(self, dialect: StompDialect, size: int | None, first: StompSubscription) -> None:
         self._dialect = dialect
         self._limited = size is not None
         self._size = size or 0
@@ -97,24 +97,24 @@ class Window:
         self._limited = False
 
     @property
-    def newest(self) -> Subscription:
+    def newest(self) -> StompSubscription:
         """The one that messages come to."""
         return self.subscriptions[-1]
 
-    def grow(self, subscription: Subscription, size: int) -> None:
+    def grow(self, subscription: StompSubscription, size: int) -> None:
         """A further subscription."""
         self.subscriptions.append(subscription)
         self._sizes[subscription] = size
         self._taken[subscription] = 0
         self._left += size
 
-    def replace(self, subscription: Subscription, size: int) -> None:
+    def replace(self, subscription: StompSubscription, size: int) -> None:
         """The next subscription, instead of the others: their windows count no more."""
         self._sizes = dict.fromkeys(self._sizes, 0)
         self._left = 0
         self.grow(subscription, size)
 
-    def exhausted(self) -> list[Subscription]:
+    def exhausted(self) -> list[StompSubscription]:
         """The subscriptions that were replaced, and have nothing left that is not settled: they are to end now."""
         return [each for each in self.subscriptions if each.superseded and not each.unsettled]
 
@@ -125,28 +125,28 @@ class Window:
         left = set().union(*[each.unsettled or () for each in self.subscriptions])
         return self._dialect.unsubscribe_keeps is None and left.issubset(settled)
 
-    def further(self) -> list[Subscription]:
+    def further(self) -> list[StompSubscription]:
         """The subscriptions beside the first, to end now; none while anything of the consumer's is not settled."""
         return [] if any(each.unsettled for each in self.subscriptions) else self.subscriptions[1:]
 
-    def drop(self, subscriptions: Iterable[Subscription]) -> None:
+    def drop(self, subscriptions: Iterable[StompSubscription]) -> None:
         """Forget subscriptions that have ended."""
         for each in subscriptions:
             self.subscriptions.remove(each)
             self._left -= self._sizes.pop(each)
             del self._taken[each]
 
-    def _add(self, subscription: Subscription, weight: int) -> None:
+    def _add(self, subscription: StompSubscription, weight: int) -> None:
         size = self._sizes[subscription]
         before = max(0, size - self._taken[subscription])
         self._taken[subscription] += weight
         self._left += max(0, size - self._taken[subscription]) - before
 
 
-def settle(windows: Mapping[Link, Window], shown: Shown | None, deliveries: Iterable[StompDelivery]) -> None:
+def settle(windows: Mapping[Link, Window], ids: RedeliveredIds | None, deliveries: Iterable[StompDelivery]) -> None:
     """Count acknowledged deliveries out of their windows; once more is harmless."""
-    if shown is not None:
-        shown.settle(deliveries)
+    if ids is not None:
+        ids.settle(deliveries)
     for each in deliveries:
         if (window := windows.get(each.link)) is not None:
             window.settle(each)
@@ -159,13 +159,13 @@ def fits(windows: Mapping[Link, Window], deliveries: Iterable[StompDelivery]) ->
 
 
 def retired(
-    windows: Iterable[Window], idle: Collection[Window], retire: Callable[[Collection[Subscription]], bool]
-) -> list[Subscription]:
+    windows: Iterable[Window], idle: Collection[Window], retire: Callable[[Collection[StompSubscription]], bool]
+) -> list[StompSubscription]:
     """The further subscriptions that are needed no more, out of their windows: what is on its way to them goes back.
 
     ``retire`` says whether nothing of theirs is unsettled, and ends their deliveries.
     """
-    ended: list[Subscription] = []
+    ended: list[StompSubscription] = []
     for window in windows:
         group = [*window.exhausted(), *(window.further() if window in idle else ())]
         if group and retire(group):

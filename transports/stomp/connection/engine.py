@@ -28,7 +28,7 @@ _CHECKS: Final = 3  # per interval: then a beat is never more than two thirds of
 _heart_beat = re.compile(r"(\d{1,9}),(\d{1,9})")
 
 
-class Engine:
+class StompEngine:
     """One connection.
 
     Args:

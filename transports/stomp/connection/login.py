@@ -7,7 +7,7 @@ import ssl
 from redelivery.model.errors import ConnectError, ConnectionLostError, ProtocolError
 from redelivery.transports.seam import Flow, TransportOptions
 from redelivery.transports.stomp.codec.reader import RawFrame
-from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.engine import StompEngine
 from redelivery.transports.wire.cleartext import warn_of_cleartext
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.peek import AMQP_HELLO, answers_in
@@ -16,7 +16,7 @@ from redelivery.transports.wire.tls import refused_by_alert
 
 
 def log_in(
-    options: TransportOptions, port: int, engine: Engine, address: str | None = None
+    options: TransportOptions, port: int, engine: StompEngine, address: str | None = None
 ) -> Flow[tuple[Stream, list[RawFrame]]]:
     """Connect and shake hands; also the frames that came right after the answer. ``address``: of the host's, this one.
 
@@ -59,7 +59,7 @@ def log_in(
         raise
 
 
-def _shake_hands(stream: Stream, engine: Engine, rest: memoryview, deadline: float) -> Flow[list[RawFrame]]:
+def _shake_hands(stream: Stream, engine: StompEngine, rest: memoryview, deadline: float) -> Flow[list[RawFrame]]:
     while rest:
         rest = rest[stream.send(rest) :]
         if rest:

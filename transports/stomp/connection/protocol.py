@@ -10,7 +10,7 @@ from redelivery.transports.runtime import Runtime
 from redelivery.transports.seam import ConnectionEvents, TransportOptions
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.reader import RawFrame
-from redelivery.transports.stomp.connection.engine import Engine
+from redelivery.transports.stomp.connection.engine import StompEngine
 from redelivery.transports.stomp.connection.router import Router
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.connection import WireConnection
@@ -23,7 +23,7 @@ from redelivery.transports.wire.threads.runtime import THREADS
 class StompProtocol:
     """See `WireProtocol`."""
 
-    def __init__(self, engine: Engine, router: Router, stream: Stream, owner: WireOwner) -> None:
+    def __init__(self, engine: StompEngine, router: Router, stream: Stream, owner: WireOwner) -> None:
         self._engine = engine
         self._owner = owner
         self._heard = False
@@ -120,7 +120,7 @@ StompWire: TypeAlias = WireConnection[StompProtocol]
 
 def stomp_wire(
     stream: Stream,
-    engine: Engine,
+    engine: StompEngine,
     frames: list[RawFrame],
     dialect: StompDialect,
     options: TransportOptions,

@@ -19,11 +19,11 @@ from redelivery.transports.seam import Pending
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame, raw_value
 from redelivery.transports.stomp.codec.reader import RawFrame
-from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription
 from redelivery.transports.wire.answers import finish
 
 # a subscription and its messages; or receipts, as `Router.expect` gave them; or a frame that is another answer
-Parcel: TypeAlias = tuple[Subscription | None, Sequence[StompDelivery], Sequence[bytes], RawFrame | None]
+Parcel: TypeAlias = tuple[StompSubscription | None, Sequence[StompDelivery], Sequence[bytes], RawFrame | None]
 log = logging.getLogger(__name__)
 _SUBSCRIPTION = b"\nsubscription:"
 _RECEIPT = b"RECEIPT\nreceipt-id:"  # with no other header, as brokers send it
@@ -48,8 +48,8 @@ class Router:
         self._dialect = dialect
         self._version = version
         self._on_error = on_error
-        self._subscriptions: dict[bytes, Subscription] = {}
-        self._last: tuple[Subscription, bytes] | None = None  # whom the last message was for, and the rest of that line
+        self._subscriptions: dict[bytes, StompSubscription] = {}
+        self._last: tuple[StompSubscription, bytes] | None = None  # of the last message, with the rest of that line
         self._numbers = count(1)
         self._lost: JMSError | None = None
         self._watches = dialect.amqp_bodies is not None
@@ -63,21 +63,21 @@ class Router:
         self.last_unasked: JMSError | None = None
         self.unasked = 0  # errors so far that answer nobody: an ACK asks for no answer
 
-    def add(self, subscription: Subscription) -> None:
+    def add(self, subscription: StompSubscription) -> None:
         """Put the messages of a subscription into its inbox from now on."""
         self._subscriptions[subscription.identifier] = subscription
 
-    def remove(self, subscription: Subscription) -> None:
+    def remove(self, subscription: StompSubscription) -> None:
         """Drop the messages of a subscription from now on; they go back to the broker."""
         subscription.ended = IllegalStateError("its consumer is closed")
         self._subscriptions.pop(subscription.identifier, None)
         self._last = None
 
-    def cancelled(self, subscription: Subscription) -> bool:
+    def cancelled(self, subscription: StompSubscription) -> bool:
         """Check whether the broker has ended it by itself: it knows no UNSUBSCRIBE of it."""
         return self._lost is None and subscription.identifier not in self._subscriptions
 
-    def retire(self, subscriptions: Collection[Subscription]) -> bool:
+    def retire(self, subscriptions: Collection[StompSubscription]) -> bool:
         """Remove them, unless a message of theirs is not settled: in one step, so that none can come between."""
         with self._arrival:
             if any(each.unsettled for each in subscriptions):
@@ -201,7 +201,7 @@ class Router:
                 for receipt in receipts:
                     self.confirm(receipt)  # or nobody waits for it any more
 
-    def _warn_of_amqp(self, target: Subscription, body: bytes) -> None:
+    def _warn_of_amqp(self, target: StompSubscription, body: bytes) -> None:
         if body[2:3] not in _SECTIONS:
             return  # bytes that happen to begin so
         self._watches = False  # once a connection
@@ -209,7 +209,7 @@ class Router:
         self._amqp = f"{self._dialect.amqp_bodies}, and one of {place} was: use amqp:// for it"
         log.warning("%s: a message has AMQP's bytes for a body: %s", place, self._amqp)
 
-    def _deliver(self, target: Subscription, batch: Sequence[StompDelivery]) -> None:
+    def _deliver(self, target: StompSubscription, batch: Sequence[StompDelivery]) -> None:
         if target.unsettled is None:
             _hand_over(target, batch)
             return
@@ -218,7 +218,7 @@ class Router:
                 target.unsettled.update(dict.fromkeys(batch))
                 _hand_over(target, batch)
 
-    def _find(self, head: bytes) -> tuple[Subscription | None, bytes]:
+    def _find(self, head: bytes) -> tuple[StompSubscription | None, bytes]:
         """The message's subscription, None where it has ended; and the rest of that header's line, to know the next."""
         identifier = raw_value(head, _SUBSCRIPTION)
         if identifier is None:
@@ -275,8 +275,8 @@ class Router:
         return taken
 
 
-def _hand_over(subscription: Subscription, batch: Sequence[StompDelivery]) -> None:
+def _hand_over(subscription: StompSubscription, batch: Sequence[StompDelivery]) -> None:
     if subscription.ended is None and not subscription.stopping:
-        if subscription.shown is not None:
-            subscription.shown.mark(batch)
+        if subscription.redelivered is not None:
+            subscription.redelivered.mark(batch)
         subscription.events.on_deliveries(batch)

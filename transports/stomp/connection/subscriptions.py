@@ -21,7 +21,7 @@ class StompDelivery(StompFields, Delivery):
 
     __slots__ = ("format", "head", "payload", "subscription")
 
-    def __init__(self, head: bytes, payload: bytes, subscription: Subscription) -> None:
+    def __init__(self, head: bytes, payload: bytes, subscription: StompSubscription) -> None:
         # Not by super(): this is the only thing that is made for every message.
         self.head = head
         self.payload = payload
@@ -50,7 +50,7 @@ class StompDelivery(StompFields, Delivery):
         return len(self.payload)
 
     def mark_redelivered(self) -> None:
-        """Add the header that the broker should have sent: see `shown`."""
+        """Add the header that the broker should have sent: see `redelivered_ids`."""
         self.head = b"MESSAGE\nredelivered:true" + self.head.removeprefix(b"MESSAGE")
 
 
@@ -61,7 +61,7 @@ class Marking(Protocol):
         """Flag arriving deliveries where that is needed."""
 
 
-class Subscription:
+class StompSubscription:
     """Ids are never used twice in a process, so that no message can be taken for one of another connection."""
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Subscription:
         "identifier",
         "link",
         "most_loose",
-        "shown",
+        "redelivered",
         "stopping",
         "superseded",
         "unsettled",
@@ -99,7 +99,7 @@ class Subscription:
         self.stopping = False  # UNSUBSCRIBE is on its way: what comes now is released
         # all that came and is not settled, in order, where that has to be known
         self.unsettled: dict[StompDelivery, None] | None = {} if dialect.needs_extra_subscription else None
-        self.shown: Marking | None = None  # what the session has shown before, where the broker does not say
+        self.redelivered: Marking | None = None  # what the session has shown before, where the broker does not say
         self.held: list[StompDelivery] = []  # dispatched, and not in the transaction
         window = dialect.default_prefetch if link.prefetch is None else link.prefetch
         self.batch_limit = max(1, window // 2)
@@ -132,5 +132,5 @@ class Subscription:
 
 
 def acks(deliveries: Iterable[StompDelivery], end: bytes = PLAIN) -> bytes:
-    """One ACK for each; raises as `Subscription.ack`."""
+    """One ACK for each; raises as `StompSubscription.ack`."""
     return b"".join([delivery.subscription.ack(delivery, end) for delivery in deliveries])

@@ -16,13 +16,13 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.sockets import Stream
 from redelivery.transports.wire.threads.guard import at_once, uninterruptible
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 _READS_AFTER_DEADLINE: Final = 4  # what is there counts as in time; others' messages must not hold us
 _READS_ON_BEHALF: Final = 8
 
 
-class Receiver(Protocol):
+class ByteReceiver(Protocol):
     """The receiver of what is read."""
 
     def receive(self, data: bytes) -> None:
@@ -45,14 +45,14 @@ class StreamOwner(Protocol):
 class Leader:
     """Chooses the thread that reads one stream."""
 
-    def __init__(self, stream: Stream, receiver: Receiver, owner: StreamOwner) -> None:
+    def __init__(self, stream: Stream, receiver: ByteReceiver, owner: StreamOwner) -> None:
         self._stream = stream
         self._receiver = receiver
         self._owner = owner
         self._mutex = threading.Lock()
         self._leader: int | None = None  # the thread that leads
         self._reader: int | None = None  # the thread that is inside `receive`: the leader
-        self._parked: list[Waiter] = []
+        self._parked: list[ThreadWaiter] = []
         self._closed = False
         self.lost: JMSError | None = None
 
@@ -66,7 +66,7 @@ class Leader:
         """True: some thread reads."""
         return self._leader is not None
 
-    def wait(self, waiter: Waiter, timeout: float | None) -> None:
+    def wait(self, waiter: ThreadWaiter, timeout: float | None) -> None:
         """Return when the waiter was woken since its last wait, or after ``timeout`` seconds; reads meanwhile.
 
         A ``timeout`` of 0 reads what is there, also where the waiter was woken before: who asks so wants to know.
@@ -82,7 +82,7 @@ class Leader:
             )
         uninterruptible(lambda: self._wait(waiter, timeout))
 
-    def _wait(self, waiter: Waiter, timeout: float | None) -> None:
+    def _wait(self, waiter: ThreadWaiter, timeout: float | None) -> None:
         deadline = None if timeout is None else monotonic() + timeout
         if timeout == 0:
             waiter.woken = False  # it may be for an answer that was seen without a wait
@@ -139,7 +139,7 @@ class Leader:
         self.lost = error
         self._close_once()
 
-    def _take_lead(self, waiter: Waiter) -> bool:
+    def _take_lead(self, waiter: ThreadWaiter) -> bool:
         me = threading.get_ident()
         with self._mutex:
             if self.lost is not None:
@@ -150,7 +150,7 @@ class Leader:
             self._parked.append(waiter)
             return False
 
-    def _lead(self, waiter: Waiter, deadline: float | None) -> None:
+    def _lead(self, waiter: ThreadWaiter, deadline: float | None) -> None:
         late, me = 0, threading.get_ident()
         while not waiter.woken and self.lost is None:
             remaining = None
@@ -188,7 +188,7 @@ class Leader:
             self._reader = None
         return True
 
-    def _step_back(self, waiter: Waiter | None) -> None:
+    def _step_back(self, waiter: ThreadWaiter | None) -> None:
         """Lead no more, or park no more, whichever it was."""
         me = threading.get_ident()
         with self._mutex:

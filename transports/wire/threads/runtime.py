@@ -7,7 +7,7 @@ from typing import Final
 
 from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.threads.housekeeping import housekeeper
-from redelivery.transports.wire.threads.waiter import Waiter
+from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class ThreadRuntime:
@@ -18,9 +18,9 @@ class ThreadRuntime:
     def __init__(self, *, notices_ends: bool = False) -> None:
         self._notices_ends = notices_ends  # of connections that nobody reads
 
-    def new_waiter(self) -> Waiter:
+    def new_waiter(self) -> ThreadWaiter:
         """See `Runtime.new_waiter`."""
-        return Waiter()
+        return ThreadWaiter()
 
     def enter(self, owner: Owner) -> None:
         """See `Runtime.enter`."""

@@ -9,7 +9,7 @@ from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.guard import at_once, interruptible, interruption_point
 
 
-class Waiter:
+class ThreadWaiter:
     """One thread at a time waits here; any thread may wake it, also before it waits: no wake is lost.
 
     A wake has a reason (``woken``); a nudge only lets the thread check again (it may have to lead now). ``poke``, while

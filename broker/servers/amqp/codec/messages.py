@@ -57,11 +57,11 @@ class Wire:
         return self._received.raw
 
     def read(self) -> Body:
-        """See `redelivery.broker.engine.stored.LateBody`."""
+        """See `redelivery.broker.engine.stored.WireBody`."""
         return detached(self._received.body())
 
     def carried(self) -> RawBody:
-        """See `redelivery.broker.engine.stored.LateBody`."""
+        """See `redelivery.broker.engine.stored.WireBody`."""
         return AmqpBody(self._received)
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class LateWire:
 
     __slots__ = ("source",)
 
-    def __init__(self, source: LateSource) -> None:
+    def __init__(self, source: LateBytes) -> None:
         self.source = source
 
     @property
@@ -82,18 +82,18 @@ class LateWire:
         return self.source.data()
 
     def read(self) -> Body:
-        """See `redelivery.broker.engine.stored.LateBody`."""
+        """See `redelivery.broker.engine.stored.WireBody`."""
         return detached(kept(self.raw, _NOWHERE).read())
 
     def carried(self) -> RawBody:
-        """See `redelivery.broker.engine.stored.LateBody`."""
+        """See `redelivery.broker.engine.stored.WireBody`."""
         return kept(self.raw, _NOWHERE).carried()
 
     def __len__(self) -> int:
         return len(self.source)
 
 
-class LateSource(Protocol):
+class LateBytes(Protocol):
     """The bytes of a message that a store has."""
 
     def data(self) -> bytes:

@@ -29,7 +29,7 @@ __all__ = [
     "MODIFIED",
     "REJECTED",
     "RELEASED",
-    "Outcome",
+    "AmqpOutcome",
     "finish",
     "finish_declared",
     "finish_transacted",
@@ -48,7 +48,7 @@ _NAMES: Final[dict[object, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AmqpOutcome:
     """A receiver's outcome of a delivery.
 
     Attributes:
@@ -83,22 +83,22 @@ class Outcome:
         return Manner.MODIFIED if self.kind == MODIFIED and not self.failed else None
 
 
-def read_outcome(handle: Any) -> Outcome | None:
+def read_outcome(handle: Any) -> AmqpOutcome | None:
     """The peer's outcome of a delivery; None where it has none yet. Raises MessageFormatError."""
     kind, settled = lib.pn_delivery_remote_state(handle), bool(lib.pn_delivery_settled(handle))
     if kind == TRANSACTIONAL:
         return _read_transactional(handle, settled)
     if kind in (0, RECEIVED):
         # Settled without an outcome: it may not have been processed, so it is counted and redelivered.
-        return Outcome(MODIFIED, True, failed=True) if settled else None
+        return AmqpOutcome(MODIFIED, True, failed=True) if settled else None
     if kind == REJECTED:
         found = refusal(handle)
-        return Outcome(kind, settled, cause=_cause(found.name, found.description) if found else None)
+        return AmqpOutcome(kind, settled, cause=_cause(found.name, found.description) if found else None)
     if kind == MODIFIED:
         remote = lib.pn_delivery_remote(handle)
         failed, undeliverable = lib.pn_disposition_is_failed(remote), lib.pn_disposition_is_undeliverable(remote)
-        return Outcome(kind, settled, failed=bool(failed), undeliverable=bool(undeliverable))
-    return Outcome(kind, settled)
+        return AmqpOutcome(kind, settled, failed=bool(failed), undeliverable=bool(undeliverable))
+    return AmqpOutcome(kind, settled)
 
 
 def transaction_of(handle: Any) -> bytes | None:
@@ -140,21 +140,22 @@ def reject(handle: Any, error: JMSError) -> None:
     finish(handle, REJECTED)
 
 
-def _read_transactional(handle: Any, settled: bool) -> Outcome | None:
+def _read_transactional(handle: Any, settled: bool) -> AmqpOutcome | None:
     raw, fields = _state(handle)
     transaction = _binary(raw, fields[0]) if fields else b""
     descriptor, at = described(raw, fields[1]) if len(fields) > 1 else (None, 0)
     if descriptor is None:  # no outcome yet
-        return Outcome(MODIFIED, True, transaction, failed=True) if settled else None
+        return AmqpOutcome(MODIFIED, True, transaction, failed=True) if settled else None
     kind = _NAMES.get(descriptor, 0) if isinstance(descriptor, str) else descriptor
     if kind == REJECTED:
-        return Outcome(REJECTED, settled, transaction, cause=_rejection(raw, at))
+        return AmqpOutcome(REJECTED, settled, transaction, cause=_rejection(raw, at))
     if kind == MODIFIED:
         flags = [read(raw, place)[0] is True for place in places(raw, at)[:2]]
-        return Outcome(MODIFIED, settled, transaction, failed=flags[:1] == [True], undeliverable=flags[1:] == [True])
+        failed, undeliverable = flags[:1] == [True], flags[1:] == [True]
+        return AmqpOutcome(MODIFIED, settled, transaction, failed=failed, undeliverable=undeliverable)
     if kind not in (ACCEPTED, RELEASED):
         raise MessageFormatError(f"{descriptor!r} is not an outcome in a transaction")
-    return Outcome(kind, settled, transaction)
+    return AmqpOutcome(kind, settled, transaction)
 
 
 def _state(handle: Any) -> tuple[bytes, list[int]]:

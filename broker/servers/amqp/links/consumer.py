@@ -57,11 +57,11 @@ class ConsumerLink(OutgoingLink):
             self._durable = (named.name, owner)
 
     def append(self, dispatch: Dispatch, /) -> None:
-        """See `redelivery.broker.engine.subscriptions.Outbox`."""
+        """See `redelivery.broker.engine.subscriptions.DispatchOutbox`."""
         self._unsent.append(dispatch)
 
     def wake(self) -> None:
-        """See `redelivery.broker.engine.subscriptions.Outbox`."""
+        """See `redelivery.broker.engine.subscriptions.DispatchOutbox`."""
         self.session.mark_ready(self)
 
     def grant(self, credit: int, drain: bool) -> None:

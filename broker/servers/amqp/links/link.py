@@ -19,7 +19,7 @@ from redelivery.model.errors import JMSError
 
 
 class LinkSession(Protocol):
-    """The part of its client's `redelivery.broker.servers.amqp.session.ServerSession` that a link needs.
+    """The part of its client's `redelivery.broker.servers.amqp.session.AmqpServerSession` that a link needs.
 
     Attributes:
         core: the broker.

@@ -39,7 +39,7 @@ def watched() -> Iterator[list[str]]:
 
 
 def _watch_stomp(patch: pytest.MonkeyPatch, wrong: list[str]) -> None:
-    named, refuse = stomp.ServerSession._named, stomp.ServerSession.refuse
+    named, refuse = stomp.StompServerSession._named, stomp.StompServerSession.refuse
 
     def _named(session: Any, frame: Any) -> Any:
         found = named(session, frame)
@@ -51,15 +51,15 @@ def _watch_stomp(patch: pytest.MonkeyPatch, wrong: list[str]) -> None:
         wrong.append(f"refused: {error}")
         refuse(session, error, receipt)
 
-    patch.setattr(stomp.ServerSession, "_named", _named)
-    patch.setattr(stomp.ServerSession, "refuse", _refuse)
+    patch.setattr(stomp.StompServerSession, "_named", _named)
+    patch.setattr(stomp.StompServerSession, "refuse", _refuse)
 
 
 def _watch_amqp(patch: pytest.MonkeyPatch, wrong: list[str]) -> None:
     from redelivery.broker.servers.amqp.commands import Command, Settle
-    from redelivery.broker.servers.amqp.session import ServerSession
+    from redelivery.broker.servers.amqp.session import AmqpServerSession
 
-    execute, refuse = ServerSession.execute, ServerSession.refuse
+    execute, refuse = AmqpServerSession.execute, AmqpServerSession.refuse
 
     def _execute(session: Any, command: Command) -> None:
         if isinstance(command, Settle):
@@ -72,8 +72,8 @@ def _watch_amqp(patch: pytest.MonkeyPatch, wrong: list[str]) -> None:
         wrong.append(f"refused: {command}: {error}")
         refuse(session, command, error)
 
-    patch.setattr(ServerSession, "execute", _execute)
-    patch.setattr(ServerSession, "refuse", _refuse)
+    patch.setattr(AmqpServerSession, "execute", _execute)
+    patch.setattr(AmqpServerSession, "refuse", _refuse)
 
 
 async def settle(broker: EmbeddedBroker, connection: aio.Connection, queue: str) -> None:

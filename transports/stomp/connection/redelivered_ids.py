@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterable
 from typing import Final, TypeAlias
 
 from redelivery.model.destinations import Topic
-from redelivery.transports.stomp.connection.subscriptions import StompDelivery, Subscription
+from redelivery.transports.stomp.connection.subscriptions import StompDelivery, StompSubscription
 
 MOST: Final = 10_000  # ids
 Place: TypeAlias = tuple[bytes, object]
 """The broker's id of a message, and where it waits: each subscription to a topic has its own."""
 
 
-class Released:
+class ReleasedIds:
     """One connection's record: the next one who gets the message may be another session. Thread-safe."""
 
     def __init__(self) -> None:
@@ -49,10 +49,10 @@ class Released:
         return place in self._places
 
 
-class Shown:
+class RedeliveredIds:
     """One session's part of it, for its thread; `mark` is called by the thread that reads."""
 
-    def __init__(self, released: Released) -> None:
+    def __init__(self, released: ReleasedIds) -> None:
         self._held: dict[StompDelivery, None] = {}
         self._released = released
 
@@ -68,7 +68,7 @@ class Shown:
         if self._released:
             self._released.discard(self._place(each) for each in deliveries)
 
-    def release(self, subscriptions: Collection[Subscription]) -> None:
+    def release(self, subscriptions: Collection[StompSubscription]) -> None:
         """These end: what they brought and the application holds goes back to the broker."""
         ended = [each for each in self._held if each.subscription in subscriptions]
         for each in ended:

@@ -12,7 +12,7 @@ from typing import Final
 _MOST: Final = 10_000  # messages that are remembered; then the oldest is forgotten
 
 
-class Seen:
+class DeliveryLog:
     """Counts how often messages went back unacknowledged after an application had them; by broker and message id."""
 
     def __init__(self, most: int = _MOST) -> None:
@@ -31,4 +31,4 @@ class Seen:
         return 0 if message_id is None else self._counts.get((broker, message_id), 0)
 
 
-SEEN: Final = Seen()
+DELIVERY_LOG: Final = DeliveryLog()

@@ -6,7 +6,7 @@ from typing import Any
 
 from redelivery.model.destinations import Queue
 from redelivery.transports.seam import Link, LinkSpec
-from redelivery.transports.stomp.connection.shown import MOST, Released, Shown
+from redelivery.transports.stomp.connection.redelivered_ids import MOST, RedeliveredIds, ReleasedIds
 
 
 def test_the_record_of_what_was_released_is_bounded() -> None:
@@ -23,13 +23,13 @@ def test_the_record_of_what_was_released_is_bounded() -> None:
         def mark_redelivered(self) -> None:
             self.flagged = True
 
-    released, subscription = Released(), object()
-    shown = Shown(released)
+    released, subscription = ReleasedIds(), object()
+    ids = RedeliveredIds(released)
     seen: list[Any] = [Seen(number, subscription) for number in range(MOST + 5)]
     for each in seen:
-        shown.show(each)
-    shown.release([subscription])  # type: ignore[list-item]  # only its identity counts
-    shown.mark(seen)
+        ids.show(each)
+    ids.release([subscription])  # type: ignore[list-item]  # only its identity counts
+    ids.mark(seen)
     assert [each.number for each in seen if not each.flagged] == [0, 1, 2, 3, 4]
-    shown.settle(seen)
-    assert (shown._held, released._places) == ({}, {})
+    ids.settle(seen)
+    assert (ids._held, released._places) == ({}, {})
