@@ -63,7 +63,7 @@ def refill(state: EngineState, subscription: Subscription, now: int) -> None:
 def wake(state: EngineState, name: str) -> None:
     """Look what of a queue can be dispatched, if it still exists."""
     queue = state.queues.get(name)
-    if queue is not None and (queue.pending or queue.away):
+    if queue is not None and (queue.pending or queue.paged_out):
         state.ready[queue] = None
 
 
@@ -86,10 +86,10 @@ def dispatch_ready(state: EngineState, now: int) -> None:
 
 def go_on(state: EngineState, now: int) -> None:
     """Read on for those for whom an earlier call has not read enough; those who wait for the end of that are woken."""
-    hungry, searched = state.hungry, state.searched
-    state.hungry, state.searched = {}, {}
+    starved, searched = state.starved, state.searched
+    state.starved, state.searched = {}, {}
     state.ready.update(searched)
-    for subscription in hungry:
+    for subscription in starved:
         if not subscription.closed:
             refill(state, subscription, now)
     dispatch_ready(state, now)
@@ -99,7 +99,7 @@ def go_on(state: EngineState, now: int) -> None:
 
 def searches(state: EngineState, subscription: Subscription) -> bool:
     """Check whether `go_on` has something to read for the subscription."""
-    return subscription in state.hungry or (
+    return subscription in state.starved or (
         bool(state.searched) and any(state.queues[name] in state.searched for name in subscription.queues)
     )
 

@@ -61,16 +61,15 @@ class Binding:
 class QueueState:
     """The messages and consumers of one queue.
 
-    ``removed``: why, once it was: what is released to it is then dropped for this reason. ``behind``: how many messages
-    the journal alone holds that never were in memory; ``front``: the highest order that was, before all of those.
-    ``left``: where those wait that were in memory and that only the journal has again, as none of the consumers that
-    had room wanted them. ``away``: how many there are of these, and of those that wait there for the owners of groups.
+    ``removed``: why, once it was: what is released to it is then dropped for this reason. ``on_disk``: the number of
+    messages that the journal alone holds and that never were in memory; ``front``: the highest order that was, before
+    all of those. ``left``: where those wait that were in memory and that only the journal has again, as none of the
+    consumers that had room wanted them. ``paged_out``: the number of these, and of those that wait there for the owners
+    of groups.
     """
 
     __slots__ = (
         "arrived",
-        "away",
-        "behind",
         "binding",
         "consumers",
         "cursors",
@@ -82,6 +81,8 @@ class QueueState:
         "left",
         "loads",
         "name",
+        "on_disk",
+        "paged_out",
         "parked",
         "pending",
         "removed",
@@ -102,15 +103,15 @@ class QueueState:
         self.groups: OrderedDict[str, list[Subscription]] = OrderedDict()  # of several one each, by their selectors
         self.loads: Counter[Subscription] = Counter()  # how many groups each consumer has
         self.removed: str | None = None
-        self.behind = 0
+        self.on_disk = 0
         self.front = 0
         self.left = Places()
-        self.away = 0
+        self.paged_out = 0
         self.tried = 0  # so many wait in memory that it was no use to look for what can be left to the journal
 
     def __len__(self) -> int:
         """The number of messages that the queue holds, those in flight included."""
-        return len(self.entries) + self.behind + self.away
+        return len(self.entries) + self.on_disk + self.paged_out
 
     def __bool__(self) -> bool:
         return True
@@ -118,7 +119,7 @@ class QueueState:
     @property
     def holds_some(self) -> bool:
         """True: something waits for any consumer."""
-        return bool(self.pending or self.behind or self.away)
+        return bool(self.pending or self.on_disk or self.paged_out)
 
     def offer(self) -> None:
         """Note for consumers without room that something waits here, for the time when they have."""
@@ -130,16 +131,16 @@ class QueueState:
     @property
     def lacks(self) -> int | None:
         """The place behind which messages are needed next that only the journal has; None: none are needed."""
-        if not (self.behind or self.away):
+        if not (self.on_disk or self.paged_out):
             return None
         gaps = [self._gap(consumer) for consumer in self.exclusives[:1] or self.consumers if consumer.ready]
         if not self.pending:
             gaps.append(self.left.first)
-        return min((self.front if gap is None else gap - 1 for gap in gaps if self.behind or gap), default=None)
+        return min((self.front if gap is None else gap - 1 for gap in gaps if self.on_disk or gap), default=None)
 
     def _gap(self, consumer: Subscription) -> int | None:
         """The first place that it has not passed and whose message waits for any, and is not in memory."""
-        if not self.away:
+        if not self.paged_out:
             return None
         cursor = self.cursors.get(consumer)
         return self.left.first if cursor is None else self.left.after(cursor.passed)
@@ -210,7 +211,7 @@ class QueueState:
     def refuse(self, entry: Entry, subscription: Subscription) -> None:
         """Never deliver the message to this consumer again: to another one, or it is kept until one comes."""
         cursor = self.cursors.get(subscription) or self._follow(subscription)
-        if len(cursor.refused) > SLACK + 2 * len(self.entries) and not self.away:
+        if len(cursor.refused) > SLACK + 2 * len(self.entries) and not self.paged_out:
             cursor.refused &= self.entries.keys()
         cursor.refused.add(entry.order)
 

@@ -44,7 +44,7 @@ class EngineState:
         journal: who keeps it beyond this process.
         given: with a journal, dispatches that their consumers may see when it has made that step durable.
         pages: how many this call may still read from the journal; None: any number.
-        searched: queues of which more is needed in memory than that, for a later call, and `hungry`: consumers.
+        searched: queues of which more is needed in memory than that, for a later call, and `starved`: consumers.
         searched_at: when that was noted.
     """
 
@@ -54,7 +54,6 @@ class EngineState:
         "config",
         "deadlines",
         "given",
-        "hungry",
         "journal",
         "memory_used",
         "observer",
@@ -64,6 +63,7 @@ class EngineState:
         "rules",
         "searched",
         "searched_at",
+        "starved",
         "subscriptions",
         "temporary",
         "touched",
@@ -87,7 +87,7 @@ class EngineState:
         self.touched: dict[Subscription, None] = {}
         self.pages: int | None = None
         self.searched: dict[QueueState, None] = {}
-        self.hungry: dict[Subscription, None] = {}
+        self.starved: dict[Subscription, None] = {}
         self.searched_at = 0
         self._order = 0
 
@@ -156,13 +156,13 @@ class EngineState:
 
     def starve(self, subscription: Subscription, now: int) -> None:
         """Let a later call read more for a consumer."""
-        self.hungry[subscription] = None
+        self.starved[subscription] = None
         self.searched_at = now
 
     def next_deadline(self) -> int | None:
         """The time when something is to be done without a client, None for never."""
         due = self.deadlines.next()
-        if not (self.searched or self.hungry):
+        if not (self.searched or self.starved):
             return due
         return self.searched_at if due is None else min(due, self.searched_at)
 

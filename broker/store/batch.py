@@ -27,7 +27,7 @@ _Row: TypeAlias = tuple[int, bytes, bytes, bool, bool, int, int]
 
 @dataclass(slots=True)
 class Batch:
-    """A batch of writes; what is put and removed within one leaves nothing to write.
+    """The writes of a batch; what is put and removed within one leaves nothing to write.
 
     Attributes:
         bound: new durable subscriptions, by their queues' names.

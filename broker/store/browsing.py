@@ -72,7 +72,7 @@ def show_more(state: EngineState, subscription: Subscription, now: int) -> bool:
     if browsed is None:
         return False
     while browsed.more and not browsed.found:
-        if subscription in state.hungry or not state.take_page():
+        if subscription in state.starved or not state.take_page():
             state.starve(subscription, now)
             state.touched[subscription] = None  # who waits for an answer sees that it goes on
             return False

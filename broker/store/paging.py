@@ -31,7 +31,7 @@ def keep(state: EngineState, queue: QueueState, entry: Entry) -> bool:
     journal = state.journal
     if journal is None or not queue.makes_dead_letters or queue.name.startswith(TEMPORARY):
         return False
-    full = bool(queue.behind) or len(queue.pending) >= journal.window or state.memory_used > journal.memory
+    full = bool(queue.on_disk) or len(queue.pending) >= journal.window or state.memory_used > journal.memory
     if not full and not entry.message.persistent:
         return False
     entry.stored = True
@@ -39,7 +39,7 @@ def keep(state: EngineState, queue: QueueState, entry: Entry) -> bool:
     if entry.redeliveries:
         journal.counted(entry, entry.redeliveries)
     if full:
-        queue.behind += 1
+        queue.on_disk += 1
         state.memory_used -= entry.message.size
     return full
 
@@ -92,8 +92,8 @@ def page_in(state: EngineState, queue: QueueState, after: int, now: int) -> None
         queue.look_again()
     else:
         entries = journal_of(state).page(queue.name, queue.front, journal_of(state).window)
-        assert entries, f"{queue.name}: {queue.behind} messages are in the journal"
-        queue.behind -= len(entries)
+        assert entries, f"{queue.name}: {queue.on_disk} messages are in the journal"
+        queue.on_disk -= len(entries)
         for entry in entries:
             if entry.until > now:
                 queue.park(entry)
@@ -111,7 +111,7 @@ def bring(state: EngineState, subscription: Subscription, now: int) -> bool:
         place, name = min((places.first or 0, name) for name, places in later.items())
         if waiting and next(iter(waiting)) < place:
             break
-        if subscription in state.hungry or not state.take_page():
+        if subscription in state.starved or not state.take_page():
             state.starve(subscription, now)
             return False
         put_back(waiting, _read(state, state.queues[name], later[name], 0))
@@ -127,7 +127,7 @@ def _read(state: EngineState, queue: QueueState, places: Places, after: int) -> 
     orders = places.some(after, journal.window)
     entries = journal.read(queue.name, orders)
     places.discard(orders[: len(entries)])
-    queue.away -= len(entries)
+    queue.paged_out -= len(entries)
     for entry in entries:
         queue.entries[entry.order] = entry
         _came(state, queue, entry)
@@ -174,7 +174,7 @@ def _let_go(state: EngineState, queue: QueueState, backlog: Backlog, front: int,
         del queue.entries[entry.order]
         state.memory_used -= entry.message.size
         orders.append(entry.order)
-    queue.away += len(orders)
+    queue.paged_out += len(orders)
     return orders
 
 
@@ -187,7 +187,7 @@ def held(state: EngineState, name: str) -> tuple[list[Entry], int | None, list[E
     if queue is None:
         return [], None, []
     entries = sorted(queue.entries.values(), key=order_of)
-    if not (queue.behind or queue.away):
+    if not (queue.on_disk or queue.paged_out):
         return entries, None, []
     places = [queue.left, *(places for owner in queue.consumers if (places := owner.later.get(queue.name)))]
     after = min((places.first - 1 for places in places if places.first is not None), default=queue.front)
@@ -206,7 +206,7 @@ def restore(state: EngineState, contents: Contents, now: int) -> None:
             journal_of(state).cleared(name, 0)  # it was removed, and a transaction had messages of it
             continue
         queue = state.queue(name)
-        queue.behind, queue.front = count, 0
+        queue.on_disk, queue.front = count, 0
         if name in contents.expiring:
             page_in(state, queue, 0, now)
     for number, until in contents.delayed:
@@ -215,9 +215,9 @@ def restore(state: EngineState, contents: Contents, now: int) -> None:
 
 def clear(state: EngineState, queue: QueueState) -> None:
     """Remove what the journal alone holds of a queue."""
-    if queue.behind or queue.away:
-        journal_of(state).cleared(queue.name, 0 if queue.away else queue.front)
-        queue.behind = queue.away = 0
+    if queue.on_disk or queue.paged_out:
+        journal_of(state).cleared(queue.name, 0 if queue.paged_out else queue.front)
+        queue.on_disk = queue.paged_out = 0
         queue.left = Places()
 
 

@@ -89,7 +89,7 @@ class StoredMachine(EngineMachine):
     def nobody_waits_in_vain(self) -> None:
         super().nobody_waits_in_vain()
         for consumer in self.live:
-            if self.engine.queues[consumer.queue].behind:
+            if self.engine.queues[consumer.queue].on_disk:
                 assert len(consumer.held.keys() - consumer.free) == consumer.prefetch
 
     def memory_is_what_is_there(self) -> None:

@@ -95,7 +95,7 @@ class TurnsMachine(StoredMachine):
 
     def all_is_well(self) -> None:
         state = self.engine._state
-        while state.searched or state.hungry:
+        while state.searched or state.starved:
             self.engine.begin()
             moves.go_on(state, self.now)
         super().all_is_well()
@@ -107,7 +107,7 @@ class TurnsMachine(StoredMachine):
             queue = self.engine.queues.get(name)
             if queue is None:
                 continue
-            assert queue.away == len(queue.left) + sum(
+            assert queue.paged_out == len(queue.left) + sum(
                 len(places) for each in queue.consumers for places in each.later.values()
             )
             held = {entry.order: entry for entry in self.engine.entries(name)}

@@ -178,7 +178,7 @@ class TestSelectors:
             bench.settle()
             for each in (subscription, other):
                 bench.engine.unsubscribe(each, 0, all_seen=False)
-        assert sum(queue.away for queue in bench.engine.queues.values()) > LONG
+        assert sum(queue.paged_out for queue in bench.engine.queues.values()) > LONG
         bench.engine.remove_subscription("s", None)
         bench.store.close()
         again = SqliteStore(bench.store.path, synchronous="off")
