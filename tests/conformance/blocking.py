@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import wraps
+from inspect import isfunction
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self, get_type_hints
 
 import pytest
 from tests.conformance.pairs import Pair
@@ -32,6 +34,7 @@ class Loop:
         self._loop = asyncio.new_event_loop()
         self._loop.set_debug(True)
         self._loop.slow_callback_duration = 10.0
+        self._loop.set_default_executor(ThreadPoolExecutor(16))  # callbacks that block
         self.problems: list[dict[str, Any]] = []
         self._loop.set_exception_handler(lambda _, context: self.problems.append(context))
         self._thread = threading.Thread(target=self._loop.run_forever, name="asyncio")
@@ -45,14 +48,14 @@ class Loop:
         self._loop.call_soon_threadsafe(asked.put_nowait, (work, done))
         return done.result()
 
-    async def in_thread(self, callback: Callable[[Message], object], message: Message) -> None:
+    async def in_thread(self, callback: Callable[..., object], *given: Any, **options: Any) -> object:
         """Run the callback on a thread, and await here what it asks for."""
         asked: asyncio.Queue[Any] = asyncio.Queue()
 
-        def run() -> None:
+        def run() -> object:
             _callback.asked = asked
             try:
-                callback(message)
+                return callback(*given, **options)
             finally:
                 del _callback.asked
                 self._loop.call_soon_threadsafe(asked.put_nowait, None)
@@ -64,7 +67,7 @@ class Loop:
                 done.set_result(await work)
             except BaseException as error:  # noqa: BLE001  the callback raises it
                 done.set_exception(error)
-        await running
+        return await running
 
     def end(self) -> None:
         async def rest() -> None:
@@ -101,6 +104,12 @@ class Blocking:
             return self._shown(self._loop.call(work()))
 
         return call
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Blocking) and self._inner is other._inner
+
+    def __hash__(self) -> int:
+        return id(self._inner)
 
     def __enter__(self) -> Self:
         return self
@@ -150,6 +159,16 @@ class Connection(Blocking):
     def exception_listener(self, listener: Any) -> None:
         self._inner.exception_listener = listener
 
+    def listener_container(self, destination: Any, handler: Any, **options: Any) -> Container:
+        @wraps(handler)
+        async def handle(given: Any, **others: Any) -> object:
+            shown = {name: self._shown(each) for name, each in others.items()}
+            assert not any(shown[name] is each for name, each in others.items()), "it is asyncio's"
+            return await self._loop.in_thread(handler, self._shown(given), **shown)
+
+        handle.__annotations__ = {name: _AIO.get(kind, kind) for name, kind in _hints(handler).items()}
+        return Container(self._loop, self._inner.listener_container(destination, handle, **options))
+
 
 class Session(Blocking):
     def queue(self, name: str) -> Any:
@@ -169,6 +188,26 @@ class Session(Blocking):
                 raise
         else:
             self._loop.call(inner.__aexit__(None, None, None))
+
+
+class Container(Blocking):
+    def __enter__(self) -> Self:
+        self._loop.call(self._inner.start())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._loop.call(self._inner.drain())
+
+    def check_ended(self) -> bool:
+        ended: bool = self._inner.check_ended()
+        return ended
+
+
+_AIO: Final = {redelivery.Session: redelivery.aio.Session, redelivery.Producer: redelivery.aio.Producer}
+
+
+def _hints(handler: Any) -> dict[str, Any]:
+    return get_type_hints(handler) if isfunction(handler) else {}
 
 
 class Producer(Blocking):
@@ -210,6 +249,22 @@ def connect(loop: Loop, url: str, **options: Any) -> Connection:
         return await redelivery.aio.connect(url, **options)
 
     return Connection(loop, loop.call(work()))
+
+
+class Shell:
+    """Opens connections of threads, or of an event loop that is called as if it blocked; it closes them."""
+
+    def __init__(self, kind: str, opened: ExitStack) -> None:
+        self.tasks = kind != "threads"
+        self._opened = opened
+        self._loop = Loop() if self.tasks else None
+        if self._loop is not None:
+            opened.callback(self._loop.end)
+
+    def connect(self, url: str, **options: Any) -> Any:
+        """As `redelivery.connect`."""
+        made = redelivery.connect(url, **options) if self._loop is None else connect(self._loop, url, **options)
+        return self._opened.enter_context(made)
 
 
 class AsyncioStage(Stage):

@@ -7,13 +7,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from tests.client.shell import eventually
+from tests.conformance.blocking import Shell
 
-import redelivery
-from redelivery import (
-    Connection,
-    RedeliveryPolicy,
-    SharedDeadLetterStrategy,
-)
+from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 
 FAST = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=2)
@@ -25,15 +21,15 @@ DEAD = "dead"
 class Bench:
     """A broker, a connection to it, and its containers."""
 
-    def __init__(self, served: tuple[EmbeddedBroker, str], opened: ExitStack) -> None:
+    def __init__(self, served: tuple[EmbeddedBroker, str], shell: Shell, opened: ExitStack) -> None:
         self.broker, self.url = served
-        self.opened = opened
+        self.shell, self.opened = shell, opened
         self.connection = self.connect()
 
-    def connect(self, **options: Any) -> Connection:
+    def connect(self, **options: Any) -> Any:
         options.setdefault("redelivery_policy", FAST)
         options.setdefault("dead_letter_strategy", SharedDeadLetterStrategy(dead_letter_queue=DEAD))
-        return self.opened.enter_context(redelivery.connect(self.url, **options))
+        return self.shell.connect(self.url, **options)
 
     def start(self, handler: Callable[..., Any], **options: Any) -> Any:
         container = self.connection.listener_container("orders", handler, **options)

@@ -1,4 +1,4 @@
-"""The listener container of threads, on the embedded broker by each protocol."""
+"""The listener containers of threads and of tasks, on the embedded broker by each protocol."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from tests.client.containers.bench import DEAD, Bench
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually
+from tests.conformance.blocking import Shell
 
-import redelivery
 from redelivery import (
     ConfigError,
     ConnectionLostError,
@@ -24,19 +24,26 @@ from redelivery import (
     IllegalStateError,
     Message,
     MessageFormatError,
+    Producer,
     RedeliveryPolicy,
     Retry,
     Session,
     UnsupportedError,
 )
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.containers import base
+from redelivery.client.containers import base, plan
 
 
 @pytest.fixture
-def bench(served: tuple[EmbeddedBroker, str]) -> Iterator[Bench]:
+def bench(served: tuple[EmbeddedBroker, str], shell: Shell) -> Iterator[Bench]:
     with ExitStack() as opened:
-        yield Bench(served, opened)
+        yield Bench(served, shell, opened)
+
+
+@pytest.fixture
+def of_threads(served: tuple[EmbeddedBroker, str]) -> Iterator[Bench]:
+    with ExitStack() as opened:
+        yield Bench(served, Shell("threads", opened), opened)
 
 
 @pytest.mark.parametrize("mode", ["transacted", "client"])
@@ -79,7 +86,8 @@ def test_one_that_always_fails_becomes_a_dead_letter_with_its_cause(bench: Bench
     eventually(lambda: (container.counters.failed, container.counters.succeeded) == (3, 1))
 
 
-def test_a_handler_decides(bench: Bench) -> None:
+@pytest.mark.parametrize("mode", ["transacted", "client"])
+def test_a_handler_decides(bench: Bench, mode: str) -> None:
     def handler(message: Message) -> object:
         match message.body:
             case "dead":
@@ -93,7 +101,7 @@ def test_a_handler_decides(bench: Bench) -> None:
         return None
 
     bench.send("dead", "drop", "fatal", "retry")
-    container = bench.start(handler, fatal=LookupError)
+    container = bench.start(handler, fatal=LookupError, ack_mode=mode)
     bench.done()
     causes = {letter.body: str(letter.properties["dlqDeliveryFailureCause"]) for letter in bench.broker.messages(DEAD)}
     assert causes.keys() == {"dead", "fatal"}
@@ -123,6 +131,15 @@ def test_a_retry_is_limited_by_the_policy(bench: Bench) -> None:
     assert seen == [1, 2, 3]
 
 
+def test_a_handler_may_take_a_producer(bench: Bench) -> None:
+    def handler(message: Message, *, producer: Producer) -> None:
+        producer.send(f"of {message.body}", "out")
+
+    bench.send("x")
+    bench.start(handler)
+    eventually(lambda: bench.left("out") == ["of x"])
+
+
 def test_a_body_that_does_not_convert_is_a_dead_letter_at_once(bench: Bench) -> None:
     got: list[Any] = []
     bench.send('{"id": 1}', "{", '{"id": 2}')
@@ -137,41 +154,46 @@ def test_a_deadline_ends_the_attempts(bench: Bench) -> None:
 
     bench.send("late")
     patient = RedeliveryPolicy(initial_redelivery_delay=0.05, redelivery_delay=0.05, maximum_redeliveries=1000)
-    bench.start(handler, deadline=0.3, redelivery_policy=patient, outage_after=None)
-    eventually(lambda: bench.left(DEAD) == ["late"])
+    container = bench.start(handler, deadline=0.3, redelivery_policy=patient, outage_after=None)
+    eventually(lambda: bench.left(DEAD) == ["late"] and container.counters.given_up == 1)
+    assert container.counters.failed >= 1
     (letter,) = bench.broker.messages(DEAD)
     assert "the deadline of 0.3 s for all attempts has passed" in str(letter.properties["dlqDeliveryFailureCause"])
 
 
-def test_a_result_is_the_reply_to_who_asks_for_one(bench: Bench) -> None:
+@pytest.mark.parametrize("mode", ["transacted", "client"])
+def test_a_result_is_the_reply_to_who_asks_for_one(bench: Bench, mode: str) -> None:
     bench.send("asked", reply_to="answers", correlation_id="c1")
     bench.send("told")
-    container = bench.start(lambda message: f"answer to {message.body}")
+    container = bench.start(lambda message: f"answer to {message.body}", ack_mode=mode)
     bench.done()
     (answer,) = bench.broker.messages("answers")
     assert (answer.body, answer.correlation_id) == ("answer to asked", "c1")
     eventually(lambda: (container.counters.replied, container.counters.succeeded) == (1, 2))
 
 
-def test_workers_are_added_for_a_backlog(bench: Bench) -> None:
-    together = threading.Barrier(3, timeout=SOON)
-    passed: list[str] = []
+def test_workers_are_added_for_a_backlog_and_let_go_after_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "IDLE", 0.02)
+    monkeypatch.setattr(base, "POLL", 0.01)
+    together, passed = threading.Barrier(3, timeout=SOON), threading.Event()
 
     def handler(_: Message) -> None:
         together.wait()
-        passed.append(threading.current_thread().name)
+        passed.wait(SOON)
 
     bench.send(*["meet"] * 6)  # a worker that has one in hand has been pushed another
     container = bench.start(handler, concurrency=(1, 3), prefetch=1)
+    eventually(lambda: container.counters.in_flight == container.counters.workers == 3)
+    passed.set()
     bench.done()
-    eventually(lambda: len(passed) == 6)
-    assert container.counters.workers == 3
+    eventually(lambda: container.counters.succeeded == 6 and container.counters.workers == 1)
+    assert container.healthy
 
 
 def test_one_that_has_work_before_the_others_are_there_is_no_backlog(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    of_threads: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on = threading.Event()
+    bench, goes_on = of_threads, threading.Event()
     bench.opened.callback(goes_on.set)
     container = bench.connection.listener_container("orders", lambda _: goes_on.wait(SOON), concurrency=2)
     employ = container._employ
@@ -202,34 +224,52 @@ def test_a_worker_takes_a_new_session_after_so_many(bench: Bench) -> None:
     eventually(lambda: all(session.closed for session in sessions))
 
 
-def test_drain_finishes_what_is_in_hand_and_takes_nothing_new(bench: Bench) -> None:
-    entered, go_on = threading.Event(), threading.Event()
+@pytest.mark.parametrize("workers", [1, 3])
+def test_drain_finishes_what_is_in_hand_and_takes_nothing_new(bench: Bench, workers: int) -> None:
+    together, go_on = threading.Barrier(workers, timeout=SOON), threading.Event()
 
     def handler(_: Message) -> None:
-        entered.set()
+        together.wait()
         assert go_on.wait(SOON)
 
-    bench.send("in hand", "prefetched")
-    container = bench.start(handler)
-    assert entered.wait(SOON)
+    bench.send(*"abcde")
+    container = bench.start(handler, concurrency=workers, prefetch=1)
+    eventually(lambda: container.counters.in_flight == workers)
     assert not container.drain(timeout=0)
-    assert container.counters.in_flight == 1
+    assert container.counters.in_flight == workers
     go_on.set()
     assert container.drain(timeout=SOON)
-    assert bench.left() == ["prefetched"]
+    assert container.counters.succeeded == workers
+    assert len(bench.left()) == 5 - workers
     assert [each for each in threading.enumerate() if each.name.startswith("redelivery-container")] == []
     with pytest.raises(IllegalStateError, match="was stopped"):
         container.start()
 
 
-def test_it_lives_through_a_lost_connection(served: tuple[EmbeddedBroker, str]) -> None:
+def test_its_health_says_how_often_what_is_in_hand_was_tried(bench: Bench) -> None:
+    passes = threading.Event()
+
+    def handler(message: Message) -> None:
+        if message.delivery_count < 3:
+            raise ValueError("not yet")
+        passes.wait(SOON)
+
+    container = bench.start(handler)
+    assert container.attempts == 0
+    bench.send("x")
+    eventually(lambda: container.attempts == 3)
+    passes.set()
+    eventually(lambda: container.attempts == 0)
+
+
+def test_it_lives_through_a_lost_connection(served: tuple[EmbeddedBroker, str], shell: Shell) -> None:
     scheme = served[1].partition(":")[0]
     if scheme == "vm":
         pytest.skip("within one process there is none to lose")
     got: list[Any] = []
     with ExitStack() as opened:
         site = Site(scheme, opened)
-        connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+        connection = opened.enter_context(shell.connect(site.url, reconnect=QUICK))
         container = opened.enter_context(
             connection.listener_container("orders", lambda message: got.append(message.body), concurrency=2)
         )
@@ -241,9 +281,9 @@ def test_it_lives_through_a_lost_connection(served: tuple[EmbeddedBroker, str]) 
         eventually(lambda: container.healthy)
 
 
-def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[EmbeddedBroker, str]) -> None:
+def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[EmbeddedBroker, str], shell: Shell) -> None:
     broker, url = served
-    connection = redelivery.connect(url)
+    connection = shell.connect(url)
     container = connection.listener_container("orders", print)
     container.start()
     broker.close()
@@ -254,12 +294,12 @@ def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[Embedde
 
 
 def test_a_connection_that_the_application_closes_is_no_trouble(
-    served: tuple[EmbeddedBroker, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    served: tuple[EmbeddedBroker, str], shell: Shell, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "PAUSE", 0.01)  # after which a worker sees that its connection is closed
     caplog.set_level("DEBUG")
     for _ in range(5):
-        connection = redelivery.connect(served[1])
+        connection = shell.connect(served[1])
         container = connection.listener_container("orders", print, concurrency=3)
         container.start()
         connection.close()
@@ -276,8 +316,10 @@ def test_sys_exit_in_a_handler_ends_it_and_the_message_stays(bench: Bench) -> No
     eventually(lambda: bench.left() == ["a"])
 
 
-def test_an_exit_while_a_worker_is_about_to_start_is_no_error(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    container = bench.connection.listener_container("orders", lambda _: sys.exit(3), concurrency=2)
+def test_an_exit_while_a_worker_is_about_to_start_is_no_error(
+    of_threads: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = of_threads.connection.listener_container("orders", lambda _: sys.exit(3), concurrency=2)
     start, errors = threading.Thread.start, list[Exception]()
     ended: list[threading.Thread] = []
 
@@ -300,11 +342,11 @@ def test_an_exit_while_a_worker_is_about_to_start_is_no_error(bench: Bench, monk
     assert not errors
 
 
-def test_a_coroutine_function_is_refused(bench: Bench) -> None:
+def test_a_coroutine_function_is_refused(of_threads: Bench) -> None:
     async def handler(message: Message) -> None: ...
 
     with pytest.raises(ConfigError, match="coroutine function"):
-        bench.connection.listener_container("orders", handler)
+        of_threads.connection.listener_container("orders", handler)
 
 
 def test_what_the_broker_refuses_is_raised_by_start(bench: Bench) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from tests.client.shell import eventually
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import App, ConfigError, IllegalStateError, InvalidDestinationError, Message
@@ -18,7 +18,7 @@ NEWS = "topic://news"
 
 @pytest.mark.parametrize("options", [{}, {"shared": True, "concurrency": 3}, {"max_messages_per_task": 1}])
 def test_its_workers_consume_what_came_while_there_were_none(
-    served: tuple[EmbeddedBroker, str], options: dict[str, Any]
+    served: tuple[EmbeddedBroker, str], shell: Shell, options: dict[str, Any]
 ) -> None:
     broker, url = served
     got: list[Any] = []
@@ -29,7 +29,7 @@ def test_its_workers_consume_what_came_while_there_were_none(
         got.append(message.body)
 
     policy = redelivery.RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01)
-    with redelivery.connect(url, client_id="me", redelivery_policy=policy) as connection:
+    with shell.connect(url, client_id="me", redelivery_policy=policy) as connection:
         with connection.listener_container(NEWS, handler, subscription="sub", **options) as container:
             for body in "ab":
                 broker.send(NEWS, body)
@@ -44,28 +44,8 @@ def test_its_workers_consume_what_came_while_there_were_none(
     assert sorted(got) == list("abcde")
 
 
-def test_tasks_consume_it_too(served: tuple[EmbeddedBroker, str]) -> None:
-    broker, url = served
-    got: list[Any] = []
-
-    async def handler(message: redelivery.aio.Message) -> None:
-        got.append(message.body)
-
-    async def play() -> None:
-        async with await redelivery.aio.connect(url, client_id="me") as connection:
-            async with await connection.session() as session, await session.durable_consumer(NEWS, "sub"):
-                pass
-            broker.send(NEWS, "kept")
-            async with connection.listener_container(NEWS, handler, subscription="sub"):
-                while not got:
-                    await asyncio.sleep(0.01)
-
-    asyncio.run(asyncio.wait_for(play(), 20))
-    assert got == ["kept"]
-
-
-def test_what_it_cannot_consume_is_refused(served: tuple[EmbeddedBroker, str]) -> None:
-    with redelivery.connect(served[1]) as connection:
+def test_what_it_cannot_consume_is_refused(served: tuple[EmbeddedBroker, str], shell: Shell) -> None:
+    with shell.connect(served[1]) as connection:
         make = connection.listener_container
         with pytest.raises(InvalidDestinationError, match="needs a topic"):
             make("orders", print, subscription="sub")
@@ -93,19 +73,15 @@ TOPICS = [
 
 @pytest.mark.parametrize("topic", TOPICS, ids=str)
 @pytest.mark.parametrize("concurrency", [2, (1, 4)])
-def test_several_workers_of_a_topic_share_a_subscription_or_are_refused(topic: Any, concurrency: Any) -> None:
+def test_several_workers_of_a_topic_share_a_subscription_or_are_refused(
+    shell: Shell, topic: Any, concurrency: Any
+) -> None:
     refused = pytest.raises(ConfigError, match=r"would handle every message of .*shared=True")
 
-    async def tasks() -> None:
-        async with await redelivery.aio.connect("vm://topics") as connection:
-            with refused:
-                connection.listener_container(topic, print, concurrency=concurrency)
-
-    with redelivery.connect("vm://topics") as connection:
+    with shell.connect("vm://topics") as connection:
         with refused:
             connection.listener_container(topic, print, concurrency=concurrency)
         connection.listener_container(topic, print, concurrency=(1, 1))
         connection.listener_container("topic,news", print, concurrency=concurrency)
     with refused:
         App("vm://topics").listener(topic, concurrency=concurrency)(print)
-    asyncio.run(tasks())

@@ -11,9 +11,8 @@ from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, eventually
+from tests.conformance.blocking import Shell
 
-import redelivery
-from redelivery import aio
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.containers.running import run_all, run_all_awaited
 
@@ -29,9 +28,9 @@ def broker() -> Any:
         yield broker
 
 
-def test_of_threads_it_is_the_limit_of_all(broker: EmbeddedBroker) -> None:
+def test_it_is_the_limit_of_all_workers(broker: EmbeddedBroker, shell: Shell) -> None:
     go_on = threading.Event()
-    with redelivery.connect(broker.vm_url) as connection, ExitStack() as stack:
+    with shell.connect(broker.vm_url) as connection, ExitStack() as stack:
         stack.callback(go_on.set)
         container = connection.listener_container("orders", lambda _: go_on.wait(SOON), concurrency=WORKERS, prefetch=1)
         container.start()
@@ -41,28 +40,6 @@ def test_of_threads_it_is_the_limit_of_all(broker: EmbeddedBroker) -> None:
         assert LIMIT <= monotonic() - began < LONG
         go_on.set()
         assert container.drain(SOON)
-
-
-def test_of_tasks_it_is_the_limit_of_all(broker: EmbeddedBroker) -> None:
-    async def work() -> None:
-        async with await aio.connect(broker.vm_url) as connection:
-            go_on = asyncio.Event()
-
-            async def handler(_: aio.Message) -> None:
-                await go_on.wait()
-
-            container = connection.listener_container("orders", handler, concurrency=WORKERS, prefetch=1)
-            await container.start()
-            async with asyncio.timeout(SOON):
-                while container.counters.in_flight < WORKERS:
-                    await asyncio.sleep(0.001)
-            began = monotonic()
-            assert not await container.drain(LIMIT)
-            assert LIMIT <= monotonic() - began < LONG
-            go_on.set()
-            assert await container.drain(SOON)
-
-    asyncio.run(work())
 
 
 class Stubborn:

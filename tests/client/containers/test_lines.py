@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from tests.client.shell import SOON, eventually
+from tests.conformance.blocking import Shell
 
 import redelivery
-from redelivery import DeadLetter, Drop, IllegalStateError, RedeliveryPolicy, Retry, SharedDeadLetterStrategy, aio
+from redelivery import DeadLetter, Drop, IllegalStateError, RedeliveryPolicy, Retry, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.containers.running import Asked
 
@@ -45,12 +46,14 @@ def act(body: str, count: int) -> object:
     return None
 
 
-def by_threads(broker: EmbeddedBroker, act: Act, bodies: Bodies, **options: Any) -> None:
+def play(shell: Shell, broker: EmbeddedBroker, act: Act, bodies: Bodies, **options: Any) -> None:
+    """Have a container handle these bodies."""
+
     def handle(message: redelivery.Message) -> object:
         return act(message.body, message.delivery_count)
 
     with (
-        redelivery.connect(broker.vm_url, **OPTIONS) as connection,
+        shell.connect(broker.vm_url, **OPTIONS) as connection,
         connection.listener_container("orders", handle, **options) as container,
     ):
         for body in bodies:
@@ -58,29 +61,13 @@ def by_threads(broker: EmbeddedBroker, act: Act, bodies: Bodies, **options: Any)
         eventually(lambda: ended(container.counters) == len(bodies))
 
 
-def by_tasks(broker: EmbeddedBroker, act: Act, bodies: Bodies, **options: Any) -> None:
-    async def handle(message: aio.Message) -> object:
-        return act(message.body, message.delivery_count)
-
-    async def main() -> None:
-        async with (
-            aio.connect(broker.vm_url, **OPTIONS) as connection,
-            connection.listener_container("orders", handle, **options) as container,
-            asyncio.timeout(SOON),
-        ):
-            for body in bodies:
-                await asyncio.to_thread(broker.send, "orders", body)
-            while ended(container.counters) < len(bodies):
-                await asyncio.sleep(0.005)
-
-    asyncio.run(main())
+def by_threads(broker: EmbeddedBroker, act: Act, bodies: Bodies, **options: Any) -> None:
+    with ExitStack() as opened:
+        play(Shell("threads", opened), broker, act, bodies, **options)
 
 
 def ended(counters: Any) -> int:
     return int(counters.succeeded + counters.dropped + counters.dead_lettered)
-
-
-SHELLS = pytest.mark.parametrize("run", [by_threads, by_tasks])
 
 
 class Heard:
@@ -103,12 +90,11 @@ def broker() -> Any:
         yield broker
 
 
-@SHELLS
 @pytest.mark.parametrize("mode", ["transacted", "client"])
 def test_a_failure_is_one_line_at_the_level_of_what_follows(
-    broker: EmbeddedBroker, heard: Heard, run: Any, mode: str
+    broker: EmbeddedBroker, heard: Heard, shell: Shell, mode: str
 ) -> None:
-    run(broker, act, ["bad"], ack_mode=mode)
+    play(shell, broker, act, ["bad"], ack_mode=mode)
     lines = heard.of("redelivery.messages")
     assert [each.levelno for each in lines] == [logging.INFO, logging.INFO, logging.WARNING, logging.ERROR]
     name = re.escape(f"orders {vars(lines[0])['message_id']}")
@@ -128,9 +114,8 @@ def test_a_failure_is_one_line_at_the_level_of_what_follows(
     assert [each.levelno for each in heard.of("redelivery.worker")] == [logging.INFO] * 2  # its start and its end
 
 
-@SHELLS
-def test_what_a_handler_has_decided_needs_no_traceback(broker: EmbeddedBroker, heard: Heard, run: Any) -> None:
-    run(broker, act, ["drop", "dead", "fatal", "late"], fatal=KeyError)
+def test_what_a_handler_has_decided_needs_no_traceback(broker: EmbeddedBroker, heard: Heard, shell: Shell) -> None:
+    play(shell, broker, act, ["drop", "dead", "fatal", "late"], fatal=KeyError)
     lines = [(each.levelno, each.getMessage().partition(": ")[2]) for each in heard.of("redelivery.messages")]
     assert lines == [
         (logging.INFO, "dropped by its handler: a test"),
@@ -143,15 +128,14 @@ def test_what_a_handler_has_decided_needs_no_traceback(broker: EmbeddedBroker, h
     assert ["KeyError" in each.getMessage() for each in traced] == [True]
 
 
-@SHELLS
 @pytest.mark.parametrize(
     ("concurrency", "workers"),
     [(1, "1 worker"), (4, "4 workers"), ((1, 8), "1–8 workers")],  # noqa: RUF001
 )
 def test_its_start_and_its_end_are_a_line_each(
-    broker: EmbeddedBroker, heard: Heard, run: Any, concurrency: Any, workers: str
+    broker: EmbeddedBroker, heard: Heard, shell: Shell, concurrency: Any, workers: str
 ) -> None:
-    run(broker, act, [*["good"] * 31, "bad", "late"], concurrency=concurrency)
+    play(shell, broker, act, [*["good"] * 31, "bad", "late"], concurrency=concurrency)
     start, end = heard.of("redelivery.worker")
     assert start.getMessage().endswith(f": listening on orders, {workers}, limit 3")
     assert end.getMessage().endswith(": stopped: 32 succeeded, 5 redelivered, 1 dead-lettered")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 from tests.client.shell import SOON, eventually
+from tests.conformance.blocking import Shell
 
-import redelivery
-from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy, aio
+from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
 
 DEAD = "dead"
@@ -26,7 +25,7 @@ OPTIONS: dict[str, Any] = {
 class Works:
     """A container whose handler's calls return or raise when the test says so."""
 
-    def __init__(self, broker: EmbeddedBroker, url: str, shell: str) -> None:
+    def __init__(self, broker: EmbeddedBroker, url: str, shell: Shell) -> None:
         self.broker, self.url, self.shell = broker, url, shell
         self.calls: list[tuple[Message, Future[None]]] = []
         self.asked = 0  # how often workers have asked whether they may take a message
@@ -36,9 +35,6 @@ class Works:
 
     def handle(self, message: Message) -> None:
         self._call(message).result(SOON)
-
-    async def handle_awaited(self, message: Message) -> None:
-        await asyncio.wrap_future(self._call(message))
 
     def _call(self, message: Message) -> Future[None]:
         ended: Future[None] = Future()
@@ -110,27 +106,14 @@ class Works:
 
     def play(self, script: Callable[[], None], **options: Any) -> None:
         """Run the script while the container runs."""
-        if self.shell == "tasks":
-            asyncio.run(self._play(script, options))
-            return
-        with redelivery.connect(self.url, **OPTIONS) as connection:
+        with self.shell.connect(self.url, **OPTIONS) as connection:
             container = connection.listener_container("orders", self.handle, **options)
             self._watch(container)
             with container:
-                self._healing(script)
-
-    async def _play(self, script: Callable[[], None], options: dict[str, Any]) -> None:
-        async with await aio.connect(self.url, **OPTIONS) as connection:
-            container = connection.listener_container("orders", self.handle_awaited, **options)
-            self._watch(container)
-            async with container:
-                await asyncio.to_thread(self._healing, script)
-
-    def _healing(self, script: Callable[[], None]) -> None:
-        try:
-            script()
-        finally:
-            self.heal()
+                try:
+                    script()
+                finally:
+                    self.heal()
 
     def _watch(self, container: Any) -> None:
         self.container = container
@@ -143,9 +126,9 @@ class Works:
         container._plan.permit = watched
 
 
-@pytest.fixture(params=["threads", "tasks"])
-def works(served: tuple[EmbeddedBroker, str], request: pytest.FixtureRequest) -> Works:
-    return Works(*served, request.param)
+@pytest.fixture
+def works(served: tuple[EmbeddedBroker, str], shell: Shell) -> Works:
+    return Works(*served, shell)
 
 
 def test_the_consuming_stops_and_no_message_is_burnt(works: Works, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from tests.client.containers import bench as bench_of
 from tests.client.containers import test_container, test_draining, test_rules, test_when_again
+from tests.conformance.blocking import Shell
 from tests.run.mutants import Fault, caught
 
 from redelivery import Drop
@@ -22,7 +23,7 @@ FAULTS = {
         "client.containers.workers",
         "            thread.join(max(0.0, until - monotonic()))",
         "            thread.join(0.25)",
-        test_draining.test_of_threads_it_is_the_limit_of_all,
+        test_draining.test_it_is_the_limit_of_all_workers,
     ),
     "each container of a program has the drain's limit for itself": Fault(
         "client.containers.running",
@@ -102,6 +103,7 @@ FAULTS = {
         "        correlation_id = message.correlation_id or message.message_id\n",
         "        correlation_id = message.message_id or message.correlation_id\n",
         test_container.test_a_result_is_the_reply_to_who_asks_for_one,
+        {"mode": "transacted"},
     ),
     "the first signal ends it at once": Fault(
         "client.containers.running",
@@ -132,14 +134,20 @@ def broker(served: tuple[EmbeddedBroker, str]) -> EmbeddedBroker:
 
 
 @pytest.fixture
-def bench(served: tuple[EmbeddedBroker, str]) -> Iterator[Any]:
+def shell() -> Iterator[Shell]:
     with ExitStack() as opened:
-        yield bench_of.Bench(served, opened)
+        yield Shell("threads", opened)
 
 
 @pytest.fixture
-def works(served: tuple[EmbeddedBroker, str]) -> test_when_again.Works:
-    return test_when_again.Works(*served, "threads")
+def bench(served: tuple[EmbeddedBroker, str], shell: Shell) -> Iterator[Any]:
+    with ExitStack() as opened:
+        yield bench_of.Bench(served, shell, opened)
+
+
+@pytest.fixture
+def works(served: tuple[EmbeddedBroker, str], shell: Shell) -> test_when_again.Works:
+    return test_when_again.Works(*served, shell)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 from tests.client.shell import eventually
+from tests.conformance.blocking import Shell
 
-import redelivery
-from redelivery import RedeliveryPolicy, Retry, aio
+from redelivery import RedeliveryPolicy, Retry
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing import fast_forward
 
@@ -23,7 +22,7 @@ PATIENT = RedeliveryPolicy(initial_redelivery_delay=HOUR, redelivery_delay=HOUR,
 class Works:
     """A container whose handler asks for a retry at the first delivery."""
 
-    def __init__(self, broker: EmbeddedBroker, url: str, shell: str) -> None:
+    def __init__(self, broker: EmbeddedBroker, url: str, shell: Shell) -> None:
         self.broker, self.url, self.shell = broker, url, shell
         self.counts: list[int] = []
         self._options: dict[str, Any] = {"redelivery_policy": PATIENT}
@@ -39,26 +38,13 @@ class Works:
     def play(self, outcome: Retry, script: Callable[[], None], *, returned: bool) -> None:
         """Run the script while the container runs."""
         self.broker.send("orders", "once more")
-        if self.shell == "tasks":
-            asyncio.run(self._play(outcome, script, returned=returned))
-            return
         with (
-            redelivery.connect(self.url) as connection,
+            self.shell.connect(self.url) as connection,
             connection.listener_container(
                 "orders", lambda message: self._handle(message, outcome, returned=returned), **self._options
             ),
         ):
             script()
-
-    async def _play(self, outcome: Retry, script: Callable[[], None], *, returned: bool) -> None:
-        async def handle(message: aio.Message) -> Retry | None:
-            return self._handle(message, outcome, returned=returned)
-
-        async with (
-            await aio.connect(self.url) as connection,
-            connection.listener_container("orders", handle, **self._options),
-        ):
-            await asyncio.to_thread(script)
 
     def handled(self) -> None:
         eventually(lambda: self.counts == [1, 2])
@@ -70,9 +56,9 @@ class Works:
         assert self.counts == [1]
 
 
-@pytest.fixture(params=["threads", "tasks"])
-def works(served: tuple[EmbeddedBroker, str], request: pytest.FixtureRequest) -> Works:
-    return Works(*served, request.param)
+@pytest.fixture
+def works(served: tuple[EmbeddedBroker, str], shell: Shell) -> Works:
+    return Works(*served, shell)
 
 
 @pytest.mark.parametrize("returned", [False, True], ids=["raised", "returned"])
