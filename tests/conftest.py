@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run import again, forms, hangs, scopes, summary
+from tests.run import again, forms, hangs, loops, scopes, summary
 
 from redelivery import ConfigError, IllegalStateError
 from redelivery.testing.brokers.ports import NotStartedError
@@ -277,3 +277,14 @@ def rabbitmq4(redelivery_rabbitmq4: RealBroker) -> RealBroker:
 def hornetq(redelivery_hornetq: RealBroker) -> Iterator[RealBroker]:
     with again.hides(redelivery_hornetq) as broker:
         yield broker
+
+
+@pytest.fixture(params=["threads", "asyncio", pytest.param("uvloop", marks=pytest.mark.long_form)])
+def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The shell of threads, or that of tasks on each kind of event loop, called as if it blocked."""
+    from tests.conformance.blocking import Shell
+
+    if request.param != "threads":
+        loops.use(request.param, monkeypatch)
+    with contextlib.ExitStack() as opened:
+        yield Shell(request.param, opened)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import ConfigError, IllegalStateError, RedeliveryPolicy, UnsupportedError
@@ -50,11 +50,11 @@ def test_a_back_off_of_an_hour(url: str, redelivery_broker: EmbeddedBroker, cloc
 
 
 def test_a_receive_that_waits_meanwhile_goes_on(
-    url: str, redelivery_broker: EmbeddedBroker, clock: FastForward
+    url: str, redelivery_broker: EmbeddedBroker, clock: FastForward, shell: Shell
 ) -> None:
     redelivery_broker.send("orders", "a chair")
     found: list[object] = []
-    with redelivery.connect(url, redelivery_policy=POLICY) as connection, connection.session("transacted") as session:
+    with shell.connect(url, redelivery_policy=POLICY) as connection, connection.session("transacted") as session:
         consumer = session.consumer("orders")
         consumer.receive(timeout=SOON)
         session.rollback()
@@ -89,30 +89,6 @@ def test_a_listener_is_called_again(url: str, redelivery_broker: EmbeddedBroker,
             clock.advance(HOUR)
         redelivery_broker.wait_for("orders", depth=0, timeout=SOON)
     assert counts == [1, 2, 3]
-
-
-def test_asyncio(url: str, redelivery_broker: EmbeddedBroker, clock: FastForward) -> None:
-    async def main() -> list[Any]:
-        async with (
-            await redelivery.aio.connect(url, redelivery_policy=POLICY) as connection,
-            connection.session("transacted") as session,
-            session.consumer("orders") as consumer,
-        ):
-            redelivery_broker.send("orders", "a chair")
-            await consumer.receive(timeout=SOON)
-            await session.rollback()
-            waiting = asyncio.create_task(consumer.receive_body(str, timeout=2 * HOUR))
-            await asyncio.sleep(0)
-            clock.advance(HOUR)
-            async with asyncio.timeout(SOON):
-                found = await waiting
-            waiting = asyncio.create_task(consumer.receive_body(str, timeout=2 * HOUR))
-            await asyncio.sleep(0)
-            clock.advance(3 * HOUR)
-            async with asyncio.timeout(SOON):
-                return [found, await waiting]
-
-    assert asyncio.run(main()) == ["a chair", None]
 
 
 def test_delivery_delay_and_expiry_in_their_order(

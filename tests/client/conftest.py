@@ -8,8 +8,6 @@ from importlib.util import find_spec
 import pytest
 from tests.client.gated import Site
 from tests.client.shell import Background, Bench
-from tests.conformance.blocking import Shell
-from tests.run.loops import use
 
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing import FastForward, fast_forward
@@ -19,15 +17,6 @@ from redelivery.testing import FastForward, fast_forward
 def bench() -> Iterator[Bench]:
     with EmbeddedBroker(f"client-{uuid.uuid4().hex}") as broker, ExitStack() as opened:
         yield Bench(broker, opened)
-
-
-@pytest.fixture(params=["threads", "asyncio", pytest.param("uvloop", marks=pytest.mark.long_form)])
-def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
-    """The shell of threads, or that of tasks on each kind of event loop, called as if it blocked."""
-    if request.param != "threads":
-        use(request.param, monkeypatch)
-    with ExitStack() as opened:
-        yield Shell(request.param, opened)
 
 
 @pytest.fixture

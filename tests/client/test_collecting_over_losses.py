@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from contextlib import ExitStack
 from time import monotonic
 from typing import Any
 
 import pytest
-from tests.client.aio.looped import run
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, Background, eventually
+from tests.conformance.blocking import Shell
 
 import redelivery
-from redelivery import aio
 
 MODES = pytest.mark.parametrize("mode", ["transacted", "client", "individual", "auto", "dups_ok"])
 FIRST = ["0", "1", "2"]
@@ -30,9 +28,9 @@ def settle(session: Any, got: list[Any]) -> None:
 @MODES
 @pytest.mark.parametrize("prefetch", [2, 100])
 def test_a_list_has_each_message_once(
-    background: Background, site: Site, opened: ExitStack, mode: str, prefetch: int
+    background: Background, site: Site, shell: Shell, mode: str, prefetch: int
 ) -> None:
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, prefetch=prefetch))
+    connection = shell.connect(site.url, reconnect=QUICK, prefetch=prefetch)
     session = connection.session(mode)
     consumer = session.consumer("orders")
     for body in FIRST:
@@ -46,32 +44,6 @@ def test_a_list_has_each_message_once(
     assert sorted(message.body for message in got) == sorted([*FIRST, "last"])
     assert not connection._shared.history.places  # the application had none of them before
     settle(session, got)  # and there is nothing that could not be committed
-    site.broker.wait_for("orders", depth=0)
-
-
-@MODES
-def test_a_list_under_asyncio_has_each_message_once(site: Site, mode: str) -> None:
-    async def work() -> None:
-        async with await aio.connect(site.url, reconnect=QUICK) as connection:
-            session = await connection.session(mode)
-            consumer = await session.consumer("orders")
-            for body in FIRST:
-                site.broker.send("orders", body)
-            collecting = asyncio.create_task(consumer.receive_many(4, SOON))
-            while len(session._core.hand) < len(FIRST):  # nothing tells us when
-                await asyncio.sleep(0.002)
-            site.gate.shut(0.0)
-            while connection.epoch < 2:  # as above
-                await asyncio.sleep(0.002)
-            site.broker.send("orders", "last")
-            got = await collecting
-            assert sorted(message.body for message in got) == sorted([*FIRST, "last"])
-            if session.transacted:
-                await session.commit()
-            for message in got:
-                await message.acknowledge()
-
-    run(work())
     site.broker.wait_for("orders", depth=0)
 
 

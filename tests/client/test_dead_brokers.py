@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,10 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.client.aio.looped import run
 from tests.client.shell import SOON, eventually, receive
+from tests.conformance.blocking import Shell
 
-import redelivery
 from redelivery import ConnectionLostError, Message
 from redelivery.broker import EmbeddedBroker
 
@@ -34,10 +32,10 @@ def place(request: pytest.FixtureRequest, opened: ExitStack) -> tuple[EmbeddedBr
 
 @MODES
 def test_every_call_raises_and_nothing_prefetched_is_dispatched(
-    place: tuple[EmbeddedBroker, str], opened: ExitStack, mode: str
+    place: tuple[EmbeddedBroker, str], shell: Shell, mode: str
 ) -> None:
     broker, url = place
-    connection = opened.enter_context(redelivery.connect(url, exception_listener=lambda _: None))
+    connection = shell.connect(url, exception_listener=lambda _: None)
     session, publisher = connection.session(mode), connection.publisher()
     consumer, producer = session.consumer("orders"), session.producer("other")
     publisher.send("x", "other")
@@ -55,7 +53,7 @@ def test_every_call_raises_and_nothing_prefetched_is_dispatched(
         lambda: consumer.listen(lambda _: None),
         lambda: producer.send("x"),
         lambda: producer.send("x", persistent=False),
-        lambda: producer.send_async("x"),
+        *([] if shell.tasks else [lambda: producer.send_async("x")]),
         lambda: publisher.send("x", "other"),
         lambda: session.producer("other"),
         lambda: session.consumer("other"),
@@ -78,47 +76,11 @@ def test_every_call_raises_and_nothing_prefetched_is_dispatched(
 
 
 @MODES
-def test_every_call_of_a_task_raises_and_nothing_prefetched_is_dispatched(
-    place: tuple[EmbeddedBroker, str], mode: str
-) -> None:
-    async def work() -> None:
-        broker, url = place
-        async with await redelivery.aio.connect(url, exception_listener=lambda _: None) as connection:
-            session, publisher = await connection.session(mode), await connection.publisher()
-            consumer, producer = await session.consumer("orders"), await session.producer("other")
-            await publisher.send("x", "other")
-            first = await consumer.receive(timeout=SOON)
-            assert first is not None
-            await asyncio.to_thread(broker.close)
-            while connection.connected:
-                await asyncio.sleep(0.01)
-            calls: list[Callable[[], Any]] = [
-                lambda: consumer.receive(timeout=0.1),
-                consumer.receive_nowait,
-                lambda: consumer.receive_many(3, 0.1),
-                lambda: producer.send("x"),
-                lambda: producer.send("x", persistent=False),
-                lambda: publisher.send("x", "other"),
-                lambda: session.consumer("other").__aenter__(),
-                lambda: connection.session().__aenter__(),
-            ]
-            if mode in ("client", "individual"):
-                calls += [first.acknowledge, session.recover]
-            if mode == "transacted":
-                calls += [session.commit, session.rollback]
-            for call in calls:
-                with pytest.raises(ConnectionLostError):
-                    await call()
-
-    run(work())
-
-
-@MODES
 def test_no_listener_is_called_with_what_was_prefetched(
-    place: tuple[EmbeddedBroker, str], opened: ExitStack, mode: str
+    place: tuple[EmbeddedBroker, str], shell: Shell, mode: str
 ) -> None:
     broker, url = place
-    connection = opened.enter_context(redelivery.connect(url, exception_listener=lambda _: None))
+    connection = shell.connect(url, exception_listener=lambda _: None)
     heard: list[object] = []
     there, returns = threading.Event(), threading.Event()
 
@@ -132,32 +94,8 @@ def test_no_listener_is_called_with_what_was_prefetched(
     broker.close()
     eventually(lambda: not connection.connected)
     returns.set()
+    with pytest.raises(ConnectionLostError):
+        connection.wait(SOON)
     eventually(lambda: "redelivery-listener" not in {each.name for each in threading.enumerate()})
+    assert not threading.Event().wait(0.05 if shell.tasks else 0)
     assert heard == ["0"]
-
-
-@MODES
-def test_no_task_that_listens_is_called_with_what_was_prefetched(place: tuple[EmbeddedBroker, str], mode: str) -> None:
-    async def work() -> None:
-        broker, url = place
-        heard: list[object] = []
-        there, returns = asyncio.Event(), asyncio.Event()
-
-        async def hear(message: redelivery.aio.Message) -> None:
-            heard.append(message.body)
-            there.set()
-            await returns.wait()
-
-        async with await redelivery.aio.connect(url, exception_listener=lambda _: None) as connection:
-            await (await (await connection.session(mode)).consumer("orders")).listen(hear)
-            await there.wait()
-            await asyncio.to_thread(broker.close)
-            while connection.connected:
-                await asyncio.sleep(0.01)
-            returns.set()
-            with pytest.raises(ConnectionLostError):
-                await connection.wait(SOON)
-            await asyncio.sleep(0.05)
-        assert heard == ["0"]
-
-    run(work())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from math import inf
 
 import pytest
-from tests.client.aio.looped import run
 from tests.client.gated import QUICK
 from tests.client.shell import SOON, Background, eventually
 from tests.client.stingy import Stingy
 from tests.client.test_no_credit import BY_RECONNECT, WAYS, Send
+from tests.conformance.blocking import Shell
 from tests.transports.scripted import BrokerEnd, ScriptedBroker
 
 import redelivery
@@ -28,10 +27,10 @@ def attached(peer: Stingy, times: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "client", "individual", "transacted"])
-def test_a_listener_is_attached_again(mode: str) -> None:
+def test_a_listener_is_attached_again(shell: Shell, mode: str) -> None:
     heard: list[object] = []
     problems: list[JMSError] = []
-    with Stingy() as peer, redelivery.connect(peer.url, reconnect=QUICK, exception_listener=problems.append) as there:
+    with Stingy() as peer, shell.connect(peer.url, reconnect=QUICK, exception_listener=problems.append) as there:
         there.session(mode).consumer("orders").listen(lambda message: heard.append(message.body))
         for times in range(1, 4):
             attached(peer, times)
@@ -42,30 +41,6 @@ def test_a_listener_is_attached_again(mode: str) -> None:
         assert not there.wait(0.05)
     assert heard == [b"1", b"2", b"3"]
     assert [WORDS in str(each) for each in problems] == [True] * 3
-
-
-def test_a_task_that_listens_is_attached_again() -> None:
-    async def work(peer: Stingy) -> None:
-        heard: list[object] = []
-
-        async def hear(message: redelivery.aio.Message) -> None:
-            heard.append(message.body)
-
-        async with await redelivery.aio.connect(peer.url, reconnect=QUICK) as there:
-            consumer = await (await there.session()).consumer("orders")
-            await consumer.listen(hear)
-            for times in range(1, 4):
-                while len(peer.receivers) < times:
-                    await asyncio.sleep(0.01)
-                peer.bring(b"%d" % times)
-                while len(heard) < times:
-                    await asyncio.sleep(0.01)
-                peer.end_links(peer.receivers[-1:])
-            assert not await there.wait(0.05)
-        assert heard == [b"1", b"2", b"3"]
-
-    with Stingy() as peer:
-        run(work(peer))
 
 
 def test_what_the_listener_holds_of_the_old_link_is_the_peer_s_again() -> None:
@@ -99,8 +74,8 @@ def test_what_the_listener_holds_of_the_old_link_is_the_peer_s_again() -> None:
     assert outcomes[1] is None
 
 
-def test_without_a_policy_wait_raises_what_the_peer_said(background: Background) -> None:
-    with Stingy() as peer, redelivery.connect(peer.url, exception_listener=lambda _: None) as there:
+def test_without_a_policy_wait_raises_what_the_peer_said(background: Background, shell: Shell) -> None:
+    with Stingy() as peer, shell.connect(peer.url, exception_listener=lambda _: None) as there:
         there.session().consumer("orders").listen(lambda _: None)
         waiting = background.start(there.wait)
         attached(peer, 1)
@@ -110,28 +85,6 @@ def test_without_a_policy_wait_raises_what_the_peer_said(background: Background)
         with pytest.raises(JMSError, match=WORDS):
             there.wait(0)
         assert there.connected
-
-
-def test_without_a_policy_a_task_s_wait_raises_what_the_peer_said() -> None:
-    async def work(peer: Stingy) -> None:
-        async with await redelivery.aio.connect(peer.url, exception_listener=lambda _: None) as there:
-            consumer = await (await there.session()).consumer("orders")
-
-            async def hear(_: redelivery.aio.Message) -> None:
-                """It hears nothing."""
-
-            await consumer.listen(hear)
-            waiting = asyncio.create_task(there.wait())
-            while not peer.receivers:
-                await asyncio.sleep(0.01)
-            peer.end_links(peer.receivers[-1:])
-            with pytest.raises(JMSError, match=WORDS):
-                await waiting
-            with pytest.raises(JMSError, match=WORDS):
-                await there.wait(0.01)
-
-    with Stingy() as peer:
-        run(work(peer))
 
 
 def test_a_listener_that_no_attempt_brings_back_ends_the_wait(background: Background) -> None:
@@ -198,11 +151,11 @@ def test_rabbitmq_s_word_for_a_deleted_queue_over_stomp_brings_another_subscribe
     assert heard == ["after"]
 
 
-def test_a_container_is_not_healthy_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_is_not_healthy_meanwhile(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "PAUSE", 0.5)
     with (
         Stingy() as peer,
-        redelivery.connect(peer.url, exception_listener=lambda _: None) as there,
+        shell.connect(peer.url, exception_listener=lambda _: None) as there,
         there.listener_container("orders", lambda _: None) as container,
     ):
         attached(peer, 1)
@@ -213,35 +166,13 @@ def test_a_container_is_not_healthy_meanwhile(monkeypatch: pytest.MonkeyPatch) -
         eventually(lambda: container.healthy)
 
 
-def test_a_container_of_tasks_is_not_healthy_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "PAUSE", 0.5)
-
-    async def work(peer: Stingy) -> None:
-        async def handle(_: redelivery.aio.Message) -> None:
-            """It gets nothing."""
-
-        async with (
-            await redelivery.aio.connect(peer.url, exception_listener=lambda _: None) as there,
-            there.listener_container("orders", handle) as container,
-        ):
-            seen: list[bool] = []
-            while seen != [True, False, True]:
-                if seen[-1:] != [container.healthy]:
-                    seen.append(container.healthy)
-                    peer.end_links(peer.receivers[-1:] if len(seen) == 1 else [])
-                await asyncio.sleep(0.01)
-
-    with Stingy() as peer:
-        run(work(peer))
-
-
 @BY_RECONNECT
 @pytest.mark.parametrize("relay", [False, True], ids=["named", "relay"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_producer_whose_idle_link_was_ended_sends_by_another(
-    way: Callable[[Connection], Send], relay: bool, reconnect: ReconnectPolicy | None
+    shell: Shell, way: Callable[[Connection], Send], relay: bool, reconnect: ReconnectPolicy | None
 ) -> None:
-    with Stingy(credit=100, relay=relay) as peer, redelivery.connect(peer.url, reconnect=reconnect) as there:
+    with Stingy(credit=100, relay=relay) as peer, shell.connect(peer.url, reconnect=reconnect) as there:
         send = way(there)
         for each in range(3):
             send(f"{each}")
@@ -253,30 +184,10 @@ def test_a_producer_whose_idle_link_was_ended_sends_by_another(
 
 
 @BY_RECONNECT
-@pytest.mark.parametrize("transacted", [False, True])
-def test_a_task_whose_producer_s_idle_link_was_ended_sends_by_another(
-    transacted: bool, reconnect: ReconnectPolicy | None
+def test_a_transaction_begins_anew_after_an_idle_link_was_ended(
+    shell: Shell, reconnect: ReconnectPolicy | None
 ) -> None:
-    async def work(peer: Stingy) -> None:
-        async with await redelivery.aio.connect(peer.url, reconnect=reconnect) as there:
-            session = await there.session("transacted" if transacted else "auto")
-            producer = await session.producer("orders")
-            for each in range(3):
-                await producer.send(f"{each}")
-                if transacted:
-                    await session.commit()
-                peer.end_links()
-                peer.end_links(peer.coordinators)
-                await asyncio.sleep(0.05)
-
-    with Stingy(credit=100) as peer:
-        run(work(peer))
-    assert peer.bodies == ["0", "1", "2"]
-
-
-@BY_RECONNECT
-def test_a_transaction_begins_anew_after_an_idle_link_was_ended(reconnect: ReconnectPolicy | None) -> None:
-    with Stingy(credit=100) as peer, redelivery.connect(peer.url, reconnect=reconnect) as there:
+    with Stingy(credit=100) as peer, shell.connect(peer.url, reconnect=reconnect) as there:
         session = there.session("transacted")
         producer = session.producer("orders")
         for each in range(3):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import _thread
 import asyncio
 import threading
+from contextlib import nullcontext
 from time import monotonic
 from typing import Any
 
 import pytest
 from tests.client.shell import SOON, receive
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import RedeliveryPolicy, SharedDeadLetterStrategy, aio
@@ -40,8 +42,10 @@ def made_once(broker: EmbeddedBroker) -> None:
 
 @AT_THE_END
 @pytest.mark.parametrize("call", ["receive", "receive_many", "receive_body"])
-def test_a_receive_ends_when_its_time_is_over(url: str, call: str, step: str, broker: EmbeddedBroker) -> None:
-    with redelivery.connect(url, **OPTIONS) as connection:
+def test_a_receive_ends_when_its_time_is_over(
+    url: str, call: str, step: str, broker: EmbeddedBroker, shell: Shell
+) -> None:
+    with shell.connect(url, **OPTIONS) as connection:
         session = connection.session("transacted")
         consumer = session.consumer("orders")
         calls: dict[str, Any] = {
@@ -64,38 +68,11 @@ def test_a_receive_ends_when_its_time_is_over(url: str, call: str, step: str, br
     made_once(broker)
 
 
-def fail(session: redelivery.Session) -> None:
+def fail(session: Any) -> None:
     """A failure that is dead-lettered by the next receive: its orders wait for who comes next."""
     core = session._core
-    with core.use:
+    with getattr(core, "use", nullcontext()):
         core.ledger.rollback(core.now(), ValueError("bad order"))
-
-
-@AT_THE_END
-def test_the_same_of_tasks(url: str, step: str, broker: EmbeddedBroker) -> None:
-    async def main() -> None:
-        async with (
-            aio.connect(url, **OPTIONS) as connection,
-            connection.session("transacted") as session,
-            session.consumer("orders") as consumer,
-        ):
-            broker.send("orders", "bad")
-            assert await consumer.receive(timeout=SOON) is not None
-            session._core.ledger.rollback(session._core.now(), ValueError("bad order"))
-            broker.faults.delay(step, LONG)
-            began = monotonic()
-            assert await consumer.receive(timeout=0.1) is None
-            assert await consumer.receive_many(2, timeout=0.1) == []
-            assert monotonic() - began < LONG * 0.9
-            await asyncio.to_thread(made_once, broker)
-            broker.send("orders", "good")
-            good = await consumer.receive(timeout=SOON)
-            assert good is not None
-            assert good.body == "good"
-            await session.commit()
-
-    asyncio.run(main())
-    made_once(broker)
 
 
 @AT_EACH_STEP

@@ -15,6 +15,7 @@ from unittest.mock import MagicMock, Mock
 
 import pytest
 from tests.client.shell import SOON, Background, Bench, eventually, receive
+from tests.conformance.blocking import Shell
 
 from redelivery import AckMode, App, ConfigError, ConnectionLostError, JMSError, Message, RedeliveryPolicy, aio
 
@@ -138,7 +139,9 @@ UNRUN: dict[str, Callable[[Any], Any]] = {
 class TestAResultThatIsYetToRun:
     @pytest.mark.parametrize("kind", UNRUN)
     @pytest.mark.parametrize("by", ["listen", "container"])
-    def test_it_is_a_failure(self, bench: Bench, by: str, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    def test_it_is_a_failure(
+        self, bench: Bench, shell: Shell, by: str, kind: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
         counts: list[int] = []
 
         def callback(message: Message) -> Any:
@@ -146,37 +149,15 @@ class TestAResultThatIsYetToRun:
             return UNRUN[kind](message)
 
         bench.send("m1")
+        connection = shell.connect(bench.broker.vm_url, redelivery_policy=ONCE_MORE)
         if by == "listen":
-            bench.consuming(AckMode.AUTO, redelivery_policy=ONCE_MORE)[1].listen(callback)
+            connection.session(AckMode.AUTO).consumer(bench.queue).listen(callback)
             eventually(lambda: bench.dead)
         else:
-            with bench.connect(redelivery_policy=ONCE_MORE).listener_container(bench.queue, callback):
+            with connection.listener_container(bench.queue, callback):
                 eventually(lambda: bench.dead)
         assert (counts, bench.dead) == ([1, 2], ["m1"])
         assert "which nobody runs or awaits here: nothing of it was done" in caplog.text
-
-    @pytest.mark.parametrize("kind", UNRUN)
-    @pytest.mark.parametrize("by", ["listen", "container"])
-    def test_it_is_one_for_tasks_that_await_it_first(self, bench: Bench, by: str, kind: str) -> None:
-        counts: list[int] = []
-
-        async def callback(message: aio.Message) -> Any:
-            counts.append(message.delivery_count)
-            return UNRUN[kind](message)
-
-        async def main() -> None:
-            async with await aio.connect(bench.broker.vm_url, redelivery_policy=ONCE_MORE) as connection:
-                if by == "container":
-                    async with connection.listener_container(bench.queue, callback):
-                        await asyncio.to_thread(eventually, lambda: bench.dead)
-                    return
-                session = await connection.session(AckMode.AUTO)
-                await (await session.consumer(bench.queue)).listen(callback)
-                await asyncio.to_thread(eventually, lambda: bench.dead)
-
-        bench.send("m1")
-        asyncio.run(main())
-        assert (counts, bench.dead) == ([1, 2], ["m1"])
 
     @pytest.mark.parametrize("result", [False, 0, "text", [1], iter([1]), Mock(), MagicMock(), Future])
     def test_any_other_is_ignored(self, bench: Bench, result: Any) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
+from typing import Any
 
 import pytest
 from tests.client.shell import SOON, Bench, eventually
+from tests.conformance.blocking import Shell
 
-from redelivery import AckMode, Message, RedeliveryPolicy, SharedDeadLetterStrategy, aio
+from redelivery import AckMode, Message, RedeliveryPolicy, SharedDeadLetterStrategy
 from redelivery.client.observing.log_lines import FIRST, WINDOW, Lines
 
 AT_ONCE = RedeliveryPolicy(maximum_redeliveries=0, initial_redelivery_delay=0, redelivery_delay=0)
@@ -91,10 +92,12 @@ def _fail(_: Message) -> None:
     raise ValueError("bad order")
 
 
-def test_a_listener_that_always_fails(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_always_fails(bench: Bench, shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
     count = FIRST + 30
+    bench.connect()  # keeps what the broker has, while the other one is away
     bench.send(*map(str, range(count)))
-    connection = bench.connect(redelivery_policy=AT_ONCE, dead_letter_strategy=SharedDeadLetterStrategy())
+    options: dict[str, Any] = {"redelivery_policy": AT_ONCE, "dead_letter_strategy": SharedDeadLetterStrategy()}
+    connection = shell.connect(bench.broker.vm_url, **options)
     connection.session(AckMode.AUTO).consumer(bench.queue).listen(_fail)
     eventually(lambda: len(bench.dead) == count)
     connection.close()
@@ -126,28 +129,4 @@ def test_a_handler_that_always_fails(bench: Bench, caplog: pytest.LogCaptureFixt
         eventually(lambda: len(bench.dead) == count)
         assert container.drain(SOON)
     connection.close()
-    check_errors(caplog)
-
-
-def test_the_same_of_tasks(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    count = FIRST + 30
-
-    async def fail(_: Message) -> None:
-        raise ValueError("bad order")
-
-    async def main() -> None:
-        strategy = SharedDeadLetterStrategy()
-        url = bench.broker.vm_url
-        async with (
-            aio.connect(url, redelivery_policy=AT_ONCE, dead_letter_strategy=strategy) as connection,
-            connection.session() as session,
-        ):
-            await (await session.consumer(bench.queue)).listen(fail)
-            async with asyncio.timeout(SOON):
-                while len(bench.dead) < count:
-                    await asyncio.sleep(0.01)
-
-    bench.connect()  # keeps what the broker has, while the other one is away
-    bench.send(*map(str, range(count)))
-    asyncio.run(main())
     check_errors(caplog)

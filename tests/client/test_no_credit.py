@@ -13,6 +13,7 @@ from tests.client.aio.looped import run
 from tests.client.gated import QUICK
 from tests.client.shell import SOON, Background, eventually
 from tests.client.stingy import Stingy
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import (
@@ -35,9 +36,12 @@ def peer(request: pytest.FixtureRequest) -> Iterator[Stingy]:
         yield peer
 
 
-def connect(peer: Stingy, reconnect: ReconnectPolicy | None = None, **options: Any) -> Connection:
+def connect(
+    peer: Stingy, reconnect: ReconnectPolicy | None = None, shell: Shell | None = None, **options: Any
+) -> Connection:
     options = {"request_timeout": WAIT, "close_timeout": 1, **options}
-    return redelivery.connect(peer.url, reconnect=reconnect, **options)
+    opens: Callable[..., Connection] = redelivery.connect if shell is None else shell.connect
+    return opens(peer.url, reconnect=reconnect, **options)
 
 
 def by_send(connection: Connection) -> Send:
@@ -69,9 +73,9 @@ WAYS = [by_send, not_persistently, to_a_destination_each_time, asynchronously, b
 @BY_RECONNECT
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_was_sent_and_nothing_is_later(
-    peer: Stingy, way: Callable[[Connection], Send], reconnect: ReconnectPolicy | None
+    peer: Stingy, shell: Shell, way: Callable[[Connection], Send], reconnect: ReconnectPolicy | None
 ) -> None:
-    with connect(peer, reconnect) as connection:
+    with connect(peer, reconnect, shell) as connection:
         send = way(connection)
         with pytest.raises(ResourceAllocationError, match="no credit: nothing was sent") as raised:
             send("order 1")
@@ -83,34 +87,11 @@ def test_nothing_was_sent_and_nothing_is_later(
 
 
 @BY_RECONNECT
-@pytest.mark.parametrize("way", ["producer", "not persistent", "publisher"])
-def test_nothing_was_sent_by_a_task_and_nothing_is_later(
-    peer: Stingy, way: str, reconnect: ReconnectPolicy | None
-) -> None:
-    async def work() -> None:
-        connection = await redelivery.aio.connect(peer.url, reconnect=reconnect, request_timeout=WAIT, close_timeout=1)
-        async with connection:
-            options: dict[str, Any] = {"persistent": False} if way == "not persistent" else {}
-            sender: Any = await connection.publisher() if way == "publisher" else await _producer(connection)
-            with pytest.raises(ResourceAllocationError, match="no credit: nothing was sent"):
-                await sender.send("order 1", "orders", **options)
-            peer.give_all()
-            await sender.send("order 1", "orders", **options)
-
-    run(work())
-    assert peer.bodies == ["order 1"]
-
-
-async def _producer(connection: redelivery.aio.Connection) -> Any:
-    return await (await connection.session()).producer()
-
-
-@BY_RECONNECT
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_transaction_without_credit_is_rolled_back(
-    peer: Stingy, asynchronous: bool, reconnect: ReconnectPolicy | None
+    peer: Stingy, shell: Shell, asynchronous: bool, reconnect: ReconnectPolicy | None
 ) -> None:
-    with connect(peer, reconnect) as connection, connection.session("transacted") as session:
+    with connect(peer, reconnect, shell) as connection, connection.session("transacted") as session:
         producer = session.producer("orders")
         future = producer.send_async("order 1") if asynchronous else producer.send("order 1")
         with pytest.raises(TransactionRolledBackError, match="no credit: nothing was sent") as raised:
@@ -121,23 +102,6 @@ def test_a_transaction_without_credit_is_rolled_back(
         peer.give_all()
         producer.send("order 2")
         session.commit()
-    assert peer.bodies == ["order 2"]
-
-
-def test_a_task_s_transaction_without_credit_is_rolled_back(peer: Stingy) -> None:
-    async def work() -> None:
-        async with await redelivery.aio.connect(peer.url, request_timeout=WAIT, close_timeout=1) as connection:
-            session = await connection.session("transacted")
-            producer = await session.producer("orders")
-            await producer.send("order 1")
-            with pytest.raises(ResourceAllocationError, match="no credit: nothing was sent") as raised:
-                await session.commit()
-            assert isinstance(raised.value, TransactionRolledBackError)
-            peer.give_all()
-            await producer.send("order 2")
-            await session.commit()
-
-    run(work())
     assert peer.bodies == ["order 2"]
 
 
@@ -196,7 +160,7 @@ def test_credit_in_its_own_time_is_credit(peer: Stingy) -> None:
 def test_a_task_that_is_cancelled_takes_its_message_with_it(peer: Stingy) -> None:
     async def work() -> None:
         async with await redelivery.aio.connect(peer.url, close_timeout=1) as connection:
-            producer = await _producer(connection)
+            producer = await (await connection.session()).producer()
             task = asyncio.create_task(producer.send("order 1", "orders"))
             while not peer.links:
                 await asyncio.sleep(0.01)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from tests.client.gated import QUICK, Site
-from tests.client.shell import SOON, receive
+from tests.client.shell import receive
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import (
@@ -17,7 +17,6 @@ from redelivery import (
     JMSError,
     RedeliveryPolicy,
     SharedDeadLetterStrategy,
-    aio,
 )
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.observing.log_lines import FIRST
@@ -75,12 +74,12 @@ def refused_and_done(heard: Heard, identifier: str | None, *, tries: int) -> Non
 
 @pytest.mark.parametrize("listening", [False, True], ids=["no exception listener", "one"])
 def test_each_failed_try_is_one_line_that_says_when_the_next_one_is(
-    protocol: str, listening: bool, broker: EmbeddedBroker, clock: FastForward, heard: Heard
+    protocol: str, listening: bool, broker: EmbeddedBroker, clock: FastForward, heard: Heard, shell: Shell
 ) -> None:
     reported: list[JMSError] = []
     options = {**OPTIONS, "observer": heard.observe, **({"exception_listener": reported.append} if listening else {})}
     broker.send("orders", "bad")
-    with redelivery.connect(getattr(broker, f"{protocol}_url"), **options) as connection:
+    with shell.connect(getattr(broker, f"{protocol}_url"), **options) as connection:
         session = connection.session("transacted")
         consumer = session.consumer("orders")
         fault = broker.faults.error(_copies(protocol), "not authorized", times=2)
@@ -99,26 +98,6 @@ def test_each_failed_try_is_one_line_that_says_when_the_next_one_is(
 
 def _copies(protocol: str) -> str:
     return "NACK" if protocol == "vm" else "SEND"
-
-
-def test_the_same_of_tasks(protocol: str, broker: EmbeddedBroker, clock: FastForward, heard: Heard) -> None:
-    async def main() -> str | None:
-        url = getattr(broker, f"{protocol}_url")
-        async with (
-            aio.connect(url, observer=heard.observe, **OPTIONS) as connection,
-            connection.session("transacted") as session,
-            session.consumer("orders") as consumer,
-        ):
-            broker.send("orders", "bad")
-            broker.faults.error(_copies(protocol), "not authorized")
-            message = await consumer.receive(timeout=SOON)
-            assert message is not None
-            await session.rollback(cause=ValueError("bad order"))
-            clock.advance(1)
-            assert await consumer.receive(timeout=0) is None
-            return message.message_id
-
-    refused_and_done(heard, asyncio.run(main()), tries=1)
 
 
 def test_refusals_without_end_do_not_fill_the_log(

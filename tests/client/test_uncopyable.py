@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from tests.client.shell import SOON, receive
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import (
@@ -14,7 +14,6 @@ from redelivery import (
     MessageFormatError,
     RedeliveryPolicy,
     SharedDeadLetterStrategy,
-    aio,
 )
 from redelivery.broker import EmbeddedBroker
 from redelivery.client.dead_letters import without_unfit
@@ -41,11 +40,11 @@ def _copies(protocol: str) -> str:
 
 @pytest.mark.parametrize("mode", ["transacted", "client", "individual"])
 def test_others_of_the_queue_go_on_with_a_window_of_one(
-    mode: str, protocol: str, broker: EmbeddedBroker, clock: FastForward
+    mode: str, protocol: str, broker: EmbeddedBroker, clock: FastForward, shell: Shell
 ) -> None:
     for body in ("bad", "good", "better"):
         broker.send("orders", body)
-    with redelivery.connect(getattr(broker, f"{protocol}_url"), **OPTIONS) as connection:
+    with shell.connect(getattr(broker, f"{protocol}_url"), **OPTIONS) as connection:
         session = connection.session(mode)
         consumer = session.consumer("orders")
         fault = broker.faults.error(_copies(protocol), "no", times=2)
@@ -65,31 +64,6 @@ def test_others_of_the_queue_go_on_with_a_window_of_one(
         assert connection.stuck(Queue("orders")) == 0
     assert [letter.body for letter in broker.messages("my.dlq")] == ["bad"]
     assert not broker.queue_depth("orders")
-
-
-def test_the_same_of_tasks(protocol: str, broker: EmbeddedBroker, clock: FastForward) -> None:
-    async def main() -> None:
-        for body in ("bad", "good"):
-            broker.send("orders", body)
-        async with (
-            aio.connect(getattr(broker, f"{protocol}_url"), **OPTIONS) as connection,
-            connection.session("transacted") as session,
-            session.consumer("orders") as consumer,
-        ):
-            broker.faults.error(_copies(protocol), "no")
-            assert await consumer.receive(timeout=SOON) is not None
-            await session.rollback(cause=ValueError("bad order"))
-            good = await consumer.receive(timeout=SOON)
-            assert good is not None
-            assert good.body == "good"
-            await session.commit()
-            assert connection.stuck(Queue("orders")) == 1
-            clock.advance(1)
-            assert await consumer.receive(timeout=0) is None
-            assert connection.stuck(Queue("orders")) == 0
-
-    asyncio.run(main())
-    assert [letter.body for letter in broker.messages("my.dlq")] == ["bad"]
 
 
 def test_a_container_says_so(broker: EmbeddedBroker) -> None:

@@ -217,9 +217,9 @@ class Producer(Blocking):
 
 class Consumer(Blocking):
     def listen(self, callback: Callable[[Message], object] | None) -> None:
-        async def on_message(message: redelivery.aio.Message) -> None:
+        async def on_message(message: redelivery.aio.Message) -> object:
             assert callback is not None
-            await self._loop.in_thread(callback, self._message(message))
+            return await self._loop.in_thread(callback, self._message(message))
 
         self._loop.call(self._inner.listen(None if callback is None else on_message))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
+from tests.conformance.blocking import Shell
 from tests.faults.campaign import kill_and_restart
 from tests.faults.stored import NAME, started
 
@@ -110,25 +110,10 @@ def over_restarts(shop: Shop, container: Any) -> None:
     until(lambda: container.counters.in_flight == 0 and container.healthy)
 
 
-def test_nothing_is_lost_and_nothing_dead_lettered(shop: Shop) -> None:
+def test_nothing_is_lost_and_nothing_dead_lettered(shop: Shop, shell: Shell) -> None:
     shop.send()
-    with redelivery.connect(shop.url, **shop.options) as connection:
+    with shell.connect(shop.url, **shop.options) as connection:
         container = connection.listener_container(shop.queue, shop.handle, **OPTIONS)
         with container:
             over_restarts(shop, container)
-    shop.check()
-
-
-def test_nothing_is_lost_and_nothing_dead_lettered_by_tasks(shop: Shop) -> None:
-    async def handle(message: Message) -> None:
-        await asyncio.to_thread(shop.handle, message)
-
-    async def work() -> None:
-        async with await redelivery.aio.connect(shop.url, **shop.options) as connection:
-            container = connection.listener_container(shop.queue, handle, **OPTIONS)
-            async with container:
-                await asyncio.to_thread(over_restarts, shop, container)
-
-    shop.send()
-    asyncio.run(work())
     shop.check()
