@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually, receive
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import (
@@ -259,15 +260,16 @@ def test_a_hundred_losses_in_a_row_leave_nothing_behind(site: Site, opened: Exit
     eventually(lambda: threading.active_count() <= before + 5)  # the gate's own end a moment later
 
 
-def test_a_connection_that_is_lost_while_its_session_comes_back_comes_back_again(site: Site, opened: ExitStack) -> None:
-    """The thread that attaches the consumers again is the one that dials: it must not wait for the next connection."""
+def test_a_connection_that_is_lost_while_its_session_comes_back_comes_back_again(site: Site, shell: Shell) -> None:
+    """What attaches the consumers again is what dials, and does not keep the session from its application."""
     events: list[Event] = []
     quick = ReconnectPolicy(initial_delay=0.001, maximum_delay=0.01)
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=quick, observer=events.append))
+    connection = shell.connect(site.url, reconnect=quick, observer=events.append)
     consumer = connection.session().consumer("orders")
     for number in range(1, 61):
         site.gate.shut()
         eventually(partial(lambda number: count(events, ConnectionLost) == number, number))
+        assert not shell.tasks or consumer.receive(timeout=0.001) is None
         site.gate.open()
         eventually(partial(has, events, number))  # and at once the next one
     site.broker.send("orders", "after all that")

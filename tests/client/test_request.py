@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, Background, eventually
+from tests.conformance.blocking import Shell
 
 import redelivery
 from redelivery import (
@@ -176,12 +177,12 @@ def test_a_broker_without_temporary_queues_is_said_to_have_none(
 
 
 def test_a_loss_fails_those_in_flight_and_the_next_goes_over_the_new_connection(
-    opened: ExitStack, background: Background
+    opened: ExitStack, background: Background, shell: Shell
 ) -> None:
     pytest.importorskip("proton")
     site = Site("amqp", opened)
     events: list[Event] = []
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
+    connection = shell.connect(site.url, reconnect=QUICK, observer=events.append)
     for round_ in range(1, 4):
         result = background.start(lambda: connection.request("unserved", "x", SOON))
         site.broker.wait_for("unserved", depth=round_, timeout=SOON)
@@ -197,10 +198,10 @@ def test_a_loss_fails_those_in_flight_and_the_next_goes_over_the_new_connection(
     assert sum(isinstance(each, Reconnected) for each in events) == 3
 
 
-def test_a_request_waits_for_the_connection_no_longer_than_it_may(opened: ExitStack) -> None:
+def test_a_request_waits_for_the_connection_no_longer_than_it_may(opened: ExitStack, shell: Shell) -> None:
     pytest.importorskip("proton")
     site = Site("amqp", opened)
-    connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK))
+    connection = shell.connect(site.url, reconnect=QUICK)
     site.gate.shut()
     eventually(lambda: not connection.connected)
     with pytest.raises(RequestTimeoutError, match="has not come back"):
@@ -252,32 +253,5 @@ def test_asyncio_many_in_flight_late_and_cancelled(redelivery_broker: EmbeddedBr
             await connection.close()
             with pytest.raises(IllegalStateError, match="before the reply came"):
                 await asking
-
-    asyncio.run(main())
-
-
-def test_asyncio_a_loss(opened: ExitStack) -> None:
-    pytest.importorskip("proton")
-    site = Site("amqp", opened)
-    serve(site.broker.vm_url, opened, echo)
-
-    async def main() -> None:
-        events: list[Event] = []
-        async with await redelivery.aio.connect(site.url, reconnect=QUICK, observer=events.append) as connection:
-            for round_ in range(1, 4):
-                asking = asyncio.create_task(connection.request("unserved", "x", SOON))
-                while site.broker.queue_depth("unserved") < round_:
-                    await asyncio.sleep(0.001)
-                site.gate.shut(0.05)
-                with pytest.raises(ConnectionLostError, match="before the reply came"):
-                    await asking
-                while sum(isinstance(each, ConnectionLost) for each in events) < round_:
-                    await asyncio.sleep(0.001)
-                assert (await connection.request("prices", "x", SOON)).body == "re: x"
-            site.gate.shut()
-            while connection.connected:
-                await asyncio.sleep(0.001)
-            with pytest.raises(RequestTimeoutError, match="has not come back"):
-                await connection.request("prices", "x", 0.05)
 
     asyncio.run(main())

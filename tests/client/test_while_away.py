@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.client.gated import QUICK, Site
 from tests.client.shell import SOON, eventually
+from tests.conformance.blocking import Shell
 
-import redelivery
 from redelivery import (
     AckMode,
     Connection,
@@ -28,10 +28,10 @@ from redelivery import (
 class Away:
     """A connection that is away until `back`."""
 
-    def __init__(self, site: Site, opened: ExitStack, **options: Any) -> None:
+    def __init__(self, site: Site, opened: ExitStack, shell: Shell | None = None, **options: Any) -> None:
         self.site = site
         options.setdefault("reconnect", QUICK)
-        self.connection: Connection = opened.enter_context(redelivery.connect(site.url, **options))
+        self.connection: Connection = (shell or Shell("threads", opened)).connect(site.url, **options)
 
     def begin(self) -> None:
         self.site.gate.shut()
@@ -65,7 +65,10 @@ def error_of(call: Callable[[], object]) -> JMSError | None:
 
 
 @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.TRANSACTED])
-def test_a_receive_that_waits_ends_with_its_consumer(away: Away, mode: AckMode) -> None:
+def test_a_receive_that_waits_ends_with_its_consumer(
+    site: Site, opened: ExitStack, shell: Shell, mode: AckMode
+) -> None:
+    away = Away(site, opened, shell)
     session = away.connection.session(mode)
     consumer, other = session.consumer("orders"), session.consumer("invoices")
     away.begin()
@@ -86,13 +89,13 @@ def test_a_receive_that_waits_ends_with_its_consumer(away: Away, mode: AckMode) 
 @pytest.mark.parametrize("pause", [0.01, 5.0])  # it is dialled again and again, or waited for the first attempt
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
 def test_to_close_it_is_no_loss(
-    protocol: str, pause: float, opened: ExitStack, caplog: pytest.LogCaptureFixture
+    protocol: str, pause: float, shell: Shell, opened: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
     if protocol == "amqp":
         pytest.importorskip("proton")
     errors: list[JMSError] = []
     policy = ReconnectPolicy(initial_delay=pause, maximum_delay=5.0)
-    away = Away(Site(protocol, opened), opened, reconnect=policy, exception_listener=errors.append)
+    away = Away(Site(protocol, opened), opened, shell, reconnect=policy, exception_listener=errors.append)
     consumer = away.connection.session().consumer("orders")
     producer = away.connection.session().producer("orders")
     away.begin()
@@ -106,6 +109,7 @@ def test_to_close_it_is_no_loss(
         thread.join(SOON)
     assert (received, [type(each) for each in sent]) == ([None], [IllegalStateError])
     eventually(lambda: not any(each.name == "redelivery-reconnect" for each in threading.enumerate()))
+    eventually(lambda: not shell.running)  # nobody dials
     assert len(errors) == 1
     assert not [each.message for each in caplog.records if "was lost" in each.message]
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from functools import wraps
 from inspect import isfunction
 from types import TracebackType
@@ -48,6 +49,10 @@ class Loop:
         self._loop.call_soon_threadsafe(asked.put_nowait, (work, done))
         return done.result()
 
+    @property
+    def running(self) -> int:
+        return len(asyncio.all_tasks(self._loop))
+
     async def in_thread(self, callback: Callable[..., object], *given: Any, **options: Any) -> object:
         """Run the callback on a thread, and await here what it asks for."""
         asked: asyncio.Queue[Any] = asyncio.Queue()
@@ -60,7 +65,7 @@ class Loop:
                 del _callback.asked
                 self._loop.call_soon_threadsafe(asked.put_nowait, None)
 
-        running = self._loop.run_in_executor(None, run)
+        running = self._loop.run_in_executor(None, copy_context().run, run)
         while (each := await asked.get()) is not None:
             work, done = each
             try:
@@ -265,6 +270,11 @@ class Shell:
         """As `redelivery.connect`."""
         made = redelivery.connect(url, **options) if self._loop is None else connect(self._loop, url, **options)
         return self._opened.enter_context(made)
+
+    @property
+    def running(self) -> int:
+        """How many tasks the loop has."""
+        return 0 if self._loop is None else self._loop.running
 
 
 class AsyncioStage(Stage):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,10 +11,11 @@ from time import monotonic
 from typing import Any, Final
 
 import pytest
+from tests.conformance.blocking import Shell
 from tests.conformance.stage import LATE, Stage
 from tests.run.forms import brief
 
-from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy, aio
+from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
 
 GOOD, BAD, SICK = "good", "bad", "sick"  # handled; always ValueError; always what an outage raises
 PROBES: Final = 3  # that fail in each outage, before the dependency is back
@@ -88,10 +88,6 @@ class Program:
                 raise ConnectionError("the database does not answer")
             self.handled[number] += 1
 
-    async def awaited(self, message: aio.Message) -> None:
-        await asyncio.sleep(0)
-        self.called(message)
-
     def numbers(self, *kinds: str) -> list[int]:
         return [number for number, kind in enumerate(self.kinds) if kind in kinds]
 
@@ -115,7 +111,7 @@ def send(stage: Stage, kinds: Sequence[str], first: int) -> None:
             producer.send(kind, properties={"number": number})
 
 
-def play(stage: Stage, shell: str, program: Program) -> list[int]:
+def play(stage: Stage, shell: Shell, program: Program) -> list[int]:
     """Returns which messages are dead."""
     dead = f"{stage.queue}.dead"
     send(stage, program.kinds, 0)
@@ -138,26 +134,15 @@ def play(stage: Stage, shell: str, program: Program) -> list[int]:
         until(lambda: program.container.healthy)
 
     options: dict[str, Any] = {"dead_letter_strategy": SharedDeadLetterStrategy(dead_letter_queue=dead)}
-    if shell == "threads":
-        with stage.connect(**options) as connection:
-            program.container = connection.listener_container(stage.queue, program.called, **program.options)
-            with program.container:
-                script()
-        return letters
-
-    async def main() -> None:
-        async with await aio.connect(stage.pair.url, **options) as connection:
-            program.container = connection.listener_container(stage.queue, program.awaited, **program.options)
-            async with program.container:
-                await asyncio.to_thread(script)
-
-    asyncio.run(main())
+    connection = shell.connect(stage.pair.url, **options) if shell.tasks else stage.connect(**options)
+    program.container = connection.listener_container(stage.queue, program.called, **program.options)
+    with program.container:
+        script()
     return letters
 
 
-@pytest.mark.parametrize("shell", ["threads", "tasks"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_good_message_is_handled_and_all_poison_is_dead(stage: Stage, shell: str, seed: int) -> None:
+def test_every_good_message_is_handled_and_all_poison_is_dead(stage: Stage, shell: Shell, seed: int) -> None:
     program = Program(seed, stage.pair.can("transactions"))
     letters = play(stage, shell, program)
     assert sorted(letters) == program.numbers(BAD, SICK), program

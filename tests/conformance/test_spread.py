@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
+from tests.conformance.blocking import Shell
 from tests.conformance.stage import QUICK, SOON, Stage, numbered
 
-from redelivery import Message, RedeliveryPolicy, aio
+from redelivery import Message, RedeliveryPolicy, Session
 
 WORKERS, BACKLOG = 4, 40
 NO_WINDOW = "stomp-hornetq"  # no client can set it: a consumer is sent 10 KiB ahead
@@ -47,16 +48,23 @@ class Work:
         return len(self.handled) > self.others
 
 
-def with_threads(
-    stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, source: str | None = None, **options: Any
+def play(
+    stage: Stage,
+    shell: Shell,
+    work: Work,
+    *,
+    containers: int = 1,
+    concurrency: int = 1,
+    source: str | None = None,
+    **options: Any,
 ) -> None:
     meet = threading.Barrier(containers * concurrency, timeout=SOON)
     first, rest, all_done = threading.Semaphore(1), threading.Event(), threading.Event()
-    seen = threading.local()
+    seen: set[Session] = set()  # one of each worker's
 
-    def handle(message: Message) -> None:
-        if not hasattr(seen, "one"):
-            seen.one = True
+    def handle(message: Message, session: Session) -> None:
+        if session not in seen:
+            seen.add(session)
             meet.wait()
             if first.acquire(blocking=False):
                 work.spread = rest.wait(SOON)
@@ -68,66 +76,32 @@ def with_threads(
 
     with ExitStack() as opened:
         for _ in range(containers):
-            connection = stage.connect()
+            own = {"redelivery_policy": QUICK}
+            connection: Any = shell.connect(stage.pair.url, **own) if shell.tasks else stage.connect()
             options |= {"ack_mode": work.mode, "concurrency": concurrency}
             opened.enter_context(connection.listener_container(source or stage.queue, handle, **options))
         work.started()
         assert all_done.wait(2 * SOON), f"{len(work.handled)} were handled"
 
 
-def with_tasks(
-    stage: Stage, work: Work, *, containers: int = 1, concurrency: int = 1, source: str | None = None, **options: Any
-) -> None:
-    async def main() -> None:
-        meet, rest, all_done = asyncio.Barrier(containers * concurrency), asyncio.Event(), asyncio.Event()
-        seen: set[object] = set()
-
-        async def handle(message: aio.Message) -> None:
-            if (me := asyncio.current_task()) not in seen:
-                seen.add(me)
-                async with asyncio.timeout(SOON):
-                    if await meet.wait() == 0:
-                        work.spread = await rest.wait()
-            work.handled.append(message.body.rstrip("-"))
-            if len(work.handled) == work.others:
-                rest.set()
-            if work.done:
-                all_done.set()
-
-        async with AsyncExitStack() as opened:
-            for _ in range(containers):
-                connection = await opened.enter_async_context(
-                    await aio.connect(stage.pair.url, redelivery_policy=QUICK)
-                )
-                options.update(ack_mode=work.mode, concurrency=concurrency)
-                await opened.enter_async_context(
-                    connection.listener_container(source or stage.queue, handle, **options)
-                )
-            await asyncio.to_thread(work.started)
-            async with asyncio.timeout(2 * SOON):
-                await all_done.wait()
-
-    asyncio.run(main())
+@pytest.fixture
+def run(stage: Stage, shell: Shell) -> Any:
+    return partial(play, stage, shell)
 
 
-SHELLS = pytest.mark.parametrize("run", [with_threads, with_tasks])
-
-
-@SHELLS
 @pytest.mark.parametrize("options", [{}, {"prefetch": 0}], ids=["as it is", "prefetch=0"])
 def test_a_backlog_is_spread_and_a_slow_message_holds_nobody(stage: Stage, run: Any, options: dict[str, int]) -> None:
     work = Work(stage)
-    run(stage, work, concurrency=WORKERS, **options)
+    run(work, concurrency=WORKERS, **options)
     assert work.spread
     assert sorted(work.handled) == numbered(BACKLOG)
     assert stage.left() == []
 
 
-@SHELLS
 def test_with_a_prefetch_of_0_one_worker_holds_the_message_that_it_handles_and_no_other(stage: Stage, run: Any) -> None:
     """Two containers of one worker each, as two processes would have; the order in which they begin is free."""
     work = Work(stage, 10)
-    run(stage, work, containers=2, prefetch=0)
+    run(work, containers=2, prefetch=0)
     assert work.spread
     assert sorted(work.handled) == numbered(10)
     assert stage.left() == []
@@ -155,30 +129,27 @@ def test_what_waits_for_its_redelivery_without_blocking_holds_nobody(stage: Stag
     assert stage.left() == []
 
 
-@SHELLS
 def test_nothing_is_lost_where_handlers_are_so_quick_that_more_comes_ahead(stage: Stage, run: Any) -> None:
     work = Work(stage, 150)
-    run(stage, work, concurrency=2)
+    run(work, concurrency=2)
     assert sorted(work.handled) == numbered(150)
     assert stage.left() == []
 
 
 @pytest.mark.needs("shared subscriptions")
-@SHELLS
 @pytest.mark.parametrize("options", [{}, {"prefetch": 0}], ids=["as it is", "prefetch=0"])
 def test_so_is_what_a_shared_subscription_of_a_topic_keeps(stage: Stage, run: Any, options: dict[str, int]) -> None:
     topic = f"topic://{stage.queue}"
     work = Work(stage, to=topic, late=True)
-    run(stage, work, concurrency=WORKERS, source=topic, subscription="billing", shared=True, durable=False, **options)
+    run(work, concurrency=WORKERS, source=topic, subscription="billing", shared=True, durable=False, **options)
     assert work.spread
     assert sorted(work.handled) == numbered(BACKLOG)
 
 
 @pytest.mark.needs("queue patterns")
-@SHELLS
 def test_so_are_the_queues_of_a_pattern(stage: Stage, run: Any) -> None:
     work = Work(stage, to=f"{stage.queue}.one")
-    run(stage, work, concurrency=WORKERS, source=f"{stage.queue}.>")
+    run(work, concurrency=WORKERS, source=f"{stage.queue}.>")
     assert work.spread
     assert sorted(work.handled) == numbered(BACKLOG)
     assert stage.left(f"{stage.queue}.one") == []

@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
-from opentelemetry import trace
-from opentelemetry.trace import StatusCode
 from tests.client.shell import SOON
-from tests.otel.collected import Collected, context, linked, parent
+from tests.otel.collected import Collected, context, parent
 
 from redelivery import RedeliveryPolicy, aio
 from redelivery.broker import EmbeddedBroker
@@ -61,54 +59,6 @@ def test_calls_of_several_tasks_belong_to_the_spans_of_their_tasks() -> None:
             "commit",
             *(f"receive {orders}", f"rollback {orders}", f"receive {orders}", f"commit {orders}"),
         ]
-
-
-def test_a_listener_works_in_a_span() -> None:
-    seen, current = Collected(), []
-
-    async def listener(message: aio.Message) -> None:
-        await asyncio.sleep(0)
-        current.append(trace.get_current_span().get_span_context().span_id)
-        if message.delivery_count == 1:
-            raise ValueError("no stock")
-
-    async def work(connection: aio.Connection) -> None:
-        async with connection.session() as session:
-            await (await session.producer("orders")).send("two chairs")
-            await (await session.consumer("orders")).listen(listener)
-            await until(lambda: len(seen.spans) == 3)
-
-    run(seen, work)
-    send, failed, worked = seen.spans
-    assert seen.names == ["send orders", "process orders", "process orders"]
-    assert current == [context(failed).span_id, context(worked).span_id]
-    assert parent(failed) == parent(worked) == context(send).span_id
-    assert failed.status.status_code is StatusCode.ERROR
-    assert linked(worked) == [context(send).span_id, context(failed).span_id]
-
-
-def test_a_container_works_and_settles_in_a_span() -> None:
-    seen = Collected()
-
-    async def handler(message: aio.Message, session: aio.Session) -> None:
-        await (await session.producer("bills")).send("a bill")
-        if message.delivery_count == 1:
-            raise ValueError("no stock")
-
-    async def work(connection: aio.Connection) -> None:
-        async with connection.session() as session:
-            await (await session.producer("orders")).send("two chairs")
-        async with connection.listener_container("orders", handler, concurrency=2) as container:
-            await until(lambda: container.counters.succeeded == 1 and len(seen.spans) == 7)
-
-    run(seen, work)
-    assert seen.names == [
-        *("send orders", "process orders", "send bills", "rollback orders"),
-        *("process orders", "send bills", "commit orders"),
-    ]
-    _, failed, bill, rolled_back, worked, _, committed = seen.spans
-    assert parent(bill) == parent(rolled_back) == context(failed).span_id
-    assert parent(committed) == context(worked).span_id
 
 
 def test_a_cancelled_handler_ends_its_span() -> None:

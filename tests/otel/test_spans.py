@@ -12,6 +12,7 @@ from opentelemetry import trace
 from opentelemetry.propagators.textmap import DefaultGetter, TextMapPropagator
 from opentelemetry.trace import SpanKind, StatusCode
 from tests.client.shell import SOON, Background, eventually, receive
+from tests.conformance.blocking import Shell
 from tests.otel.collected import Collected, context, linked, parent
 
 import redelivery
@@ -102,7 +103,7 @@ def test_a_redelivery_is_linked_to_the_first_delivery(url: str, seen: Collected)
     assert seen.observer._firsts._spans == {}
 
 
-def test_a_listener_works_in_a_span(url: str, seen: Collected) -> None:
+def test_a_listener_works_in_a_span(url: str, shell: Shell, seen: Collected) -> None:
     current: list[int] = []
 
     def listener(message: Message) -> None:
@@ -111,7 +112,7 @@ def test_a_listener_works_in_a_span(url: str, seen: Collected) -> None:
             raise ValueError("no stock")
 
     with (
-        redelivery.connect(url, observer=seen.observer, redelivery_policy=FAST) as connection,
+        shell.connect(url, observer=seen.observer, redelivery_policy=FAST) as connection,
         connection.session() as session,
     ):
         connection.publisher().send("two chairs", "orders")
@@ -129,13 +130,13 @@ def test_a_listener_works_in_a_span(url: str, seen: Collected) -> None:
     assert worked.status.status_code is StatusCode.UNSET
 
 
-def test_a_container_works_and_settles_in_a_span(url: str, seen: Collected) -> None:
+def test_a_container_works_and_settles_in_a_span(url: str, shell: Shell, seen: Collected) -> None:
     def handler(message: Message, session: redelivery.Session) -> None:
         session.producer("bills").send("a bill")
         if message.delivery_count == 1:
             raise redelivery.Retry("no stock", after=0.01)
 
-    with redelivery.connect(url, observer=seen.observer, redelivery_policy=FAST) as connection:
+    with shell.connect(url, observer=seen.observer, redelivery_policy=FAST) as connection:
         connection.publisher().send("two chairs", "orders")
         with connection.listener_container("orders", handler) as container:
             eventually(lambda: container.counters.succeeded and len(seen.spans) == 7)

@@ -12,12 +12,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from tests.client.aio.looped import run
 from tests.client.shell import eventually
+from tests.conformance.blocking import Shell
 from tests.transports.scripted import BrokerEnd, ScriptedBroker
 
 import redelivery
-from redelivery import ConnectionLostError, InDoubtError, JMSError, ReconnectPolicy, UnsupportedError, aio
+from redelivery import ConnectionLostError, InDoubtError, JMSError, ReconnectPolicy, UnsupportedError
 from redelivery.testing.brokers.native import NativeBroker
 from redelivery.testing.brokers.real import required
 from redelivery.testing.brokers.spec import Site
@@ -89,26 +89,14 @@ def browse(session: Any) -> None:
 @pytest.mark.parametrize("call", [consume, consume_pattern, consume_topic, browse])
 @pytest.mark.parametrize("form", ["{}", "failover:({})"])
 def test_a_consumer_is_refused_with_what_is_missing_and_what_to_do(
-    classic: tuple[Classic, str], form: str, call: Callable[[Any], None]
+    classic: tuple[Classic, str], shell: Shell, form: str, call: Callable[[Any], None]
 ) -> None:
     script, url = classic
     refused = pytest.raises(UnsupportedError, match=f"(orders|prices).*: no consumer over STOMP: .*{WHAT_TO_DO}")
-    with redelivery.connect(form.format(url)) as connection, connection.session() as session, refused:
+    with shell.connect(form.format(url)) as connection, connection.session() as session, refused:
         call(session)
     assert len([each for each in script.subscribes if each]) == 1  # which is not tried again
     assert script.logins <= 4  # the first, the session's or the next one, and that of the question
-
-
-def test_under_asyncio_too(classic: tuple[Classic, str]) -> None:
-    async def work() -> None:
-        async with await aio.connect(f"failover:({classic[1]})") as connection:
-            session = await connection.session()
-            with pytest.raises(UnsupportedError, match=WHAT_TO_DO):
-                await session.consumer("orders")
-            with pytest.raises(UnsupportedError, match=WHAT_TO_DO):
-                [each async for each in await session.browser("orders")]
-
-    run(work())
 
 
 def test_a_container_ends_with_it(classic: tuple[Classic, str]) -> None:

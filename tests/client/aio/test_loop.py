@@ -80,23 +80,6 @@ def test_a_time_out_of_the_loops_own_ends_a_receive_which_takes_nothing_with_it(
     run(work())
 
 
-def test_messages_are_iterated_until_the_consumer_is_closed(url: str) -> None:
-    async def work() -> None:
-        async with aio.connect(url) as connection, connection.session() as session:
-            producer = await session.producer("in")
-            for body in "abc":
-                await producer.send(body)
-            consumer = await session.consumer("in")
-            seen = []
-            async for message in consumer:
-                seen.append(message.body)
-                if message.body == "c":
-                    await consumer.close()
-            assert seen == ["a", "b", "c"]
-
-    run(work())
-
-
 def test_who_asks_for_what_is_there_again_and_again_does_not_stop_the_loop(url: str) -> None:
     async def work() -> None:
         async with aio.connect(url) as connection, connection.session() as session, connection.session() as other:
@@ -195,25 +178,6 @@ def test_a_callback_that_stays_is_cancelled_by_the_close_and_its_message_comes_a
                 await asyncio.wait_for(entered.wait(), SOON)
                 await session.close()
                 assert (await soon(await other.consumer("in"))).body == "a"
-
-    run(work())
-
-
-def test_tasks_publish_at_the_same_time(url: str) -> None:
-    async def work() -> None:
-        async with aio.connect(url) as connection, connection.publisher() as publisher:
-
-            async def publish(task: int) -> None:
-                for number in range(5):
-                    await publisher.send(f"{task}:{number}", "in")
-
-            async with asyncio.TaskGroup() as group:
-                for task in range(8):
-                    group.create_task(publish(task))
-            async with connection.session() as session, session.consumer("in") as consumer:
-                bodies = [message.body for message in await consumer.receive_many(40, SOON)]
-        for task in range(8):
-            assert [body for body in bodies if body.startswith(f"{task}:")] == [f"{task}:{n}" for n in range(5)]
 
     run(work())
 

@@ -9,20 +9,18 @@ import ssl
 import threading
 import time
 import warnings
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.client.aio.cancellation.cancelled import SOON, soon
 from tests.client.aio.looped import run
-from tests.client.gated import Site
 from tests.examples.tls_front import make_certificates, tls_front
 
 import redelivery
-from redelivery import ConnectionLostError, IllegalStateError, JMSError, ReconnectPolicy, RequestTimeoutError, aio
+from redelivery import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError, aio
 from redelivery.broker import EmbeddedBroker
-from redelivery.events import ConnectionLost, Reconnected
 
 
 def test_a_lost_connection_ends_every_wait_and_notifies_an_async_listener() -> None:
@@ -210,88 +208,3 @@ def test_what_another_thread_does_to_the_embedded_broker_reaches_the_loop() -> N
                 await asyncio.wait_for(ended, SOON)
 
     run(work())
-
-
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-def test_a_connection_that_is_lost_while_its_session_comes_back_comes_back_again(protocol: str) -> None:
-    """What attaches the consumers again does not keep the session from its application until the next connection."""
-    if protocol == "amqp":
-        pytest.importorskip("proton")
-    kinds: list[type] = []
-
-    async def until(kind: type, number: int) -> None:
-        async with asyncio.timeout(SOON):
-            while kinds.count(kind) < number:
-                await asyncio.sleep(0.001)
-
-    async def work(site: Site) -> None:
-        quick = ReconnectPolicy(initial_delay=0.001, maximum_delay=0.01)
-        async with await aio.connect(
-            site.url, reconnect=quick, observer=lambda event: kinds.append(type(event))
-        ) as connection:
-            session = await connection.session()
-            consumer = await session.consumer("orders")
-            for number in range(1, 41):
-                site.gate.shut()
-                await until(ConnectionLost, number)
-                assert await consumer.receive(timeout=0.001) is None
-                site.gate.open()
-                await until(Reconnected, number)
-            await asyncio.to_thread(site.broker.send, "orders", "after all that")
-            message = await consumer.receive(timeout=SOON)
-            assert message is not None
-            assert message.body == "after all that"
-
-    with ExitStack() as opened:
-        run(work(Site(protocol, opened)))
-
-
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-def test_a_receive_that_waits_while_the_connection_is_away_ends_with_its_consumer(protocol: str) -> None:
-    if protocol == "amqp":
-        pytest.importorskip("proton")
-
-    async def work(site: Site) -> None:
-        async with await aio.connect(site.url, reconnect=ReconnectPolicy(maximum_delay=0.05)) as connection:
-            session = await connection.session()
-            consumer = await session.consumer("orders")
-            site.gate.shut()
-            async with asyncio.timeout(SOON):
-                while connection.connected:
-                    await asyncio.sleep(0.001)
-            waiting = asyncio.create_task(consumer.receive())
-            await asyncio.sleep(0)
-            await consumer.close()
-            assert await asyncio.wait_for(waiting, SOON) is None
-            site.gate.open()
-
-    with ExitStack() as opened:
-        run(work(Site(protocol, opened)))
-
-
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-def test_to_close_a_connection_that_is_away_is_no_loss(protocol: str) -> None:
-    if protocol == "amqp":
-        pytest.importorskip("proton")
-    errors: list[JMSError] = []
-
-    async def listener(error: JMSError) -> None:
-        errors.append(error)
-
-    async def work(site: Site) -> None:
-        quick = ReconnectPolicy(maximum_delay=0.05)
-        connection = await aio.connect(site.url, reconnect=quick, exception_listener=listener)
-        consumer = await (await connection.session()).consumer("orders")
-        site.gate.shut()
-        async with asyncio.timeout(SOON):
-            while not errors:
-                await asyncio.sleep(0.001)
-        waiting = asyncio.create_task(consumer.receive())
-        await asyncio.sleep(0)
-        await connection.close()
-        assert await asyncio.wait_for(waiting, SOON) is None
-        assert len(asyncio.all_tasks()) == 1  # nobody dials
-
-    with ExitStack() as opened:
-        run(work(Site(protocol, opened)))
-    assert [type(each) for each in errors] == [ConnectionLostError]
