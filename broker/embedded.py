@@ -23,12 +23,12 @@ from redelivery.broker.servers.stomp.socket import StompSocket
 from redelivery.broker.store.sqlite import SqliteStore
 from redelivery.broker.subscriptions import NamedSubscription, named_subscriptions
 from redelivery.broker.views import StoredSource
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.destinations import destination as parse
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError, RequestTimeoutError
 from redelivery.model.events import Observer
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.policies import read
 from redelivery.policies.checks import check_flag, check_seconds, check_whole, to_ms
@@ -226,7 +226,7 @@ class EmbeddedBroker:
             destination: a Queue, a Topic or a str.
             body_or_message: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message, which is copied.
             options: ``persistent`` (True), ``priority`` (4), ``ttl``, …: see
-                `redelivery.model.parts.sending.SendKeywords`.
+                `redelivery.model.content.headers.SendKeywords`.
                 The broker keeps a message until it ends, persistent or not.
 
         Returns:

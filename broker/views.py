@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import Final
 
 from redelivery.broker.engine.stored import StoredMessage, carried, detached
-from redelivery.model.parts.raw import RawBody
-from redelivery.model.times import from_epoch_ms
-from redelivery.model.values import Body, Value
+from redelivery.model.content.bodies import RawBody
+from redelivery.model.values import Body, Value, from_epoch_ms
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
 # A property that a server adds where a message could not be translated whole, as ActiveMQ Classic does over STOMP.
@@ -31,11 +30,11 @@ class StoredSource:
         return detached(self._stored.body)
 
     def raw_body(self) -> RawBody:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         return carried(self._stored.body)
 
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         return properties_of(self._stored), []
 
     def properties(self) -> Mapping[str, Value]:

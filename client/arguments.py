@@ -9,10 +9,10 @@ import threading
 from datetime import timedelta
 from typing import Final, TypedDict
 
+from redelivery.model.content.headers import SYNONYMS
 from redelivery.model.destinations import Destination, Queue, SubscriptionName, TemporaryTopic, Topic, check_spelling
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, UnsupportedError
-from redelivery.model.parts.sending import SYNONYMS
 from redelivery.model.selectors.selector import Selector
 from redelivery.policies.redelivery import RedeliveryPolicy
 from redelivery.transports.seam import Peer

@@ -20,6 +20,8 @@ from redelivery.client.observing.log_lines import (
     shown_destination,
 )
 from redelivery.model.capabilities import Capabilities
+from redelivery.model.content.bodies import RawBody, named, readable_of
+from redelivery.model.content.headers import COPIED
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -30,11 +32,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.messages import Message
-from redelivery.model.parts.copies import named, readable_copy
-from redelivery.model.parts.headers import COPIED
-from redelivery.model.parts.raw import RawBody
-from redelivery.model.times import to_epoch_ms
-from redelivery.model.values import Value
+from redelivery.model.values import Value, to_epoch_ms
 from redelivery.policies.dead_letter_headers import (
     FAILURE_CAUSE,
     ORIGINAL_DELIVERY_MODE,
@@ -256,6 +254,23 @@ def _fits(copy: Message, check: Callable[[Message], None]) -> bool:
 
 def _persistent(delivery: Received) -> bool:
     return _readable(lambda: bool(delivery.header("persistent")), True)
+
+
+def readable_copy(message: Message) -> tuple[Message, list[str]]:
+    """As `Message.copy`, of a received message: without what cannot be read, and how that is called. Never raises."""
+    properties, left_out = (message.properties, []) if message.source is None else readable_of(message.source)
+    left_out = [*left_out, *(named(name) for name in properties if not name)]
+    copy = Message()
+    copy.fields["body"] = message.carried()
+    for header in COPIED:
+        try:
+            value = getattr(message, header)
+            if value is not None:
+                setattr(copy, header, value)
+        except (MessageFormatError, InvalidDestinationError):
+            left_out.append(header)
+    copy.adopt({name: value for name, value in properties.items() if name})
+    return copy, left_out
 
 
 def _readable(read: Callable[[], T], otherwise: T) -> T:

@@ -10,9 +10,9 @@ from typing import Final, TypedDict, Unpack
 
 from redelivery.client.arguments import seconds
 from redelivery.client.observing.observed import Observed
+from redelivery.model.callables import check_takes_one
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
-from redelivery.model.parts.callables import check_takes_one
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap

@@ -23,14 +23,18 @@ The cause, where there is one, is always ``__cause__``.
 
 from __future__ import annotations
 
-from redelivery.model.messages import Message
-from redelivery.model.parts.errors import (
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from redelivery.model.basic_errors import (
     IllegalStateError,
     InvalidDestinationError,
     JMSError,
     MessageFormatError,
     MessageNotWriteableError,
 )
+from redelivery.model.messages import Message
 
 __all__ = [
     "ConfigError",
@@ -51,6 +55,9 @@ __all__ = [
     "TransactionRolledBackError",
     "UnsupportedError",
 ]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class InvalidSelectorError(JMSError, ValueError):
@@ -129,3 +136,35 @@ class ConnectError(JMSError, ConnectionError):
 
 class ConnectionLostError(JMSError, ConnectionError):
     """The connection was lost; the broker redelivers unacknowledged messages."""
+
+
+def forget_frames(error: BaseException) -> None:
+    """Before an error is notified that the application may keep, in a log or by an observer.
+
+    The frames of its tracebacks have the connection that was lost, or was not made, with all its buffers.
+    """
+    errors: list[BaseException | None] = [error]
+    for each in errors:  # which grows meanwhile
+        if each is not None:
+            each.__traceback__ = None
+            errors += [more for more in (each.__cause__, each.__context__) if more not in errors]
+
+
+def unseen(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorator of what is called with a password: no frame of ours has it where an error reporter collects locals.
+
+    The frames of an error that says that an argument does not fit are forgotten, since they are those that read it.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> _T:
+        held: list[Any] = [keywords, args]
+        del args, keywords
+        try:
+            return function(*held.pop(), **held.pop())
+        except (JMSError, TypeError, ValueError) as error:
+            if isinstance(error, (TypeError, ValueError)):  # ConfigError among them
+                forget_frames(error)
+            raise
+
+    return call

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ParamSpec, TypeAlias, TypeVar
 
+from redelivery.model.callables import check_takes_one, deferred
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, InDoubtError, JMSError, MessageFormatError
 from redelivery.model.messages import Message, MessageSource
-from redelivery.model.parts.callables import check_takes_one, deferred
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")

@@ -12,14 +12,13 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from redelivery.model.basic_errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
+from redelivery.model.content.bodies import KnownBody, RawBody, raw_of
+from redelivery.model.content.dead_letters import DeadLetterInfo, read_dead_letter
+from redelivery.model.content.headers import COPIED, check_header
+from redelivery.model.content.shown import shown
 from redelivery.model.destinations import Destination
-from redelivery.model.parts.dead_letters import DeadLetterInfo, read_dead_letter
-from redelivery.model.parts.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
-from redelivery.model.parts.headers import COPIED, check_header
-from redelivery.model.parts.raw import KnownBody, RawBody, raw_of
-from redelivery.model.parts.shown import shown
-from redelivery.model.times import from_epoch_ms
-from redelivery.model.values import Body, Value, body_kind, check_body, check_own, check_properties
+from redelivery.model.values import Body, Value, body_kind, check_body, check_own, check_properties, from_epoch_ms
 
 HEADERS: Final = (
     "message_id",

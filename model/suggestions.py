@@ -75,7 +75,7 @@ def suggesting(
             if len(args) > most:
                 raise TypeError(f"{_called(function, args)} {_too_many(shown, most, len(args))}")
             held: list[Any] = [keywords, args]
-            del args, keywords  # there may be a password in them: see `redelivery.model.parts.errors.unseen`
+            del args, keywords  # there may be a password in them: see `redelivery.model.errors.unseen`
             return function(*held.pop(), **held.pop())
 
         checked.__signature__ = shown  # type: ignore[attr-defined]  # `inspect.signature` asks for it

@@ -9,20 +9,25 @@
 | bytes | byte[], in map and stream bodies only |
 | Byte, Short, Long, Float | byte, short, long, float |
 | None | null, where the protocol can carry it |
+
+Times are milliseconds since 1970 on the wire, aware datetimes for people.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from types import MappingProxyType, NoneType
 from typing import Final, TypeAlias
 
-from redelivery.model.parts.errors import MessageFormatError
+from redelivery.model.basic_errors import MessageFormatError
 
 Value: TypeAlias = bool | int | float | str | bytes | None
 Body: TypeAlias = str | bytes | dict[str, Value] | list[Value] | None
 
+_FIRST_MS: Final = -62_135_596_800_000  # of the year 1
+_LAST_MS: Final = 253_402_300_799_999  # of the year 9999
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 # JMS's headers, which are not properties -> the argument of a send
@@ -169,3 +174,18 @@ def body_kind(body: Body) -> str:
     if body is None:
         return "none"
     return "map" if isinstance(body, dict) else "stream"
+
+
+def from_epoch_ms(value: int) -> datetime | None:
+    """A time from milliseconds since 1970; 0 is JMS's "not set".
+
+    What Python cannot represent (Java's largest long is a common "never") becomes its first or last time.
+    """
+    if not value:
+        return None
+    return datetime.fromtimestamp(min(max(value, _FIRST_MS), _LAST_MS) / 1000, UTC)
+
+
+def to_epoch_ms(value: datetime | None) -> int:
+    """Milliseconds since 1970 of an aware time; 0 for None."""
+    return round(value.timestamp() * 1000) if value else 0

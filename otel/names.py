@@ -7,7 +7,7 @@ from typing import Final
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import MessageSource
-from redelivery.model.parts.tracing import Server
+from redelivery.model.tracing import Server
 
 SYSTEM: Final = "messaging.system"
 OPERATION: Final = "messaging.operation.name"

@@ -19,7 +19,7 @@ from redelivery.model.events import (
     MessageEvent,
     Observer,
 )
-from redelivery.model.parts.tracing import Server
+from redelivery.model.tracing import Server
 from redelivery.model.version import version
 from redelivery.otel.firsts import FirstDeliveries
 from redelivery.otel.metrics import Instruments
@@ -61,7 +61,7 @@ class TelemetryObserver:
             self._also.notify(event)
 
     def tracer(self, session: int, server: Server) -> SessionSpans:
-        """For the library: see `model.parts.tracing`."""
+        """For the library: see `model.tracing`."""
         found = SessionSpans(
             server, self._maker, self._instruments, self._propagator or get_global_textmap(), self._firsts
         )

@@ -16,7 +16,7 @@ from opentelemetry.trace import Tracer as SpanMaker
 from redelivery.model.destinations import Destination
 from redelivery.model.events import Delivered
 from redelivery.model.messages import Message
-from redelivery.model.parts.tracing import Server
+from redelivery.model.tracing import Server
 from redelivery.otel import names
 from redelivery.otel.firsts import FirstDeliveries
 from redelivery.otel.metrics import Instruments
@@ -36,7 +36,7 @@ class SpanStep:
         self._attributes = attributes
 
     def ended(self, error: BaseException | None) -> None:
-        """See `model.parts.tracing.Step`."""
+        """See `model.tracing.Step`."""
         now = time_ns()
         if error is not None:
             kind = names.error_type(error)
@@ -76,12 +76,12 @@ class ProcessStep(SpanStep):
         self._token: Token[Context] = attach(set_span_in_context(span, context))
 
     def left(self) -> None:
-        """See `model.parts.tracing.Work`."""
+        """See `model.tracing.Work`."""
         detach(self._token)
 
 
 class SessionSpans:
-    """See `model.parts.tracing.Tracer`."""
+    """See `model.tracing.Tracer`."""
 
     def __init__(
         self,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from redelivery.model.destinations import Destination
-from redelivery.model.parts.dead_letters import (
+from redelivery.model.content.dead_letters import (
     DELIVERY_COUNT,
     FAILED_AT,
     FAILURE_CAUSE,
@@ -14,6 +13,7 @@ from redelivery.model.parts.dead_letters import (
     ORIGINAL_DESTINATION,
     ORIGINAL_EXPIRATION,
 )
+from redelivery.model.destinations import Destination
 from redelivery.model.values import Value
 
 __all__ = [

@@ -162,7 +162,7 @@ class Delivery(ABC, Generic[C]):
         """The properties, read-only."""
 
     def noted(self) -> Mapping[str, object]:
-        """See `redelivery.model.parts.dead_letters.Noting`: what the broker has written on it as no property."""
+        """See `redelivery.model.content.dead_letters.Noting`: what the broker has written on it as no property."""
         return {}
 
     def sent_to(self) -> Destination:
@@ -174,7 +174,7 @@ class Delivery(ABC, Generic[C]):
         return found if isinstance(found, Destination) else self.link.destination
 
     def consumed_from(self) -> Destination:
-        """See `redelivery.model.parts.dead_letters.Noting`."""
+        """See `redelivery.model.content.dead_letters.Noting`."""
         return self.link.destination
 
     @abstractmethod

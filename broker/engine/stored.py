@@ -10,12 +10,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
+from redelivery.model.content.bodies import RawBody, body_bytes, decoded, is_nested
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import IllegalStateError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.parts.raw import RawBody, body_bytes, decoded, is_nested
-from redelivery.model.times import to_epoch_ms
-from redelivery.model.values import Body, Long, Value
+from redelivery.model.values import Body, Long, Value, to_epoch_ms
 from redelivery.policies.dead_letter_headers import ORIGINAL_DESTINATION
 
 _NO_PROPERTIES: Final[Mapping[str, Value]] = MappingProxyType({})

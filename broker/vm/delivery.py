@@ -8,8 +8,8 @@ from collections.abc import Generator, Mapping
 from redelivery.broker.engine.stored import END_OF_QUEUE, carried, detached
 from redelivery.broker.engine.subscriptions import Dispatch
 from redelivery.broker.views import header_of, properties_of
+from redelivery.model.content.bodies import RawBody
 from redelivery.model.errors import IllegalStateError
-from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body, Value
 from redelivery.transports.seam import Delivery, Link, Pending, Waiter
 
@@ -36,11 +36,11 @@ class VmDelivery(Delivery):
         return detached(self.dispatch.message.body)
 
     def raw_body(self) -> RawBody:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         return carried(self.dispatch.message.body)
 
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         return properties_of(self.dispatch.message), []
 
     def properties(self) -> Mapping[str, Value]:

@@ -19,9 +19,7 @@ from redelivery.client.operations.listen import Comebacks, dispatch, returned
 from redelivery.client.operations.reattach import await_return
 from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.session.state import ended
-from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.model.messages import Receipt
-from redelivery.model.parts.callables import (
+from redelivery.model.callables import (
     ASYNC_GENERATOR,
     GENERATOR,
     check_takes_one,
@@ -30,6 +28,8 @@ from redelivery.model.parts.callables import (
     not_run,
     unrun,
 )
+from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.model.messages import Receipt
 from redelivery.transports.seam import T
 from redelivery.transports.wire.aio.waiter import LoopWaiter
 from redelivery.transports.wire.clock import session_time

@@ -8,9 +8,9 @@ from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Closing
 from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
 from redelivery.client.shells.producer import BaseProducer
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.finding import found
 

@@ -15,10 +15,10 @@ from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.replies import PAUSE, Replies, check_sent, check_started, reply_of, request_options
 from redelivery.client.shells.publisher import BasePublisher
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.seam import Pending
 from redelivery.transports.wire.aio.runtime import LoopRuntime

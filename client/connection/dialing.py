@@ -14,9 +14,8 @@ from redelivery.client.connection.weak import Adopter, WeakConnectionEvents
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.session.shared import Shared
-from redelivery.model.errors import ConfigError, ConnectError, JMSError, SecurityError, UnsupportedError
+from redelivery.model.errors import ConfigError, ConnectError, JMSError, SecurityError, UnsupportedError, forget_frames
 from redelivery.model.events import ReconnectFailed
-from redelivery.model.parts.errors import forget_frames
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.dialects.detect import ContradictedError
 from redelivery.transports.failover import attempt_order

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias, cast
 from uuid import uuid4
 
+from redelivery.model.content.headers import SendKeywords
 from redelivery.model.errors import (
     ConfigError,
     ConnectionLostError,
@@ -18,7 +19,6 @@ from redelivery.model.errors import (
     RequestTimeoutError,
 )
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SendKeywords
 from redelivery.transports.seam import Pending
 
 log = logging.getLogger(__name__)

@@ -18,10 +18,9 @@ from redelivery.client.containers.settings import (
     check_settings,
 )
 from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
+from redelivery.model.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import ConfigError
-from redelivery.model.parts.callables import COROUTINE, check_runs, deferred, name_of
-from redelivery.model.parts.errors import unseen
+from redelivery.model.errors import ConfigError, unseen
 from redelivery.model.suggestions import suggesting
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ from redelivery.client.options import (
     check_flag,
     merge_options,
 )
-from redelivery.model.parts.errors import unseen
+from redelivery.model.errors import unseen
 from redelivery.model.suggestions import suggesting
 
 

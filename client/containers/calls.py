@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any, Final, get_type_hints
 
+from redelivery.model.callables import ASYNC_GENERATOR, COROUTINE, deferred, name_of
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message, convert_body
-from redelivery.model.parts.callables import ASYNC_GENERATOR, COROUTINE, deferred, name_of
 
 _PLAIN: Final = (str, bytes)
 _JSON: Final = (dict, list)

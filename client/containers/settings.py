@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from redelivery.client.arguments import check_selector, check_subscription, optional_seconds, seconds
 from redelivery.client.containers.calls import Converter, Makers, arguments, converter
+from redelivery.model.callables import check_runs, check_takes_one, name_of
 from redelivery.model.destinations import Destination, SubscriptionName, Topic
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, MessageFormatError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.model.parts.callables import check_runs, check_takes_one, name_of
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 OutageOn: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object] | None

@@ -20,9 +20,9 @@ from redelivery.client.containers.settings import (
     check_settings,
 )
 from redelivery.client.containers.workers import Threads
+from redelivery.model.callables import check_runs
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
-from redelivery.model.parts.callables import check_runs
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.guard import uninterruptible

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from redelivery.client.aio.listeners import returned_by
 from redelivery.client.aio.made import Made
-from redelivery.model.parts.callables import not_run, unrun
+from redelivery.model.callables import not_run, unrun
 from redelivery.transports.wire.clock import monotonic
 
 T = TypeVar("T")

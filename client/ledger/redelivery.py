@@ -8,7 +8,7 @@ from random import Random
 
 from redelivery.client.ledger.orders import Poison
 from redelivery.client.ledger.state import ConsumerState, Received
-from redelivery.model.parts.raw import readable_of
+from redelivery.model.content.bodies import readable_of
 from redelivery.policies.activemq.causes import (
     delivery_cause,
     describe_cause,

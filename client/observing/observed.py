@@ -21,7 +21,7 @@ from redelivery.model.events import (
     Released,
     RolledBack,
 )
-from redelivery.model.parts.tracing import Tracing
+from redelivery.model.tracing import Tracing
 from redelivery.transports.seam import Delivery
 from redelivery.transports.wire.threads.guard import interruptible, later
 

@@ -1,4 +1,4 @@
-"""A session's work for an observer that follows it (`model.parts.tracing`): in the thread or task of the caller."""
+"""A session's work for an observer that follows it (`model.tracing`): in the thread or task of the caller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redelivery.client.observing.log_lines import count_of
 from redelivery.client.observing.observed import Observed
 from redelivery.model.events import Delivered
 from redelivery.model.messages import Message
-from redelivery.model.parts.tracing import Server, Step, Tracer, Work
+from redelivery.model.tracing import Server, Step, Tracer, Work
 from redelivery.transports.dialects.detect import messaging_system
 from redelivery.transports.seam import Delivery, Flow, T, Transport
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any, Final, Self, Unpack
 
 from redelivery.client.arguments import PRODUCER_DEFAULTS, ProducerKeywords, seconds
+from redelivery.model.content.headers import SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SendKeywords
 from redelivery.model.values import check_own
 from redelivery.policies.checks import warn_if_long
 from redelivery.transports.dialects.detect import duplicate_id_properties

@@ -5,11 +5,11 @@ from __future__ import annotations
 from redelivery.client.operations.prepare import SendOptions, prepare
 from redelivery.client.operations.resend import identify
 from redelivery.client.session.state import SessionState
+from redelivery.model.content.headers import SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import IllegalStateError
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.model.parts.sending import SendKeywords
 from redelivery.transports.wire.clock import epoch_ms
 
 

@@ -16,9 +16,9 @@ from redelivery.client.operations.reattach import await_return
 from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.session.state import ended
 from redelivery.client.sync.core import SessionCore
+from redelivery.model.callables import check_runs, check_takes_one, name_of, not_run, unrun
 from redelivery.model.errors import ConfigError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.messages import Message, Receipt
-from redelivery.model.parts.callables import check_runs, check_takes_one, name_of, not_run, unrun
 from redelivery.transports.seam import T
 from redelivery.transports.wire.clock import session_time
 from redelivery.transports.wire.threads.waiter import ThreadWaiter

@@ -10,10 +10,10 @@ from redelivery.client.operations.send import make_room, send, send_confirmed, s
 from redelivery.client.shells.producer import BaseProducer
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.futures import SendFuture
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConnectionLostError, JMSError
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.finding import found
 from redelivery.transports.seam import Pending
@@ -37,7 +37,7 @@ class Producer(BaseProducer, Closing):
         Args:
             body_or_message: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message (a received one is copied).
             destination: where to, if the producer has none of its own.
-            options: properties, persistent, priority, ttl, …: see `redelivery.model.parts.sending.SendKeywords`.
+            options: properties, persistent, priority, ttl, …: see `redelivery.model.content.headers.SendKeywords`.
 
         Returns:
             The message with its headers as sent; ``message_id`` is None where the broker does not say it.

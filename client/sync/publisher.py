@@ -17,10 +17,10 @@ from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InDoubtError, InvalidDestinationError
 from redelivery.model.messages import Message
-from redelivery.model.parts.sending import SYNONYMS, SendKeywords
 from redelivery.model.suggestions import suggesting
 from redelivery.transports.seam import Pending
 from redelivery.transports.wire.clock import follow, session_time

@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from redelivery.model.content.bodies import is_nested, readable_of
 from redelivery.model.destinations import read_destination
 from redelivery.model.errors import ConfigError, InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.parts.copies import readable
-from redelivery.model.parts.raw import is_nested
 from redelivery.model.values import Byte, Float, Long, Short, body_kind
 
 _WHOLE: Final[Mapping[type, str]] = {Byte: "$byte", Short: "$short", Long: "$long"}
@@ -43,7 +42,7 @@ def to_record(message: Message) -> dict[str, Any]:
     record["correlation_id"] = _value(message.correlation_id)
     record["reply_to"] = _text(message.reply_to)
     record["delivery_count"] = message.delivery_count
-    properties, left_out = readable(message)
+    properties, left_out = (message.properties, []) if message.source is None else readable_of(message.source)
     record["properties"] = {name: _value(value) for name, value in properties.items()}
     if left_out:
         record["unreadable_properties"] = left_out

@@ -11,8 +11,7 @@ from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
-from redelivery.model.times import to_epoch_ms
-from redelivery.model.values import Value
+from redelivery.model.values import Value, to_epoch_ms
 from redelivery.operate.letters.folding import Failure, Folding, failure, literal
 from redelivery.operate.management.browsing import browsed
 

@@ -65,7 +65,7 @@ class _Looked(AmqpMessage):
         return {**super().noted(), **deaths(self._shown)}
 
     def consumed_from(self) -> Destination:
-        """See `redelivery.model.parts.dead_letters.Noting`."""
+        """See `redelivery.model.content.dead_letters.Noting`."""
         return self.format.destination
 
 

@@ -98,7 +98,7 @@ class _Looked(StompMessage):
         return MappingProxyType({name: self._typed.get(name, value) for name, value in super().properties().items()})
 
     def consumed_from(self) -> Destination:
-        """See `redelivery.model.parts.dead_letters.Noting`."""
+        """See `redelivery.model.content.dead_letters.Noting`."""
         return self.format.destination
 
 

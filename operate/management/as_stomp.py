@@ -55,7 +55,7 @@ class _Looked(StompMessage):
         return {**super().noted(), **deaths(self._shown)}
 
     def consumed_from(self) -> Destination:
-        """See `redelivery.model.parts.dead_letters.Noting`."""
+        """See `redelivery.model.content.dead_letters.Noting`."""
         return self.format.destination
 
 

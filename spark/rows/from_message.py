@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.times import from_epoch_ms
-from redelivery.model.values import INT_MAX, Value
+from redelivery.model.values import INT_MAX, Value, from_epoch_ms
 from redelivery.spark.rows.bodies import body_bytes
 from redelivery.spark.rows.digests import digest
 from redelivery.spark.rows.property_strings import property_string

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from redelivery.client.sync.publisher import Publisher
     from redelivery.client.sync.session import Session
     from redelivery.model.capabilities import Capabilities, ConnectionMetaData
+    from redelivery.model.content.dead_letters import DeadLetterInfo
     from redelivery.model.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
     from redelivery.model.errors import (
         ConfigError,
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     )
     from redelivery.model.messages import Message
     from redelivery.model.modes import AckMode
-    from redelivery.model.parts.dead_letters import DeadLetterInfo
     from redelivery.model.values import Byte, Float, Long, Short
     from redelivery.policies.dead_letters import (
         BrokerDeadLetterStrategy,
@@ -161,7 +161,7 @@ _HOMES = {
     ),
     "redelivery.model.messages": ("Message",),
     "redelivery.model.modes": ("AckMode",),
-    "redelivery.model.parts.dead_letters": ("DeadLetterInfo",),
+    "redelivery.model.content.dead_letters": ("DeadLetterInfo",),
     "redelivery.model.values": ("Byte", "Float", "Long", "Short"),
     "redelivery.policies.destinations.address_settings": ("AddressSettings", "AddressSettingsMap"),
     "redelivery.policies.dead_letters": (

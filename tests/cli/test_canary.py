@@ -12,7 +12,7 @@ from tests.cli.brokers import HIDDEN, LOOKED_AT, bodies, fail, run, url
 
 import redelivery
 from redelivery import Message, RedeliveryPolicy, SharedDeadLetterStrategy
-from redelivery.model.parts.dead_letters import DeadLetterInfo
+from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.operate.letters.canary import CanaryError, Watch, needed
 
 __all__ = ["url"]

@@ -30,7 +30,7 @@ from redelivery import (
     RedeliveryPolicy,
     SharedDeadLetterStrategy,
 )
-from redelivery.model.parts.copies import readable_copy
+from redelivery.client.dead_letters import readable_copy
 
 ONCE: Final = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.0, redelivery_delay=0.0)
 LATIN: Final = "Grüße".encode("latin-1")

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from redelivery.model.content.dead_letters import DeadLetterInfo, read_dead_letter
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.messages import Message
-from redelivery.model.parts.dead_letters import DeadLetterInfo, read_dead_letter
-from redelivery.model.times import from_epoch_ms
+from redelivery.model.values import from_epoch_ms
 
 OURS = (
     "Delivery[4] exceeds redelivery policy limit:RedeliveryPolicy {destination = null, maximumRedeliveries = 3}, "

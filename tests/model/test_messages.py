@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
 from redelivery.model.messages import HEADERS, Message, convert_body
-from redelivery.model.times import from_epoch_ms, to_epoch_ms
-from redelivery.model.values import Body, Byte, Float, Long, Short, Value
+from redelivery.model.values import Body, Byte, Float, Long, Short, Value, from_epoch_ms, to_epoch_ms
 
 
 class Source:

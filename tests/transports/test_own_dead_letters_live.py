@@ -12,7 +12,7 @@ from tests.run.again import may_hide
 
 import redelivery
 from redelivery import BrokerDeadLetterStrategy, Message, Queue, RedeliveryPolicy
-from redelivery.model.parts.dead_letters import DeadLetterInfo
+from redelivery.model.content.dead_letters import DeadLetterInfo
 from redelivery.testing.brokers.real import RealBroker
 
 SOON = 10.0

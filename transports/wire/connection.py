@@ -12,8 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from redelivery.model.errors import ConnectionLostError, JMSError
-from redelivery.model.parts.errors import forget_frames
+from redelivery.model.errors import ConnectionLostError, JMSError, forget_frames
 from redelivery.transports.runtime import OF_THE_PARENT, Runtime
 from redelivery.transports.seam import ConnectionEvents, Pending
 from redelivery.transports.wire.clock import monotonic

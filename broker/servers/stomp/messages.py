@@ -10,8 +10,8 @@ from redelivery.broker.engine.stored import EncodedBody, StoredBody, StoredMessa
 from redelivery.broker.servers.stomp.addresses import Addresses
 from redelivery.broker.servers.stomp.bodies import LARGE, TEXT, LargeFrame, not_text, parts_of, read_large
 from redelivery.broker.views import TRANSFORMATION_ERROR
+from redelivery.model.content.bodies import body_bytes, is_nested
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
-from redelivery.model.parts.raw import body_bytes, is_nested
 from redelivery.model.values import Value
 from redelivery.transports.dialects.embedded import DELAY, REPEATS
 from redelivery.transports.stomp.codec.frames import Frame, encode_head

@@ -10,7 +10,7 @@ from redelivery.client.sync.producer import Producer
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
-from redelivery.model.times import to_epoch_ms
+from redelivery.model.values import to_epoch_ms
 from redelivery.policies.dead_letter_headers import copy_properties, dead_letter_properties
 from redelivery.policies.dead_letters import DeadLetterStrategy, Decision, Facts
 from redelivery.transports.wire.clock import epoch_ms

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any, Final
 
 from redelivery.model.errors import MessageFormatError
-from redelivery.model.parts.texts import text_charset
 from redelivery.model.values import Body, Value
 from redelivery.transports.amqp.codec.sections import DATA, SEQUENCE, body_sections
+from redelivery.transports.amqp.codec.texts import text_charset
 from redelivery.transports.amqp.codec.values import read
 
 # The annotation `x-opt-jms-msg-type`.

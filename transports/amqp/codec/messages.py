@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
-from redelivery.model.times import from_epoch_ms
-from redelivery.model.values import Body, Value
+from redelivery.model.values import Body, Value, from_epoch_ms
 from redelivery.transports.amqp.codec.bodies import BYTES, MESSAGE, TEXT, read_body, read_usual
 from redelivery.transports.amqp.codec.ids import read_correlation_id, read_message_id, read_usual_id
 from redelivery.transports.amqp.codec.names import from_address
@@ -137,11 +136,11 @@ class AmqpFields:
         return kind if isinstance(kind, int) else None
 
     def raw_body(self) -> AmqpBody:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         return AmqpBody(self)
 
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         try:
             at = (self._found or self._find())[3]
         except MessageFormatError:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+from redelivery.model.content.bodies import RawBody, named
 from redelivery.model.errors import MessageFormatError
-from redelivery.model.parts.copies import named
-from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body
 from redelivery.transports.amqp.codec.encoding import binary_head
 from redelivery.transports.amqp.codec.sections import CONTENT_ENCODING, CONTENT_TYPE, DATA, VALUE, body_sections, find

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from redelivery.model.content.bodies import RawBody, decoded
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from redelivery.model.messages import Message
-from redelivery.model.parts.raw import RawBody, decoded
-from redelivery.model.times import to_epoch_ms
-from redelivery.model.values import Body, Value
+from redelivery.model.values import Body, Value, to_epoch_ms
 from redelivery.transports.amqp.codec.bodies import BYTES, MAP, MESSAGE, STREAM, TEXT
 from redelivery.transports.amqp.codec.encoding import (
     binary_head,

@@ -19,8 +19,8 @@ import struct
 from typing import Any, Final
 
 from redelivery.model.errors import MessageFormatError
-from redelivery.model.parts.texts import modified_utf_8
 from redelivery.transports.amqp.codec.primitives import FIXED
+from redelivery.transports.amqp.codec.texts import modified_utf_8
 
 # Values within values: JMS nests one level, and a peer must not make us recurse for ever.
 _MOST_NESTED: Final = 32

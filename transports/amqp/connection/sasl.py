@@ -15,8 +15,8 @@ from redelivery.model.errors import (
     ProtocolError,
     SecurityError,
     UnsupportedError,
+    unseen,
 )
-from redelivery.model.parts.errors import unseen
 from redelivery.transports.amqp.codec.encoding import binary_head, write_list, write_symbol, write_text
 from redelivery.transports.amqp.codec.values import read
 from redelivery.transports.amqp.connection.scram import Scram

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
 from redelivery.model.errors import MessageFormatError, ProtocolError
-from redelivery.model.parts.texts import modified_utf_8, text_charset
-from redelivery.model.times import from_epoch_ms
-from redelivery.model.values import Body, Value
+from redelivery.model.values import Body, Value, from_epoch_ms
 from redelivery.transports.amqp.codec.bodies import read_body
+from redelivery.transports.amqp.codec.texts import modified_utf_8, text_charset
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.stomp.codec.frames import parse_headers, raw_value, unescape
 from redelivery.transports.stomp.codec.maps import START, read_map
@@ -95,7 +94,7 @@ class StompFields:
             return self._unusual_body()
 
     def raw_body(self) -> StompBody:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         translated, sections = self._is_transformed(), self.is_sections()
         return StompBody(self, self.payload, self._kind(), translated=translated, sections=sections)
 
@@ -105,7 +104,7 @@ class StompFields:
         return said is not None and self.payload[:1] == b"\0" and b"\ntype:%b\n" % said.encode() in self.head
 
     def readable(self) -> tuple[Mapping[str, Value], list[str]]:
-        """See `redelivery.model.parts.raw.Carrying`."""
+        """See `redelivery.model.content.bodies.Carrying`."""
         found, left_out = readable_headers(self.head, self.format.version, self.format.dialect.binary_headers)
         return MappingProxyType(self._own(found)), left_out
 

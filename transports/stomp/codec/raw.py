@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from redelivery.model.content.bodies import RawBody, named
 from redelivery.model.errors import MessageFormatError, ProtocolError
-from redelivery.model.parts.copies import named
-from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body
 from redelivery.transports.stomp.codec.frames import parse_headers
 

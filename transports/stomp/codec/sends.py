@@ -10,6 +10,7 @@ from sys import maxsize
 from typing import Final
 from uuid import uuid4
 
+from redelivery.model.content.bodies import RawBody, decoded
 from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.model.errors import (
     InvalidDestinationError,
@@ -18,9 +19,7 @@ from redelivery.model.errors import (
     UnsupportedError,
 )
 from redelivery.model.messages import Message
-from redelivery.model.parts.raw import RawBody, decoded
-from redelivery.model.times import to_epoch_ms
-from redelivery.model.values import Body, Value, body_kind
+from redelivery.model.values import Body, Value, body_kind, to_epoch_ms
 from redelivery.transports.dialects.composites import check_one
 from redelivery.transports.dialects.dialect import StompDialect
 from redelivery.transports.finding import Meaning

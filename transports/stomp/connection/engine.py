@@ -12,8 +12,8 @@ from redelivery.model.errors import (
     JMSError,
     MessageFormatError,
     ProtocolError,
+    unseen,
 )
-from redelivery.model.parts.errors import unseen
 from redelivery.transports.stomp.codec.control import ControlFrames
 from redelivery.transports.stomp.codec.errors import broker_error
 from redelivery.transports.stomp.codec.frames import Frame

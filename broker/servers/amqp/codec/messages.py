@@ -15,10 +15,10 @@ from redelivery.broker.engine.stored import StoredMessage, detached, size_of
 from redelivery.broker.servers.amqp.codec.sections import Header, dead_letter, write_header
 from redelivery.broker.servers.amqp.codec.terminus import DIALECT
 from redelivery.broker.views import TRANSFORMATION_ERROR, properties_of
+from redelivery.model.content.bodies import RawBody
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, MessageFormatError
 from redelivery.model.messages import Message
-from redelivery.model.parts.raw import RawBody
 from redelivery.model.values import Body, Value
 from redelivery.transports.amqp.codec.encoding import write, write_text
 from redelivery.transports.amqp.codec.messages import AmqpFormat, AmqpMessage

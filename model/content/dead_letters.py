@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, runtime_checkable
 
+from redelivery.model.basic_errors import InvalidDestinationError
 from redelivery.model.destinations import Destination, Queue, Topic, read_destination
-from redelivery.model.parts.errors import InvalidDestinationError
-from redelivery.model.times import from_epoch_ms
+from redelivery.model.values import from_epoch_ms
 
 FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"
 ORIGINAL_DESTINATION: Final = "originalDestination"

@@ -7,10 +7,12 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from redelivery.model.parts.errors import MessageFormatError
+from redelivery.model.basic_errors import MessageFormatError
 from redelivery.model.values import Body, Value
+
+_SHOWN: Final = 40  # characters of a name
 
 
 class RawBody(ABC):
@@ -131,3 +133,9 @@ def body_bytes(body: Body) -> bytes:
 
 def _named_bytes(value: bytes) -> dict[str, str]:
     return {"$bytes": b64encode(value).decode()}
+
+
+def named(name: object) -> str:
+    """The name of an unreadable property in a cause."""
+    text = ascii(name)
+    return f"property {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from redelivery.model.basic_errors import MessageFormatError
 from redelivery.model.destinations import Destination
-from redelivery.model.parts.errors import MessageFormatError
 from redelivery.model.values import Body
 
 

@@ -1,4 +1,4 @@
-"""The arguments of a send beside its body and destination, written once for all who send."""
+"""The headers that an application sets, checked as it sets them, and the keywords of a send."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final, TypedDict
 
-from redelivery.model.destinations import Destination
+from redelivery.model.basic_errors import MessageFormatError
+from redelivery.model.destinations import Destination, destination
 
+COPIED: Final = ("correlation_id", "reply_to", "type", "group_id", "group_sequence")
+"""The headers that a copy has from its original."""
 SYNONYMS: Final = {
     "headers": "properties",
     "expiration": "ttl",
@@ -42,3 +45,18 @@ class SendKeywords(TypedDict, total=False):
     reply_to: Destination | str | None
     type: str | None
     group_id: str | None
+
+
+def check_header(name: str, value: object) -> object:
+    """The value of a header, if it is one. Raises MessageFormatError, which names the header."""
+    if value is None:
+        return None
+    if name == "reply_to":
+        return destination(value)  # type: ignore[arg-type]  # it checks the type itself
+    if name == "group_sequence":
+        if isinstance(value, int) and not isinstance(value, bool) and value >= -1:
+            return value
+        raise MessageFormatError(f"group_sequence={value!r} must be an integer >= 0, or -1 (the last)")
+    if isinstance(value, str) or (name == "correlation_id" and isinstance(value, bytes)):
+        return value
+    raise MessageFormatError(f"{name}={value!r} is not a str")

@@ -1,0 +1,27 @@
+"""The errors that messages and destinations raise; `model.errors` has all of them, and is what others import."""
+
+from __future__ import annotations
+
+
+class JMSError(Exception):
+    """The root of all errors of this library."""
+
+
+class IllegalStateError(JMSError):
+    """The call does not fit the state of the object; the text says when and why it came into that state."""
+
+
+class InvalidDestinationError(JMSError, ValueError):
+    """The name is not a destination, or the broker does not accept it."""
+
+
+class MessageFormatError(JMSError, TypeError):
+    """The message type or the protocol cannot carry a body or property, or a body is of another kind than asked for."""
+
+
+class MessageNotWriteableError(JMSError):
+    """A received message is read-only."""
+
+
+for _error in (JMSError, IllegalStateError, InvalidDestinationError, MessageFormatError, MessageNotWriteableError):
+    _error.__module__ = "redelivery.model.errors"  # as it is imported, and as the cause of a dead letter names it
