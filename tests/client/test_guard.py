@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
 import signal
@@ -22,6 +23,7 @@ from tests.run.forms import brief
 import redelivery
 from redelivery import ConfigError, RedeliveryPolicy
 from redelivery.events import ConnectionLost, Event, Sent
+from redelivery.transports.wire.threads import guard
 from redelivery.transports.wire.threads.guard import uninterruptible
 
 SHOTS: Final = 100 if brief() else 5000
@@ -93,6 +95,27 @@ def test_what_comes_in_the_midst_of_a_step_is_raised_when_it_has_ended(bench: Be
         uninterruptible(work)
     assert steps == ["all of it"]
     assert uninterruptible(lambda: "the next one") == "the next one"
+
+
+def test_a_signal_that_comes_while_another_is_noted_waits_as_well(bench: Bench) -> None:
+    bench.connect()
+    done: list[str] = []
+
+    def signal_again(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is guard._protects.__code__:
+            sys.setprofile(None)
+            _thread.interrupt_main()
+
+    def step() -> None:
+        sys.setprofile(signal_again)
+        signal.raise_signal(signal.SIGINT)
+        done.append("whole")
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterruptible(step)
+    assert sys.getprofile() is None, "no second signal has come"
+    assert done == ["whole"]
+    assert uninterruptible(lambda: "once") == "once", "two of a kind that wait are one, as Python has it"
 
 
 def test_a_handler_that_was_set_later_ends_the_connection_and_tears_nothing(site: Site, opened: ExitStack) -> None:

@@ -30,7 +30,7 @@ _STEP: Final = 0.05  # seconds
 _LOOK: Final = 1.0  # seconds; see `at_once`
 _main = threading.main_thread().ident
 _open_code: Final[set[CodeType]] = set()  # of functions in which an interrupt may come: `interruptible`
-_noted: Final[list[Callable[[], object]]] = []  # each raises, or does what else the handler does
+_noted: Final[dict[object, Callable[[], object]]] = {}  # by signal: raises, or does what else its handler does
 _users: Final[WeakSet[object]] = WeakSet()
 
 
@@ -44,15 +44,17 @@ def interruptible(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class _Wrapped:
-    """Our handler, before the one that was there."""
+    """Our handler, before the one that was there.
+
+    It is no open place: another signal may come while it notes one.
+    """
 
     def __init__(self, before: Handler) -> None:
         self.before = before
 
-    @interruptible
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if _protects(frame):
-            _noted.append(partial(self.before, number, frame))
+            _noted.setdefault(number, partial(self.before, number, frame))  # one of a kind, as Python itself has it
         else:
             self.before(number, frame)
 
@@ -88,7 +90,7 @@ def _protected(work: Callable[[], T]) -> T:
 def interruption_point() -> None:
     """Handle here what was noted, in the main thread."""
     while _noted and threading.get_ident() == _main:
-        _noted.pop(0)()
+        _noted.pop(next(iter(_noted)))()
 
 
 def take(lock: threading.Lock, timeout: float) -> bool:
@@ -112,7 +114,7 @@ def later(error: BaseException) -> bool:
 
     if threading.get_ident() != _main or not _protects(sys._getframe(2)):
         return False
-    _noted.append(again)
+    _noted[error] = again
     return True
 
 
