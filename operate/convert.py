@@ -16,8 +16,9 @@ from redelivery.policies.brokers.formats import FORMATS
 from redelivery.policies.brokers.patterns import Losses
 from redelivery.policies.brokers.policies import BrokerPolicies
 
-TARGETS: Final = ("python", "json", *FORMATS)
-"""What a configuration can be converted to."""
+_OURS: Final = ("python", "json")
+TARGETS: Final = (*_OURS, *FORMATS)
+"""The formats that a configuration can be converted to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def convert(policies: BrokerPolicies, to: str) -> Conversion:
     Raises:
         ConfigError: there is no such format, or it cannot hold a value.
     """
-    if to not in TARGETS:
+    if to not in _OURS and to not in FORMATS:
         raise ConfigError(f"to={to!r}: use one of {', '.join(TARGETS)}")
     losses = Losses()
     own = FORMATS[policies.format]

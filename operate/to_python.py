@@ -8,10 +8,11 @@ from typing import Any
 
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
-from redelivery.policies.brokers.classic.writer import policy_options
+from redelivery.policies.activemq.redelivery_names import BEAN
 from redelivery.policies.brokers.patterns import Losses, no_times, patterns
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.kinds import changed
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -57,7 +58,7 @@ def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) 
         if "collision_avoidance_percent" in given:
             given["use_collision_avoidance"] = value.use_collision_avoidance
         if not _is_accepted(given):
-            return f"redelivery.RedeliveryPolicy.from_activemq({policy_options(value)})"
+            return f"redelivery.RedeliveryPolicy.from_activemq({changed(BEAN, value, usual)})"
     arguments = ", ".join(f"{name}={_shown(each)}" for name, each in given.items())
     return f"redelivery.{type(value).__name__}({arguments})"
 

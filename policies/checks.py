@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -15,8 +15,6 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
 
 Seconds: TypeAlias = float | timedelta
-Bean: TypeAlias = Mapping[str, tuple[str, Callable[[str, object], object]]]
-"""ActiveMQ's name of an option -> the keyword here, and what reads its value from ``(name, value)``."""
 
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
@@ -134,15 +132,6 @@ def check_known(
             names = [prefix + each for each in known]
             others = {prefix + other: prefix + ours for other, ours in synonyms.items()}
             raise ConfigError(unknown_option(prefix + name, names, others))
-
-
-def read_bean(bean: Bean, options: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
-    """Keyword arguments from options whose names are known. Raises ConfigError that names a bad one with its prefix."""
-    arguments = {}
-    for name, value in options.items():
-        keyword, read = bean[name]
-        arguments[keyword] = read(prefix + name, value)
-    return arguments
 
 
 def read_whole(name: str, value: object, minimum: int, maximum: int) -> int:

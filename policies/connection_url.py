@@ -27,13 +27,13 @@ _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SECRET: Final = re.compile(r"passw|passcode|secret|token|credential", re.IGNORECASE)
 _MASK: Final = "****"
 _JMS: Final = "jms."
-_REDELIVERY: Final = "jms.redeliveryPolicy."
-_PREFETCH: Final = "jms.prefetchPolicy."
-_NON_BLOCKING: Final = "jms.nonBlockingRedelivery"
+REDELIVERY: Final = "jms.redeliveryPolicy."
+PREFETCH: Final = "jms.prefetchPolicy."
+NON_BLOCKING: Final = "jms.nonBlockingRedelivery"
 _CLIENT_ID: Final = "jms.clientID"
 _USER_NAME: Final = "jms.userName"
 _PASSWORD: Final = "jms.password"  # noqa: S105 - the name of an option, not a password
-_SINGLE: Final = (_NON_BLOCKING, _CLIENT_ID, _USER_NAME, _PASSWORD)
+_SINGLE: Final = (NON_BLOCKING, _CLIENT_ID, _USER_NAME, _PASSWORD)
 _SCHEMES: Final = {"amqp+ssl": "amqps"}  # as ActiveMQ and Amazon MQ write it
 _SYNONYMS: Final = {"jms.user": _USER_NAME, "jms.passcode": _PASSWORD}
 
@@ -79,13 +79,13 @@ def parse_connection_url(url: str) -> ConnectionURL:
     vhost = _virtual_host(scheme, path) if path else None
     options = parse_query(query)
     username, password = _credentials(user_info, options)
-    strange = [name for name in options if name.startswith(_JMS) and not name.startswith((_REDELIVERY, _PREFETCH))]
+    strange = [name for name in options if name.startswith(_JMS) and not name.startswith((REDELIVERY, PREFETCH))]
     strange = [name for name in strange if name not in _SINGLE]
     if strange:
-        known = (*_SINGLE, f"{_REDELIVERY}*", f"{_PREFETCH}*")
+        known = (*_SINGLE, f"{REDELIVERY}*", f"{PREFETCH}*")
         raise ConfigError(unknown_option(strange[0], known, _SYNONYMS, of="a connection URL"))
-    redelivery, prefetch = _group(options, _REDELIVERY), _group(options, _PREFETCH)
-    non_blocking = options.get(_NON_BLOCKING)
+    redelivery, prefetch = options_of(options, REDELIVERY), options_of(options, PREFETCH)
+    non_blocking = options.get(NON_BLOCKING)
     client_id = options.get(_CLIENT_ID)
     if client_id == "":
         raise ConfigError(f"{_CLIENT_ID}='': use a str that is not empty")
@@ -95,9 +95,9 @@ def parse_connection_url(url: str) -> ConnectionURL:
         port=port,
         username=username,
         password=password,
-        redelivery_policy=RedeliveryPolicy.from_activemq(redelivery, prefix=_REDELIVERY) if redelivery else None,
-        prefetch=PrefetchPolicy.from_activemq(prefetch, prefix=_PREFETCH) if prefetch else None,
-        non_blocking_redelivery=None if non_blocking is None else read_flag(_NON_BLOCKING, non_blocking),
+        redelivery_policy=RedeliveryPolicy.from_activemq(redelivery, prefix=REDELIVERY) if redelivery else None,
+        prefetch=PrefetchPolicy.from_activemq(prefetch, prefix=PREFETCH) if prefetch else None,
+        non_blocking_redelivery=None if non_blocking is None else read_flag(NON_BLOCKING, non_blocking),
         client_id=client_id,
         params=MappingProxyType({name: value for name, value in options.items() if not name.startswith(_JMS)}),
         masked=_masked(scheme, user_info, f"{place}/{path}" if path else place, query),
@@ -236,7 +236,8 @@ def _decoded(what: str, encoded: str) -> str:
     raise ConfigError(f"{what} in the connection URL is not percent-encoded UTF-8 (a '%' itself is written %25)")
 
 
-def _group(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+def options_of(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return the options whose names begin with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
 
 

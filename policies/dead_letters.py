@@ -103,10 +103,12 @@ class DeadLetterStrategy(ABC):
         ``native_available``: the broker is known to have a dead-letter queue (`Capabilities.native_poison`).
         ``native_possible``: it can be asked to dead-letter at all (`Capabilities.poison_by_broker`).
         """
-        if expired and not self.process_expired:
+        return self._decide(Facts(original, persistent, expired, native_available, native_possible))
+
+    def _decide(self, facts: Facts) -> Decision:
+        if facts.expired and not self.process_expired:
             return Drop("it has expired, and process_expired is False")
-        facts = Facts(original, persistent, expired, native_available, native_possible)
-        return _decided(self.for_expired, facts) if expired and self.for_expired else self._place(facts)
+        return self.for_expired._decide(facts) if facts.expired and self.for_expired else self._place(facts)
 
     @abstractmethod
     def _place(self, facts: Facts) -> Decision:
@@ -234,17 +236,7 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
         named = not self._expressions or any(each.fullmatch(original.name) for each in self._expressions)
         if named and (self.drop_expired or not facts.expired):
             return Drop(f"messages of {original} are discarded", True, self.report_interval)
-        return _decided(self.otherwise, facts)
-
-
-def _decided(strategy: DeadLetterStrategy, facts: Facts) -> Decision:
-    return strategy.decide(
-        facts.original,
-        persistent=facts.persistent,
-        expired=facts.expired,
-        native_available=facts.native_available,
-        native_possible=facts.native_possible,
-    )
+        return self.otherwise._decide(facts)
 
 
 def _target(name: str, value: object) -> None:

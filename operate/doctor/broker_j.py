@@ -10,6 +10,7 @@ from redelivery.client.connections.sync import Connection
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import QueueState
+from redelivery.policies.brokers.broker_j.names import CONTEXT
 from redelivery.policies.brokers.broker_j.rules import BrokerJRules
 from redelivery.policies.brokers.formats import read_content
 from redelivery.transports.amqp.codec.messages import AmqpFields
@@ -19,13 +20,7 @@ _QUEUE: Final = "org.apache.qpid.Queue"
 _HOST: Final = "org.apache.qpid.VirtualHost"
 _SELF: Final = {"type": "org.amqp.management", "identity": "self"}
 _OF_A_CLIENT: Final = ("DELETE_ON_CONNECTION_CLOSE", "DELETE_ON_SESSION_END", "DELETE_ON_CREATING_LINK_CLOSE")
-_DEFAULTS: Final[Mapping[str, str]] = {
-    "maximumDeliveryAttempts": "queue.maximumDeliveryAttempts",
-    "alternateBinding": "queue.defaultAlternateBinding",
-    "expiryPolicy": "queue.defaultExpiryPolicy",
-    "maximumMessageTtl": "queue.maximumMessageTtl",
-    "minimumMessageTtl": "queue.minimumMessageTtl",
-}
+_DEFAULTS: Final[Mapping[str, str]] = {name: variable for variable, name in CONTEXT.items()}
 """Attribute of a queue -> the context variable that has its default."""
 
 

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
-from redelivery.policies.checks import INT_MAX, LONG_MAX, Bean, read_bean, read_flag, read_number, read_whole
+from redelivery.policies.checks import LONG_MAX, read_whole
+from redelivery.policies.kinds import FLAG, Kind, Names, number, read_all, whole
 
 _LONGEST: Final = 10**15  # milliseconds, 31,688 years: what a timedelta can hold
 
 
-def _duration(name: str, value: object, minimum: int = 0) -> timedelta:
-    return timedelta(milliseconds=min(read_whole(name, value, minimum, LONG_MAX), _LONGEST))
+def _duration(name: str, value: object) -> timedelta:
+    return timedelta(milliseconds=min(read_whole(name, value, 0, LONG_MAX), _LONGEST))
 
 
 def _timeout(name: str, value: object) -> timedelta | None:
@@ -22,30 +23,20 @@ def _timeout(name: str, value: object) -> timedelta | None:
     return None if read_whole(name, value, -1, LONG_MAX) <= 0 else _duration(name, value)
 
 
-def _limit(name: str, value: object) -> int:
-    return read_whole(name, value, -1, INT_MAX)
-
-
-def _interval(name: str, value: object) -> int:
-    return max(_limit(name, value), 0)
-
-
-def _multiplier(name: str, value: object) -> float:
-    return read_number(name, value, 1.0)
-
-
+_LIMIT: Final = whole(-1)
+_INTERVAL: Final = Kind(lambda name, value: max(_LIMIT.read(name, value), 0))
 _MULTIPLIERS: Final = ("reconnectDelayExponent", "backOffMultiplier")  # the option and the field behind it
-_BEAN: Final[Bean] = {
-    "initialReconnectDelay": ("initial_delay", _duration),
-    "maxReconnectDelay": ("maximum_delay", _duration),
-    "useExponentialBackOff": ("use_exponential_back_off", read_flag),
-    **dict.fromkeys(_MULTIPLIERS, ("multiplier", _multiplier)),
-    "maxReconnectAttempts": ("maximum_attempts", _limit),
-    "startupMaxReconnectAttempts": ("startup_maximum_attempts", _limit),
-    "warnAfterReconnectAttempts": ("warn_after_attempts", _interval),
-    "timeout": ("timeout", _timeout),
-    "randomize": ("randomize", read_flag),
-    "priorityBackup": ("priority_backup", read_flag),
+_BEAN: Final[Names] = {
+    "initialReconnectDelay": ("initial_delay", Kind(_duration)),
+    "maxReconnectDelay": ("maximum_delay", Kind(_duration)),
+    "useExponentialBackOff": ("use_exponential_back_off", FLAG),
+    **dict.fromkeys(_MULTIPLIERS, ("multiplier", number(1.0))),
+    "maxReconnectAttempts": ("maximum_attempts", _LIMIT),
+    "startupMaxReconnectAttempts": ("startup_maximum_attempts", _LIMIT),
+    "warnAfterReconnectAttempts": ("warn_after_attempts", _INTERVAL),
+    "timeout": ("timeout", Kind(_timeout)),
+    "randomize": ("randomize", FLAG),
+    "priorityBackup": ("priority_backup", FLAG),
 }
 RECONNECT_OPTIONS: Final = tuple(_BEAN)
 _SYNONYMS: Final[Mapping[str, str]] = {
@@ -96,4 +87,4 @@ def check_reconnect_names(names: Iterable[str], prefix: str = "", *, others: Ite
 def read_reconnect_policy(options: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Keyword arguments of a ReconnectPolicy. Raises ConfigError that names the option, ``prefix`` included."""
     check_reconnect_names(options, prefix)
-    return read_bean(_BEAN, options, prefix)
+    return read_all(_BEAN, options, prefix)

@@ -6,20 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from redelivery.policies.checks import (
-    INT_MAX,
-    LONG_MAX,
-    Bean,
-    check_known,
-    read_bean,
-    read_flag,
-    read_number,
-    read_whole,
-)
-
-
-def _limit(name: str, value: object) -> int:
-    return read_whole(name, value, -1, INT_MAX)
+from redelivery.policies.checks import LONG_MAX, check_known, read_whole
+from redelivery.policies.kinds import FLAG, Kind, Names, number, read_all, spell_ms, whole
 
 
 def _delay(name: str, value: object) -> float:
@@ -31,26 +19,18 @@ def _cap(name: str, value: object) -> float | None:
     return None if read_whole(name, value, -LONG_MAX - 1, LONG_MAX) == -1 else _delay(name, value)
 
 
-def _multiplier(name: str, value: object) -> float:
-    return read_number(name, value, 0.0)
-
-
-def _percent(name: str, value: object) -> int:
-    return read_whole(name, value, 0, 100)
-
-
-BEAN: Final[Bean] = {
-    "maximumRedeliveries": ("maximum_redeliveries", _limit),
-    "initialRedeliveryDelay": ("initial_redelivery_delay", _delay),
-    "redeliveryDelay": ("redelivery_delay", _delay),
-    "useExponentialBackOff": ("use_exponential_back_off", read_flag),
-    "backOffMultiplier": ("back_off_multiplier", _multiplier),
-    "maximumRedeliveryDelay": ("maximum_redelivery_delay", _cap),
-    "useCollisionAvoidance": ("use_collision_avoidance", read_flag),
-    "collisionAvoidancePercent": ("collision_avoidance_percent", _percent),
-    "preDispatchCheck": ("pre_dispatch_check", read_flag),
+BEAN: Final[Names] = {
+    "maximumRedeliveries": ("maximum_redeliveries", whole(-1)),
+    "initialRedeliveryDelay": ("initial_redelivery_delay", Kind(_delay, spell_ms)),
+    "redeliveryDelay": ("redelivery_delay", Kind(_delay, spell_ms)),
+    "useExponentialBackOff": ("use_exponential_back_off", FLAG),
+    "backOffMultiplier": ("back_off_multiplier", number(0.0)),
+    "maximumRedeliveryDelay": ("maximum_redelivery_delay", Kind(_cap, spell_ms)),
+    "useCollisionAvoidance": ("use_collision_avoidance", FLAG),
+    "collisionAvoidancePercent": ("collision_avoidance_percent", whole(0, 100)),
+    "preDispatchCheck": ("pre_dispatch_check", FLAG),
 }
-"""Name of an option -> the field of RedeliveryPolicy, and what reads its value."""
+"""Name of an option -> the field of RedeliveryPolicy, and the kind of its value."""
 
 _SYNONYMS: Final[Mapping[str, str]] = {
     "maxRedeliveries": "maximumRedeliveries",
@@ -63,7 +43,7 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 def read_policy(options: Mapping[str, object], prefix: str) -> dict[str, Any]:
     """Return keyword arguments of a RedeliveryPolicy. Raises ConfigError that names the option, ``prefix`` included."""
     check_known(BEAN, options, prefix, _SYNONYMS)
-    return read_bean(BEAN, options, prefix)
+    return read_all(BEAN, options, prefix)
 
 
 def java_double(value: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from redelivery.model.errors import ConfigError
@@ -69,22 +68,16 @@ class Format(Generic[R]):
     with_others: Callable[[Element, str, Load | None], Element] = _alone
 
 
-FORMATS: Final[Mapping[str, Format[Any]]] = MappingProxyType(
-    {
-        "activemq": Format("xml", is_activemq, read_activemq, write_activemq, classic.to_activemq, classic.say_unsaid),
-        "artemis": Format("xml", is_artemis, read_artemis, write_artemis, artemis.to_artemis, artemis.say_unsaid),
-        "hornetq": Format("xml", is_hornetq, read_hornetq, write_artemis, artemis.to_hornetq, artemis.say_unsaid),
-        "qpid": Format("xml", is_qpid, read_qpid, write_qpid, qpid.to_qpid, qpid.say_unsaid, with_hosts),
-        "broker_j": Format(
-            "json", is_broker_j, read_broker_j, write_broker_j, broker_j.to_broker_j, broker_j.say_unsaid
-        ),
-        "rabbitmq": Format(
-            "json", is_rabbitmq, read_rabbitmq, write_rabbitmq, rabbitmq.to_rabbitmq, rabbitmq.say_unsaid
-        ),
-        URL: Format("url", _never, read_client_url, write_client_url, client_url.to_client_url, client_url.say_unsaid),
-    }
-)
-"""What `redelivery.policies.read` understands, by name."""
+FORMATS: Final[Mapping[str, Format[Any]]] = {
+    "activemq": Format("xml", is_activemq, read_activemq, write_activemq, classic.to_activemq, classic.say_unsaid),
+    "artemis": Format("xml", is_artemis, read_artemis, write_artemis, artemis.to_artemis, artemis.say_unsaid),
+    "hornetq": Format("xml", is_hornetq, read_hornetq, write_artemis, artemis.to_hornetq, artemis.say_unsaid),
+    "qpid": Format("xml", is_qpid, read_qpid, write_qpid, qpid.to_qpid, qpid.say_unsaid, with_hosts),
+    "broker_j": Format("json", is_broker_j, read_broker_j, write_broker_j, broker_j.to_broker_j, broker_j.say_unsaid),
+    "rabbitmq": Format("json", is_rabbitmq, read_rabbitmq, write_rabbitmq, rabbitmq.to_rabbitmq, rabbitmq.say_unsaid),
+    URL: Format("url", _never, read_client_url, write_client_url, client_url.to_client_url, client_url.say_unsaid),
+}
+"""The formats that `redelivery.policies.read` understands, by name."""
 
 
 def read_content(

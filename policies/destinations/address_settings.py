@@ -38,29 +38,17 @@ def _check_optional_seconds(name: str, value: object) -> float | None:
     return None if value is None else check_seconds(name, value)
 
 
-def _check_multiplier(name: str, value: object) -> float:
-    return check_number(name, value, 0.0)
-
-
-def _check_factor(name: str, value: object) -> float:
-    return check_number(name, value, 0.0, 1.0)
-
-
 def _check_expiry(name: str, value: object) -> float:
     return NO_EXPIRY if isinstance(value, (int, float)) and value == NO_EXPIRY else check_seconds(name, value)
-
-
-def _check_attempts(name: str, value: object) -> int:
-    return check_whole(name, value, -1)
 
 
 _FIELDS: Final[Mapping[str, tuple[object, Callable[[str, object], object]]]] = MappingProxyType(
     {
         "redelivery_delay": (0.0, check_seconds),
-        "redelivery_delay_multiplier": (1.0, _check_multiplier),
-        "redelivery_collision_avoidance_factor": (0.0, _check_factor),
+        "redelivery_delay_multiplier": (1.0, partial(check_number, minimum=0.0)),
+        "redelivery_collision_avoidance_factor": (0.0, partial(check_number, minimum=0.0, maximum=1.0)),
         "max_redelivery_delay": (None, _check_optional_seconds),
-        "max_delivery_attempts": (10, _check_attempts),
+        "max_delivery_attempts": (10, partial(check_whole, minimum=-1)),
         "dead_letter_address": (None, check_optional_str),
         "expiry_address": (None, check_optional_str),
         "auto_create_dead_letter_resources": (False, check_flag),
@@ -146,26 +134,7 @@ class AddressSettings:
         expiry_queue_suffix: str | None = None,
         fields_set: Iterable[str] | None = None,
     ) -> None:
-        given: dict[str, object] = {
-            "redelivery_delay": redelivery_delay,
-            "redelivery_delay_multiplier": redelivery_delay_multiplier,
-            "redelivery_collision_avoidance_factor": redelivery_collision_avoidance_factor,
-            "max_redelivery_delay": max_redelivery_delay,
-            "max_delivery_attempts": max_delivery_attempts,
-            "dead_letter_address": dead_letter_address,
-            "expiry_address": expiry_address,
-            "auto_create_dead_letter_resources": auto_create_dead_letter_resources,
-            "dead_letter_queue_prefix": dead_letter_queue_prefix,
-            "dead_letter_queue_suffix": dead_letter_queue_suffix,
-            "send_to_dla_on_no_route": send_to_dla_on_no_route,
-            "expiry_delay": expiry_delay,
-            "min_expiry_delay": min_expiry_delay,
-            "max_expiry_delay": max_expiry_delay,
-            "no_expiry": no_expiry,
-            "auto_create_expiry_resources": auto_create_expiry_resources,
-            "expiry_queue_prefix": expiry_queue_prefix,
-            "expiry_queue_suffix": expiry_queue_suffix,
-        }
+        given = {name: value for name, value in locals().items() if name in _FIELDS}
         # dataclasses.replace hands every field over, and the old fields_set: then what differs from its default is new.
         was_set = None if fields_set is None else frozenset(fields_set)
         names = set()

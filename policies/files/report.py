@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 from redelivery.model.errors import ConfigError
 from redelivery.model.suggestions import unknown_option
-from redelivery.policies.files.names import Names
 from redelivery.policies.files.places import Place, Places, Problem, Setting, Unread
+from redelivery.policies.kinds import Names
 
 T = TypeVar("T")
 

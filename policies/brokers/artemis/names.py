@@ -10,7 +10,7 @@ from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.checks import LONG_MAX, read_whole
 from redelivery.policies.destinations.address_settings import NO_EXPIRY, AddressSettings
-from redelivery.policies.files.names import FLAG, MILLISECONDS, TEXT, Kind, Names, number, whole
+from redelivery.policies.kinds import FLAG, MILLISECONDS, TEXT, Kind, Names, number, whole
 
 
 def _expiry(name: str, text: str) -> float:

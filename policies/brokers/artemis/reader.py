@@ -17,10 +17,10 @@ from redelivery.policies.brokers.artemis.rules import (
     Wildcards,
 )
 from redelivery.policies.destinations.address_settings import AddressSettings
-from redelivery.policies.files.names import FLAG, Kind, whole
 from redelivery.policies.files.places import Place, problem_at
 from redelivery.policies.files.report import Report
 from redelivery.policies.files.xml import Element
+from redelivery.policies.kinds import FLAG, Kind, whole
 
 _PERSISTS: Final = "persist-delivery-count-before-delivery"
 _RECORDS: Final = "max-redelivery-records"

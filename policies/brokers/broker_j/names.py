@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.policies.checks import to_ms
-from redelivery.policies.files.names import MILLISECONDS, TEXT, Names, one_of, whole
+from redelivery.policies.kinds import MILLISECONDS, TEXT, Names, one_of, whole
 
 DLQ_SUFFIX: Final = "_DLQ"
 DLQ_ENABLED: Final = "x-qpid-dlq-enabled"

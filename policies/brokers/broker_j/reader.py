@@ -6,16 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from redelivery.model.suggestions import unknown_option
-from redelivery.policies.brokers.broker_j.names import (
-    ALTERNATE,
-    ALTERNATE_EXCHANGE,
-    CONCERNS,
-    CONTEXT,
-    DLQ_ENABLED,
-    DLQ_SUFFIX,
-    OF_A_QUEUE,
-    OTHERS,
-)
+from redelivery.policies.brokers.broker_j import names
 from redelivery.policies.brokers.broker_j.rules import (
     AutoCreation,
     BrokerJHost,
@@ -106,10 +97,10 @@ def _level(element: Json, title: str, queue: str, report: Report) -> BrokerJLeve
     members |= dict(arguments.items()) if arguments else {}
     given = []
     for name, value in members.items():
-        if name in OF_A_QUEUE:
+        if name in names.OF_A_QUEUE:
             given.append((name, name, value))
-        elif CONCERNS.search(name) and name not in OTHERS:
-            report.problem(unknown_option(name, OF_A_QUEUE, of=title), value.place)
+        elif names.CONCERNS.search(name) and name not in names.OTHERS:
+            report.problem(unknown_option(name, names.OF_A_QUEUE, of=title), value.place)
     return _read(given, element, title, queue, report)
 
 
@@ -117,7 +108,7 @@ def _context(element: Json, report: Report) -> BrokerJLevel:
     """Read what the context variables of a level say of its queues."""
     context = element.get("context")
     variables = context.items() if context else ()
-    given = [(name, CONTEXT[name], value) for name, value in variables if name in CONTEXT]
+    given = [(name, names.CONTEXT[name], value) for name, value in variables if name in names.CONTEXT]
     return _read(given, context or element, "context", "", report)
 
 
@@ -127,26 +118,26 @@ def _read(given: list[tuple[str, str, Json]], at: Json, title: str, queue: str, 
     for name, meant, value in given:
         read = _value(meant, value, queue, report)
         if read is not None:
-            values[OF_A_QUEUE[meant][0]] = read
+            values[names.OF_A_QUEUE[meant][0]] = read
             target = value.get("destination")
             settings.append(Setting(name, (target or value).text, title, value.place))
     return BrokerJLevel(place=at.place, settings=tuple(settings), **values)
 
 
 def _value(name: str, value: Json, queue: str, report: Report) -> Any:
-    if name == DLQ_ENABLED:
+    if name == names.DLQ_ENABLED:
         enabled = report.read(read_flag, name, value.text, value.place)
-        return None if enabled is None else queue + DLQ_SUFFIX if enabled and queue else ""
-    if name == ALTERNATE_EXCHANGE:
+        return None if enabled is None else queue + names.DLQ_SUFFIX if enabled and queue else ""
+    if name == names.ALTERNATE_EXCHANGE:
         return value.text
-    if name == ALTERNATE:
+    if name == names.ALTERNATE:
         return _alternate(value, report)
-    return report.read(OF_A_QUEUE[name][1].read, name, value.text, value.place)
+    return report.read(names.OF_A_QUEUE[name][1].read, name, value.text, value.place)
 
 
 def _alternate(value: Json, report: Report) -> str | None:
     """Read an alternate binding: an object, or in a context variable the same as a str."""
-    found = inside(value, ALTERNATE, report.problem) if isinstance(value.value, str) else value
+    found = inside(value, names.ALTERNATE, report.problem) if isinstance(value.value, str) else value
     if found is None:
         return None
     target = found.get("destination")

@@ -24,7 +24,7 @@ from redelivery.policies.dead_letters import (
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.destinations.patterns import REST
-from redelivery.policies.files.names import Names, changed
+from redelivery.policies.kinds import Names, changed
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 _SHORTEST: Final = 1.0  # second, of ActiveMQ's redelivery plug-in

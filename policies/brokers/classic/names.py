@@ -13,7 +13,7 @@ from redelivery.policies.dead_letters import (
     IndividualDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
-from redelivery.policies.files.names import FLAG, MILLISECONDS, TEXT, Kind, Names, whole
+from redelivery.policies.kinds import FLAG, MILLISECONDS, TEXT, Kind, Names, whole
 
 STRATEGY: Final[Names] = MappingProxyType(
     {

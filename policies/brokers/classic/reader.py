@@ -9,17 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from redelivery.model.suggestions import did_you_mean, unknown_option
-from redelivery.policies.brokers.classic.names import (
-    AUDIT,
-    CONCERNS,
-    DISCARDING,
-    ENTRY,
-    INDIVIDUAL,
-    PLACES,
-    REDELIVERY,
-    STRATEGIES,
-    STRATEGY,
-)
+from redelivery.policies.brokers.classic import names
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
     DeadLetterRules,
@@ -37,10 +27,10 @@ from redelivery.policies.dead_letters import (
 )
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.files.expressions import bounded_expression
-from redelivery.policies.files.names import Names
 from redelivery.policies.files.places import Place, Setting, problem_at
 from redelivery.policies.files.report import ANY, Given, Report
 from redelivery.policies.files.xml import Element
+from redelivery.policies.kinds import Names
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 T = TypeVar("T")
@@ -112,7 +102,7 @@ def _title(element: Element) -> str:
 
 
 def _skip_or_refuse(element: Element, report: Report) -> None:
-    if CONCERNS.search(element.name):
+    if names.CONCERNS.search(element.name):
         report.problem(f"{element.name!r} is not known here{did_you_mean(element.name, _PLUGINS)}", element.place)
     else:
         report.skip(_title(element), element.place)
@@ -132,10 +122,10 @@ def _distinct(
 
 
 def _entry(element: Element, report: Report, pattern: str) -> PolicyEntry:
-    given = _attributes(element, ENTRY, report, concerns=CONCERNS)
+    given = _attributes(element, names.ENTRY, report, concerns=names.CONCERNS)
     strategies = [each for child in element.all("deadLetterStrategy") for each in child.children]
     for child in element.children:
-        if child.name != "deadLetterStrategy" and CONCERNS.search(child.name):
+        if child.name != "deadLetterStrategy" and names.CONCERNS.search(child.name):
             report.problem(
                 f"{child.name!r} is not known in a policyEntry; did you mean 'deadLetterStrategy'?", child.place
             )
@@ -152,7 +142,7 @@ def _pattern(element: Element, report: Report) -> str | None:
             text = report.text(element.attributes[name], element.at(name))
             key = None if text is None else f"{name}://{text}"
             return None if key is None or not _is_new(key, {}, report, element.at(name)) else key
-    if any(name in element.attributes for name in PLACES):
+    if any(name in element.attributes for name in names.PLACES):
         report.skip(f"{element.name} of temporary destinations", element.place)
     else:
         report.problem(f"{element.name} without queue or topic", element.place)
@@ -168,13 +158,13 @@ def _is_new(pattern: str, seen: Mapping[str, object], report: Report, place: Pla
 
 def _dead_letters(element: Element, report: Report) -> DeadLetterRules | None:
     element = _from_bean(element, "DeadLetterStrategy")
-    kind = STRATEGIES.get(element.name)
+    kind = names.STRATEGIES.get(element.name)
     if kind is None:
-        report.problem(unknown_option(element.name, STRATEGIES, of="deadLetterStrategy"), element.place)
+        report.problem(unknown_option(element.name, names.STRATEGIES, of="deadLetterStrategy"), element.place)
         return None
-    own = _attributes(element, AUDIT, report, known=element.attributes)
-    shared = STRATEGY if kind is not IndividualDeadLetterStrategy else {**STRATEGY, **INDIVIDUAL}
-    given = _attributes(element, shared, report, known=(*AUDIT, "deadLetterQueue"))
+    own = _attributes(element, names.AUDIT, report, known=element.attributes)
+    shared = names.STRATEGY if kind is not IndividualDeadLetterStrategy else {**names.STRATEGY, **names.INDIVIDUAL}
+    given = _attributes(element, shared, report, known=(*names.AUDIT, "deadLetterQueue"))
     fields = {"process_non_persistent": False, **given.fields}  # as the broker has it
     if kind is SharedDeadLetterStrategy:
         fields |= _queue(element, report)
@@ -212,7 +202,7 @@ def _plugins(broker: Element, report: Report) -> Iterator[Plugin]:
 
 
 def _redelivery(element: Element, report: Report) -> RedeliveryPlugin:
-    given = _attributes(element, REDELIVERY, report, known=("redeliveryPolicyMap",))
+    given = _attributes(element, names.REDELIVERY, report, known=("redeliveryPolicyMap",))
     defaults = [p for each in element.walk() if each.name == "defaultEntry" for p in each.all("redeliveryPolicy")]
     policies = [each for each in element.walk() if each.name == "redeliveryPolicy" and each not in defaults]
     entries = _distinct(policies, report, _policy)
@@ -224,7 +214,7 @@ def _policy(element: Element, report: Report, pattern: str) -> RedeliveryEntry |
     options: dict[str, str] = {}
     settings = []
     for name, text in element.attributes.items():
-        if name in PLACES or name in _OF_OTHERS:
+        if name in names.PLACES or name in _OF_OTHERS:
             continue
         value = report.read(_checked_option, name, text, element.at(name))
         if value is not None:
@@ -249,7 +239,7 @@ def _checked_option(name: str, text: str) -> str:
 
 
 def _discarding(element: Element, report: Report) -> Iterator[DiscardingPlugin]:
-    given = _attributes(element, DISCARDING, report)
+    given = _attributes(element, names.DISCARDING, report)
     plugin = DiscardingPlugin(place=element.place, settings=given.settings, **given.fields)
     place = element.at("dropOnly")
     read = [report.read(lambda _, text: bounded_expression(text), "dropOnly", e, place) for e in plugin.drop_only]

@@ -8,34 +8,27 @@ from typing import Final
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.redelivery_names import BEAN
-from redelivery.policies.brokers.classic.names import (
-    AUDIT,
-    DISCARDING,
-    ENTRY,
-    INDIVIDUAL,
-    REDELIVERY,
-    STRATEGIES,
-    STRATEGY,
-)
+from redelivery.policies.brokers.classic import names
 from redelivery.policies.brokers.classic.rules import (
     ClassicRules,
     DeadLetterRules,
     DiscardingPlugin,
     PolicyEntry,
+    RedeliveryEntry,
     RedeliveryPlugin,
 )
-from redelivery.policies.checks import to_ms
 from redelivery.policies.dead_letters import (
     DEFAULT_DEAD_LETTER_QUEUE,
     DiscardingDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
-from redelivery.policies.files.names import FLAG, changed
 from redelivery.policies.files.xml_text import Node
+from redelivery.policies.kinds import FLAG, changed
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 _DEFAULT_ENTRY: Final = PolicyEntry(">")
 _DEFAULT_RULES: Final = DeadLetterRules()
+_DEFAULT_POLICY: Final = RedeliveryPolicy()
 
 
 def write_activemq(rules: ClassicRules) -> str:
@@ -61,56 +54,48 @@ def write_activemq(rules: ClassicRules) -> str:
         plugins = broker.add("plugins")
         for plugin in rules.plugins:
             if isinstance(plugin, DiscardingPlugin):
-                plugins.add("discardingDLQBrokerPlugin", attributes=changed(DISCARDING, plugin, DiscardingPlugin()))
+                given = changed(names.DISCARDING, plugin, DiscardingPlugin())
+                plugins.add("discardingDLQBrokerPlugin", attributes=given)
             else:
                 _write_redelivery(plugins, plugin)
     return beans.document()
 
 
-def policy_options(policy: RedeliveryPolicy) -> dict[str, str]:
-    """Spell what differs from the defaults, by ActiveMQ's names and in milliseconds."""
-    usual = RedeliveryPolicy()
-    given = {name: getattr(policy, field) for name, (field, _) in BEAN.items()}
-    return {
-        name: str(to_ms(value)) if isinstance(value, float) and name != "backOffMultiplier" else str(value).lower()
-        for name, value in given.items()
-        if value != getattr(usual, BEAN[name][0])
-    }
-
-
 def _write_entry(parent: Node, entry: PolicyEntry, places: Mapping[str, str]) -> None:
-    node = parent.add("policyEntry", attributes={**places, **changed(ENTRY, entry, _DEFAULT_ENTRY)})
+    node = parent.add("policyEntry", attributes={**places, **changed(names.ENTRY, entry, _DEFAULT_ENTRY)})
     if entry.dead_letters is not None:
         _write_strategy(node.add("deadLetterStrategy"), entry.dead_letters)
 
 
 def _write_strategy(parent: Node, rules: DeadLetterRules) -> None:
     strategy = rules.strategy
-    name = next((name for name, kind in STRATEGIES.items() if kind is type(strategy)), None)
+    name = next((name for name, kind in names.STRATEGIES.items() if kind is type(strategy)), None)
     some = isinstance(strategy, DiscardingDeadLetterStrategy) and (strategy.drop_only or not strategy.drop_expired)
     if name is None or some or strategy.for_expired is not None:
         raise ConfigError(f"a policyEntry cannot have {strategy!r}")
-    names = {**STRATEGY, **(INDIVIDUAL if name == "individualDeadLetterStrategy" else {})}
-    attributes = changed(names, strategy, STRATEGIES[name](process_non_persistent=False)) | changed(
-        AUDIT, rules, _DEFAULT_RULES
-    )
-    node = parent.add(name, attributes=attributes)
+    own = {**names.STRATEGY, **(names.INDIVIDUAL if name == "individualDeadLetterStrategy" else {})}
+    given = changed(own, strategy, names.STRATEGIES[name](process_non_persistent=False))
+    node = parent.add(name, attributes=given | changed(names.AUDIT, rules, _DEFAULT_RULES))
     if isinstance(strategy, SharedDeadLetterStrategy) and strategy.dead_letter_queue != DEFAULT_DEAD_LETTER_QUEUE:
         target: Destination = destination(strategy.dead_letter_queue)
         node.add("deadLetterQueue").add(target.scheme, attributes={"physicalName": target.name})
 
 
 def _write_redelivery(parent: Node, plugin: RedeliveryPlugin) -> None:
-    node = parent.add("redeliveryPlugin", attributes=changed(REDELIVERY, plugin, RedeliveryPlugin()))
+    node = parent.add("redeliveryPlugin", attributes=changed(names.REDELIVERY, plugin, RedeliveryPlugin()))
     if not plugin.entries and plugin.default is None:
         return
     policies = node.add("redeliveryPolicyMap").add("redeliveryPolicyMap")
     if plugin.entries:
         entries = policies.add("redeliveryPolicyEntries")
         for entry in plugin.entries:
-            entries.add("redeliveryPolicy", attributes={**_places(entry.pattern), **policy_options(entry.policy)})
+            _write_policy(entries, entry, _places(entry.pattern))
     if plugin.default is not None:
-        policies.add("defaultEntry").add("redeliveryPolicy", attributes=policy_options(plugin.default.policy))
+        _write_policy(policies.add("defaultEntry"), plugin.default, {})
+
+
+def _write_policy(parent: Node, entry: RedeliveryEntry, places: Mapping[str, str]) -> None:
+    parent.add("redeliveryPolicy", attributes={**places, **changed(BEAN, entry.policy, _DEFAULT_POLICY)})
 
 
 def _places(pattern: str) -> dict[str, str]:

@@ -9,16 +9,13 @@ from redelivery.model.errors import ConfigError
 from redelivery.policies.activemq.composite_url import shown_list, split_composite
 from redelivery.policies.brokers.client_url.rules import ClientRules
 from redelivery.policies.checks import read_flag
-from redelivery.policies.connection_url import parse_query, url_head
+from redelivery.policies.connection_url import NON_BLOCKING, PREFETCH, REDELIVERY, options_of, parse_query, url_head
 from redelivery.policies.files.places import Place, Setting
 from redelivery.policies.files.report import Report
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 _URL: Final = re.compile(r"failover:|[a-zA-Z][a-zA-Z0-9+.-]+:(//|\()", re.IGNORECASE)
-_REDELIVERY: Final = "jms.redeliveryPolicy."
-_PREFETCH: Final = "jms.prefetchPolicy."
-_NON_BLOCKING: Final = "jms.nonBlockingRedelivery"
 
 
 def is_url(text: object) -> bool:
@@ -38,20 +35,20 @@ def read_client_url(url: str, report: Report) -> ClientRules:
     options = report.checked(lambda: parse_query(_query(url)), place) or {}
     settings = []
     for name, value in options.items():
-        if name.startswith(_REDELIVERY) or name == _NON_BLOCKING:
+        if name.startswith(REDELIVERY) or name == NON_BLOCKING:
             settings.append(Setting(name, value, "the URL", place))
-        elif not name.startswith(_PREFETCH):
+        elif not name.startswith(PREFETCH):
             report.skip(name, place)
-    flag = options.get(_NON_BLOCKING)
+    flag = options.get(NON_BLOCKING)
     policy = report.checked(
-        lambda: RedeliveryPolicy.from_activemq(_group(options, _REDELIVERY), prefix=_REDELIVERY), place
+        lambda: RedeliveryPolicy.from_activemq(options_of(options, REDELIVERY), prefix=REDELIVERY), place
     )
     values: dict[str, Any] = {} if policy is None else {"policy": policy}
-    prefetch = _group(options, _PREFETCH)
+    prefetch = options_of(options, PREFETCH)
     if prefetch:
-        values["prefetch"] = report.checked(lambda: PrefetchPolicy.from_activemq(prefetch, prefix=_PREFETCH), place)
+        values["prefetch"] = report.checked(lambda: PrefetchPolicy.from_activemq(prefetch, prefix=PREFETCH), place)
     if flag is not None:
-        values["non_blocking"] = report.read(read_flag, _NON_BLOCKING, flag, place)
+        values["non_blocking"] = report.read(read_flag, NON_BLOCKING, flag, place)
     return ClientRules(settings=tuple(settings), **values)
 
 
@@ -66,7 +63,3 @@ def _query(url: str) -> str:
         return split_composite(url, prefix)[1]
     except ConfigError as error:
         raise ConfigError(f"{prefix} URL: {error}") from error
-
-
-def _group(options: dict[str, str], prefix: str) -> dict[str, object]:
-    return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
 from urllib.parse import quote
 
-from redelivery.policies.brokers.classic.writer import policy_options
+from redelivery.policies.activemq.redelivery_names import BEAN as REDELIVERY_BEAN
 from redelivery.policies.brokers.client_url.rules import ClientRules
+from redelivery.policies.connection_url import NON_BLOCKING, PREFETCH, REDELIVERY
+from redelivery.policies.kinds import FLAG, changed
 from redelivery.policies.prefetch import BEAN
-
-_HOST: Final = "tcp://localhost:61616"
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 def write_client_url(rules: ClientRules) -> str:
     """Write the URL, of a broker on this host."""
-    options = {f"jms.redeliveryPolicy.{name}": value for name, value in policy_options(rules.policy).items()}
-    if rules.prefetch is not None:
-        for name, field in BEAN.items():
-            number = getattr(rules.prefetch, field, None)
-            if number is not None:
-                options[f"jms.prefetchPolicy.{name}"] = str(number)
+    policy = changed(REDELIVERY_BEAN, rules.policy, RedeliveryPolicy())
+    options = {REDELIVERY + name: value for name, value in policy.items()}
+    numbers = {name: getattr(rules.prefetch, field, None) for name, field in BEAN.items()}
+    options |= {PREFETCH + name: str(number) for name, number in numbers.items() if number is not None}
     if rules.non_blocking is not None:
-        options["jms.nonBlockingRedelivery"] = str(rules.non_blocking).lower()
+        options[NON_BLOCKING] = FLAG.spell(rules.non_blocking)
     query = "&".join(f"{name}={quote(value)}" for name, value in options.items())
-    return f"{_HOST}?{query}\n" if query else f"{_HOST}\n"
+    return f"tcp://localhost:61616?{query}\n" if query else "tcp://localhost:61616\n"

@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from redelivery.policies.files.names import FLAG, TEXT, Names, whole
+from redelivery.policies.kinds import FLAG, TEXT, Names, whole
 
 LEVEL: Final[Names] = MappingProxyType(
     {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.qpid.names import LEVEL, SUFFIXES
 from redelivery.policies.brokers.qpid.rules import QpidLevel, QpidRules
-from redelivery.policies.files.names import changed
 from redelivery.policies.files.xml_text import Node, is_name
+from redelivery.policies.kinds import changed
 
 
 def write_qpid(rules: QpidRules) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from redelivery.policies.checks import to_ms
-from redelivery.policies.files.names import MILLISECONDS, SIZE, TEXT, Names, one_of, whole
+from redelivery.policies.kinds import MILLISECONDS, SIZE, TEXT, Names, one_of, whole
 
 NAMES: Final[Names] = MappingProxyType(
     {

@@ -21,9 +21,9 @@ from redelivery.policies.brokers.rabbitmq.values import (
 from redelivery.policies.checks import INT_MAX
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.json_tree import Json, inside, listed
-from redelivery.policies.files.names import Names, whole
 from redelivery.policies.files.places import problem_at
 from redelivery.policies.files.report import Report
+from redelivery.policies.kinds import Names, whole
 
 _SECTIONS: Final = ("policies", "operator_policies", "parameters", "queues", "exchanges", "bindings", "vhosts")
 _ABOUT: Final = (

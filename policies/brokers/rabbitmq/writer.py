@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from redelivery.policies.brokers.rabbitmq.names import ARGUMENT, plain_json, written
 from redelivery.policies.brokers.rabbitmq.rules import RabbitRules
-from redelivery.policies.brokers.rabbitmq.values import RabbitHost, RabbitPolicy
+from redelivery.policies.brokers.rabbitmq.values import RabbitBinding, RabbitHost, RabbitPolicy
+
+_LASTING: Final = {"durable": True, "auto_delete": False}
 
 
 def write_rabbitmq(rules: RabbitRules) -> str:
@@ -23,38 +25,16 @@ def write_rabbitmq(rules: RabbitRules) -> str:
         document["vhosts"] = [_host(each) for each in rules.hosts]
     if rules.exchanges is not None:
         document["exchanges"] = [
-            {
-                "name": each.name,
-                "vhost": each.virtual_host,
-                "type": each.kind,
-                "durable": True,
-                "auto_delete": False,
-                "internal": False,
-                "arguments": {} if each.alternate is None else {"alternate-exchange": each.alternate},
-            }
+            {"name": each.name, "vhost": each.virtual_host, "type": each.kind, **_LASTING, "internal": False}
+            | {"arguments": {} if each.alternate is None else {"alternate-exchange": each.alternate}}
             for each in rules.exchanges
         ]
     document["queues"] = [
-        {
-            "name": queue.name,
-            "vhost": queue.virtual_host,
-            "durable": True,
-            "auto_delete": False,
-            "arguments": {"x-queue-type": queue.kind, **written(queue.level, ARGUMENT)},
-        }
-        for queue in rules.queues
+        {"name": each.name, "vhost": each.virtual_host, **_LASTING}
+        | {"arguments": {"x-queue-type": each.kind, **written(each.level, ARGUMENT)}}
+        for each in rules.queues
     ]
-    document["bindings"] = [
-        {
-            "source": each.exchange,
-            "vhost": each.virtual_host,
-            "destination": each.queue,
-            "destination_type": "exchange" if each.to_exchange else "queue",
-            "routing_key": each.routing_key,
-            "arguments": {name: plain_json(value) for name, value in each.arguments},
-        }
-        for each in rules.bindings
-    ]
+    document["bindings"] = [_binding(each) for each in rules.bindings]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -66,6 +46,17 @@ def _host(host: RabbitHost) -> dict[str, Any]:
         "name": host.name,
         "metadata": {"default_queue_type": host.default_kind},
         "default_queue_type": host.default_kind,
+    }
+
+
+def _binding(binding: RabbitBinding) -> dict[str, Any]:
+    return {
+        "source": binding.exchange,
+        "vhost": binding.virtual_host,
+        "destination": binding.queue,
+        "destination_type": "exchange" if binding.to_exchange else "queue",
+        "routing_key": binding.routing_key,
+        "arguments": {name: plain_json(value) for name, value in binding.arguments},
     }
 
 
