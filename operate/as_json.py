@@ -10,66 +10,45 @@ from redelivery.model.destinations import Destination, Queue, Topic
 from redelivery.operate.diff import Difference
 from redelivery.operate.simulate import Simulation
 from redelivery.policies.brokers.policies import BrokerPolicies
-from redelivery.policies.brokers.rules import Delay, DestinationRules
+from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.destinations.examples import OTHER, examples_by_title, examples_of
 from redelivery.policies.destinations.overlaps import is_pattern, overlaps
-from redelivery.policies.files.places import Setting
+from redelivery.policies.files.places import Place
 
 
 def explanation(rules: DestinationRules) -> dict[str, Any]:
-    """What becomes of a message of one destination, and why."""
-    return {
-        "destination": str(rules.destination),
-        "broker": rules.broker,
-        "summary": rules.summary,
-        "counts": rules.counts,
-        "maximum": rules.maximum,
-        "delays": [_delay(each) for each in rules.delays],
-        "dead_letter": rules.dead_letter,
-        "dead_letter_queues": list(rules.dead_letter_queues),
-        "removed_because": rules.removed_because or None,
-        "kept": rules.kept,
-        "expired": rules.expired,
-        "matched": [{"title": each.title, "place": str(each.place or "") or None} for each in rules.matched],
-        "settings": [_setting(each) for each in rules.settings],
-        "notes": list(rules.notes),
-    }
+    """Say what becomes of a message of one destination, and why."""
+    held = _held(
+        rules,
+        *("destination", "broker", "summary", "counts", "maximum", "delays", "dead_letter", "dead_letter_queues"),
+        *("removed_because", "kept", "expired", "matched", "settings", "notes"),
+    )
+    return {**held, "removed_because": rules.removed_because or None}
 
 
 def simulation(simulated: Simulation) -> dict[str, Any]:
-    """The timeline of a message that fails."""
-    return {
-        "destination": str(simulated.rules.destination),
-        "broker": simulated.rules.broker,
-        "total": simulated.total,
-        "most_attempts": simulated.most_attempts,
-        "ends": simulated.ends,
-        "wins": simulated.wins,
-        "warnings": list(simulated.warnings),
-        "attempts": [
-            {"number": each.number, "at": each.at, "least": each.least, "most": each.most, "by": each.by}
-            for each in simulated.attempts
-        ],
-    }
+    """Show the timeline of a message that fails."""
+    shown = ("total", "most_attempts", "ends", "wins", "warnings", "attempts")
+    return {**_held(simulated.rules, "destination", "broker"), **_held(simulated, *shown)}
 
 
 def differences(found: tuple[Difference, ...]) -> list[dict[str, Any]]:
-    """What two configurations treat differently."""
+    """List what two configurations treat differently."""
     return [
         {
             "destination": each.title,
-            "example": str(each.example) if each.example else None,
+            "example": _plain(each.example),
             "before": each.before.summary if each.before else None,
             "after": each.after.summary if each.after else None,
-            "changes": [{"name": one.name, "before": one.before, "after": one.after} for one in each.changes],
+            "changes": _plain(each.changes),
         }
         for each in found
     ]
 
 
 def everything(policies: BrokerPolicies) -> dict[str, Any]:
-    """All that was read: each destination or pattern that is named, all others, the values, and what was skipped.
+    """Return all that was read: each destination or pattern that is named, all others, the values, what was skipped.
 
     A pattern is explained by an example of it that no more specific one matches; what two patterns share is there too.
     """
@@ -89,34 +68,35 @@ def everything(policies: BrokerPolicies) -> dict[str, Any]:
         },
         "patterns": {title: each for title, each in named.items() if is_pattern(title)},
         "rules": _values(policies.rules),
-        "unread": [{"name": each.name, "place": str(each.place)} for each in policies.unread],
-        "problems": [{"text": each.text, "place": str(each.place)} for each in policies.problems],
+        "unread": _plain(policies.unread),
+        "problems": _plain(policies.problems),
     }
 
 
 def _example(title: str, titles: Iterable[str], found: list[Destination]) -> Destination | None:
-    """One that the title alone is about, else any; None where it is none of ours."""
+    """Return one that the title alone is about, else any; None where it is none of ours."""
     return next(iter(found or examples_of(title, titles)), None)
 
 
 def _values(value: Any) -> Any:
-    """What a file sets, by the names that it has here, and without its places."""
-    if isinstance(value, Destination):
-        return str(value)
+    """Return what a file sets, by the names that it has here, and without its places."""
     if isinstance(value, AddressSettings):
         return {name: getattr(value, name) for name in sorted(value.fields_set)}
     if isinstance(value, tuple):
         return [_values(each) for each in value]
-    if not is_dataclass(value):
-        return value
+    if isinstance(value, Destination) or not is_dataclass(value):
+        return _plain(value)
     held = {each.name: _values(getattr(value, each.name)) for each in fields(value) if each.init and each.compare}
     return {"type": type(value).__name__, **held}
 
 
-def _delay(delay: Delay) -> dict[str, float]:
-    return {"seconds": delay.seconds, "least": delay.least, "most": delay.most}
+def _plain(value: Any) -> Any:
+    if isinstance(value, Destination | Place):
+        return str(value) or None
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return _held(value, *(each.name for each in fields(value))) if is_dataclass(value) else value
 
 
-def _setting(setting: Setting) -> dict[str, str | None]:
-    place = str(setting.place) if setting.place else None
-    return {"name": setting.name, "value": setting.value, "source": setting.source, "place": place}
+def _held(value: object, *names: str) -> dict[str, Any]:
+    return {name: _plain(getattr(value, name)) for name in names}

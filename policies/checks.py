@@ -83,7 +83,7 @@ def warn_if_long(name: str, value: object, what: str = "delays are") -> None:
 
 
 def _callers_level() -> int:
-    """How far up the stack the line is that called the library, seen from who calls this."""
+    """Return how far up the stack the line is that called the library, seen from who calls this."""
     level, frame = 1, sys._getframe(1)  # there is no other way, and it is taken for a warning only
     while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
         level, frame = level + 1, frame.f_back

@@ -125,7 +125,7 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def masked_query(query: str) -> str:
-    """What stands after the ``?``, with ``****`` for every password."""
+    """Return what stands after the ``?``, with ``****`` for every password."""
     pieces = []
     for piece in query.split("&"):
         name = piece.partition("=")[0]

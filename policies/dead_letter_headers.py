@@ -1,4 +1,4 @@
-"""What a dead letter says of its origin, and what of the original must not be repeated on it."""
+"""The headers by which a dead letter says its origin, and those of the original that must not be repeated on it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _BROKER_PREFIXES: Final = ("_AMQ_", "__AMQ_", "_HQ_", "__HQ_", "JMS_AMQP_", "x-o
 
 
 def is_broker_owned(name: str) -> bool:
-    """Whether a property of a received message belongs to a broker or to a frame, not to the application."""
+    """Say whether a property of a received message belongs to a broker or to a frame, not to the application."""
     return name in _BROKER_OWNED or name.startswith(_BROKER_PREFIXES)
 
 

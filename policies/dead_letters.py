@@ -1,4 +1,4 @@
-"""Where a poisoned or expired message goes: ActiveMQ's dead-letter strategies as pure decisions."""
+"""ActiveMQ's dead-letter strategies as pure decisions: where a poisoned or expired message goes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CopyTo:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """It is acknowledged and nothing else.
+    """The message is acknowledged and nothing else.
 
     ``discarded``: a DiscardingDeadLetterStrategy said so, which counts its drops and reports every
     ``report_interval`` of them (0: never).
@@ -62,7 +62,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterStrategy(ABC):
-    """What all strategies share.
+    """The part that all strategies share.
 
     ``process_expired``: expired messages become dead letters too; False drops them.
     ``process_non_persistent``: non-persistent messages as well; False drops them where we make the copy (a broker
@@ -98,7 +98,7 @@ class DeadLetterStrategy(ABC):
         native_available: bool,
         native_possible: bool = True,
     ) -> Decision:
-        """What becomes of a message that came from ``original``.
+        """Decide what becomes of a message that came from ``original``.
 
         ``native_available``: the broker is known to have a dead-letter queue (`Capabilities.native_poison`).
         ``native_possible``: it can be asked to dead-letter at all (`Capabilities.poison_by_broker`).
@@ -112,7 +112,7 @@ class DeadLetterStrategy(ABC):
 
     @abstractmethod
     def _place(self, facts: Facts) -> Decision:
-        """Where it goes, unless it has expired and is not wanted."""
+        """Decide where it goes, unless it has expired and is not wanted."""
 
     def _copy(self, facts: Facts, target: Destination) -> Decision:
         if not facts.persistent and not self.process_non_persistent:

@@ -1,4 +1,4 @@
-"""How many messages a broker may send ahead of their acknowledgement: ActiveMQ's prefetch policy."""
+"""ActiveMQ's prefetch policy: how many messages a broker may send ahead of their acknowledgement."""
 
 from __future__ import annotations
 

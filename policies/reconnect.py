@@ -1,4 +1,4 @@
-"""When a lost connection is tried again, and when no more: the delays of ActiveMQ's failover transport, with jitter."""
+"""The delays of ActiveMQ's failover transport, with jitter, before a lost connection is tried again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SYNONYMS: Final = {
 
 @dataclass(frozen=True, slots=True, init=False)
 class ReconnectPolicy:
-    """How a connection that is lost, or was never made, is tried again; durations in seconds, or given as timedelta.
+    """The rules by which a lost or first connection is tried again; durations in seconds, or given as timedelta.
 
     One attempt is one round: every URL once. Names, defaults and the growth of the delays are those of ActiveMQ's
     failover transport; the jitter is not, as its clients all return in the same millisecond.
@@ -138,7 +138,7 @@ class ReconnectPolicy:
         return longest * (1 - self.jitter * random_source(rng).random()) if self.jitter else longest
 
     def exhausted(self, attempts: int, startup: bool = False) -> bool:
-        """Whether no attempt follows so many failed ones. ``startup``: the connection has never been there.
+        """Say whether no attempt follows so many failed ones. ``startup``: the connection has never been there.
 
         Raises:
             ConfigError: the number is not an integer >= 0.
@@ -151,7 +151,7 @@ class ReconnectPolicy:
         return limit != NO_LIMIT and attempts >= limit
 
     def warns(self, attempts: int) -> bool:
-        """Whether the last of so many failed attempts is worth a warning: the first is, and each n-th.
+        """Say whether the last of so many failed attempts is worth a warning: the first is, and each n-th.
 
         Raises:
             ConfigError: the number is not an integer >= 1.

@@ -1,4 +1,4 @@
-"""When a rolled-back message is redelivered, and when it has been delivered too often: ActiveMQ's RedeliveryPolicy."""
+"""ActiveMQ's RedeliveryPolicy: when a rolled-back message is redelivered, and when it was delivered too often."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class RedeliveryPolicy:
         return arithmetic.delay(redelivery_count, rng) / 1000
 
     def exceeded(self, redelivery_count: int) -> bool:
-        """Whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
+        """Say whether a message redelivered that often (0 on the first delivery) is beyond the limit: poison.
 
         Raises:
             ConfigError: the count is not an integer >= 0.

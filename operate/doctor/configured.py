@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from redelivery.model.destinations import Destination, Queue
-from redelivery.operate.doctor.findings import Finding
+from redelivery.operate.doctor.findings import Finding, removed, without_limit
 from redelivery.operate.doctor.rabbitmq.configured import check_client, check_fate, waiting_for_dead_letters
 from redelivery.operate.simulate import simulate
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -110,24 +110,10 @@ def _check(
 
 def _check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
     if rules.maximum is None:
-        yield Finding(
-            "warning",
-            "no-limit",
-            f"{title}: a message is redelivered without a limit",
-            "one message that can never be processed is tried for ever, and what comes after it may wait",
-            "set a maximum and a dead-letter address",
-        )
+        yield without_limit(title, "set a maximum and a dead-letter address")
     elif rules.dead_letter is None:
-        number = (
-            "as soon as a client gives it up" if rules.counts == "give-ups" else f"after {rules.maximum} {rules.counts}"
-        )
-        yield Finding(
-            "error",
-            "removed",
-            f"{title}: a message is removed {number} ({rules.removed_because})",
-            "messages that fail are lost without a trace",
-            "set a dead-letter address or queue, and make that queue",
-        )
+        do = "set a dead-letter address or queue, and make that queue"
+        yield removed(title, rules, "as soon as a client gives it up", do)
 
 
 def _of_notes(title: str, rules: DestinationRules) -> Iterator[Finding]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from redelivery.policies.brokers.rules import DestinationRules
+
+LOST: Final = "messages that fail are lost without a trace"
 Level: TypeAlias = Literal["error", "warning"]
 
 
@@ -62,6 +65,20 @@ class Report:
             lines += [f"{level}: {each.what}" for each in alike]
             lines += [f"  why: {why}", f"  do:  {do}"]
         return "\n".join([*lines, *(f"not checked: {each}" for each in self.unchecked)])
+
+
+def without_limit(title: str, do: str) -> Finding:
+    """Return the finding that a message is redelivered for ever."""
+    what = f"{title}: a message is redelivered without a limit"
+    why = "one message that can never be processed is tried for ever, and what comes after it may wait"
+    return Finding("warning", "no-limit", what, why, do)
+
+
+def removed(title: str, rules: DestinationRules, given_up: str, do: str) -> Finding:
+    """Return the finding that a message that failed is removed; ``given_up``: when, where clients alone give up."""
+    when = given_up if rules.counts == "give-ups" else f"after {rules.maximum} {rules.counts}"
+    what = f"{title}: a message is removed {when} ({rules.removed_because})"
+    return Finding("error", "removed", what, LOST, do)
 
 
 def _number(number: int, what: str) -> str:

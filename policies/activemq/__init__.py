@@ -1,4 +1,4 @@
-"""What ActiveMQ calls its options, how it writes lists of URLs, and how it computes delays.
+"""ActiveMQ's names of options, its lists of URLs in one URL, and its arithmetic of delays.
 
 `redelivery_names` has the bean properties of a redelivery policy, `reconnect_names` the options of the failover
 transport, both in milliseconds. `composite_url` splits the list of a ``failover:`` URL. `back_off` is the arithmetic of

@@ -14,7 +14,7 @@ MAX_JITTERED_STEPS: Final = 1_000
 
 
 class Random(Protocol):
-    """What a delay draws from; `random.Random` fits."""
+    """The source that a delay draws from; `random.Random` fits."""
 
     def random(self) -> float:
         """A number from 0 to below 1."""

@@ -1,4 +1,4 @@
-"""Why a message became a dead letter, in ActiveMQ's own words: the texts of ``dlqDeliveryFailureCause``."""
+"""The reasons why a message became a dead letter, in ActiveMQ's own words: the texts of ``dlqDeliveryFailureCause``."""
 
 from __future__ import annotations
 

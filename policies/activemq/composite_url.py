@@ -1,4 +1,4 @@
-"""How ActiveMQ writes a list of URLs into one: ``failover:(stomp://a,stomp://b?x=y)?option=value``."""
+"""Lists of URLs that ActiveMQ writes into one URL: ``failover:(stomp://a,stomp://b?x=y)?option=value``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _unwrapped(text: str) -> tuple[str, str]:
 
 
 def _components(text: str) -> list[str]:
-    """What is between the commas that are in no parentheses; a comma at the end adds nothing, as in Java."""
+    """List what is between the commas that are in no parentheses; a comma at the end adds nothing, as in Java."""
     depths = [0, *_depths(text)]
     if depths[-1] or min(depths) < 0:
         raise _unbalanced(text)
@@ -66,7 +66,7 @@ def _components(text: str) -> list[str]:
 
 
 def _depths(text: str) -> list[int]:
-    """How many parentheses are open after each character."""
+    """Count the parentheses that are open after each character."""
     return list(accumulate((character == "(") - (character == ")") for character in text))
 
 

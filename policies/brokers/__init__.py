@@ -1,4 +1,4 @@
-"""What the files of brokers say about redelivery and dead letters: a folder for each broker, and a row in one table.
+"""Brokers' files about redelivery and dead letters: a folder for each broker, and a row for each format in one table.
 
 `formats` is the table: how a format is recognized, read, written, made of others, and what others leave out of it.
 `rules` is what all brokers' rules answer for one destination, in the same words; `hosts` is what those with virtual

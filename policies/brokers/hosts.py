@@ -15,7 +15,7 @@ from redelivery.policies.redelivery import RedeliveryPolicy
 
 
 class Named(Protocol):
-    """What has a name in a file."""
+    """Something that has a name in a file."""
 
     @property
     def name(self) -> str: ...  # noqa: D102  # the class says it

@@ -1,10 +1,11 @@
-"""What a broker's configuration means for one destination, in the same words for every broker."""
+"""The meaning of a broker's configuration for one destination, in the same words for every broker."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 from redelivery.model.destinations import Destination, Queue
@@ -24,6 +25,10 @@ T = TypeVar("T")
 LISTED: Final = 1000  # delays that are listed where the number of deliveries is limited
 LISTED_WITHOUT_LIMIT: Final = 12
 OTHERS: Final = (OTHER, "Z", "0-9")  # that a regular expression for all queues matches
+
+# Draws of collision avoidance: the side to which a delay is moved, then how far: almost the whole way.
+_SHORTEST: Final = (0.0, 1 - 1e-12)
+_LONGEST: Final = (0.9, 1 - 1e-12)
 
 Counts: TypeAlias = Literal["deliveries", "failures", "give-ups"]
 """What a broker counts: every delivery; deliveries that a client returned as failed; or poison acknowledgements, with
@@ -125,7 +130,7 @@ class Lifetime:
 
 
 class Rules(ABC):
-    """What is read of a broker's configuration: its own values, and what all of them answer in the same words.
+    """The rules that are read of a broker's configuration: its own values, with answers in the same words for all.
 
     ``broker``: the broker's name. ``dialect``: what `redelivery.connect` calls it. ``is_client``: it is a client, which
     leaves the rest to its broker; ``prefetch``, ``non_blocking``: what its configuration says beside its policy.
@@ -189,23 +194,11 @@ class Rules(ABC):
         return self
 
 
-class _Extreme:
-    """Draws one end of what collision avoidance can do: the side, then almost the whole way."""
+class _Drawn:
+    """A source that draws these numbers again and again."""
 
-    def __init__(self, *, up: bool) -> None:
-        self._side = 0.9 if up else 0.0
-        self._draws_side = False
-
-    def random(self) -> float:
-        self._draws_side = not self._draws_side
-        return self._side if self._draws_side else 1 - 1e-12
-
-
-class _Middle:
-    """Draws no collision avoidance at all."""
-
-    def random(self) -> float:
-        return 0.0
+    def __init__(self, *numbers: float) -> None:
+        self.random = cycle(numbers).__next__
 
 
 def at_once(_count: int, _rng: Random | None) -> float:
@@ -217,7 +210,7 @@ def listed_delays(delay: Callable[[int, Random | None], float], maximum: int | N
     """List the delay before each redelivery; ``delay(n, rng)``: the seconds after the n-th failure, n = 1, 2, …"""
     number = LISTED_WITHOUT_LIMIT if maximum is None else min(maximum - 1, LISTED)
     return tuple(
-        Delay(delay(n, _Middle()), delay(n, _Extreme(up=False)), delay(n, _Extreme(up=True)))
+        Delay(delay(n, _Drawn(0.0)), delay(n, _Drawn(*_SHORTEST)), delay(n, _Drawn(*_LONGEST)))
         for n in range(1, number + 1)
     )
 

@@ -1,4 +1,4 @@
-"""What Artemis and HornetQ do with a rolled-back message: address settings, merged field by field per address."""
+"""Artemis' and HornetQ's rules for a rolled-back message: address settings, merged field by field per address."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class AddressSettings:
         return delay / 1000
 
     def exceeded(self, delivery_count: int) -> bool:
-        """Whether a message that was delivered so often goes to the dead-letter address instead of being redelivered.
+        """Say whether a message that was delivered so often goes to the dead-letter address, and is not redelivered.
 
         Raises:
             ConfigError: the count is not an integer >= 1.
@@ -217,7 +217,7 @@ class AddressSettingsMap:
         return merged
 
     def explain(self, target: Destination | str) -> SettingsExplanation:
-        """Which entries match, in their order, and which one each field comes from.
+        """List the entries that match, in their order, and say which one each field comes from.
 
         Raises:
             InvalidDestinationError: the str is not a destination.

@@ -1,4 +1,4 @@
-"""Why an entry of a policy map counts for a destination."""
+"""The reasons why an entry of a policy map counts for a destination."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Explanation(Generic[T]):
 
 
 def why_before(first: Entry[T], later: Entry[T]) -> str:
-    """What makes one of two entries, which match the same destination, the more specific one."""
+    """Say what makes one of two entries, which match the same destination, the more specific one."""
     text = f"{first.pattern} comes before {later.pattern}: "
     for number, (ours, theirs) in enumerate(zip_longest(first.words, later.words, fillvalue=None), 1):
         if _kind(ours) != _kind(theirs):

@@ -1,4 +1,4 @@
-"""What two patterns share: ``a.b`` of ``a.*`` and ``*.b``, of which neither says all about it."""
+"""The patterns that two others share: ``a.b`` of ``a.*`` and ``*.b``, of which neither says all about it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST_PAIRS: Final = 100_000
 
 
 def is_pattern(title: str) -> bool:
-    """Whether it stands for more than one destination."""
+    """Say whether it stands for more than one destination."""
     return bool(WILDCARDS & set(title.rpartition("://")[2].split("."))) or "," in title
 
 
 def overlaps(titles: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """What two patterns match of which neither covers the other, and these two: ``a.b`` of ``a.*`` and ``*.b``.
+    """Return what two patterns share of which neither covers the other, and these two: ``a.b`` of ``a.*`` and ``*.b``.
 
     The first 500 of them, of the first 100 000 pairs: a file can have more patterns than could be compared with each
     other in a reasonable time.

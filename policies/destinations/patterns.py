@@ -23,7 +23,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def covers(pattern: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether the pattern matches the name; where the name is a pattern itself, whether it matches all that it does."""
+    """Say whether the pattern matches the name; where that is a pattern itself, whether it matches all that it does."""
     for at, word in enumerate(pattern):
         if word == REST:
             return True

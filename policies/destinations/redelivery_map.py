@@ -40,7 +40,7 @@ class RedeliveryPolicyMap:
 
     @property
     def default(self) -> RedeliveryPolicy:
-        """What counts where no entry matches."""
+        """The policy that counts where no entry matches."""
         return self._default
 
     @property
@@ -58,7 +58,7 @@ class RedeliveryPolicyMap:
         return self._default if found is None else found
 
     def explain(self, target: Destination | str) -> Explanation[RedeliveryPolicy]:
-        """Which entries match, in their order, and why the first one counts.
+        """List the entries that match, in their order, and say why the first one counts.
 
         Raises:
             InvalidDestinationError: the str is not a destination.

@@ -45,7 +45,7 @@ def bounded_expression(text: str) -> re.Pattern[str]:
 
 
 def _repeated(parsed: Iterable[Any]) -> Iterator[Any]:
-    """What is repeated without a bound, at any depth."""
+    """Iterate over what is repeated without a bound, at any depth."""
     for name, value in parsed:
         if str(name) in _REPEATS and value[1] >= _MANY:
             yield value[2]
@@ -71,7 +71,7 @@ def _parts(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _is_ambiguous(body: Any) -> bool:
-    """Whether what is repeated can end at several places.
+    """Say whether what is repeated can end at several places.
 
     It can where it has a repetition, and no character of its own that this cannot be; or ways that begin alike.
     """
@@ -85,7 +85,7 @@ def _is_ambiguous(body: Any) -> bool:
 
 
 def _leaves(parsed: Iterable[Any]) -> Iterator[Any]:
-    """What stands for one character, at any depth."""
+    """Iterate over what stands for one character, at any depth."""
     for item in parsed:
         name = str(item[0])
         if name in _CHARACTERS:
@@ -109,7 +109,7 @@ def _flat(body: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _distinct(ways: Iterable[Any]) -> bool:
-    """Whether the first character says which way it is."""
+    """Say whether the first character says which way it is."""
     firsts = [next(_flat(way), ("", None)) for way in ways]
     characters = [value for name, value in firsts if name == "LITERAL"]
     return len(characters) == len(firsts) == len(set(characters))

@@ -1,4 +1,4 @@
-"""Where in a file something stands, and what is wrong there."""
+"""The places of a file where something stands, and what is wrong there."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What was not understood, and where."""
+    """Something that was not understood, and where."""
 
     text: str
     place: Place

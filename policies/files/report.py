@@ -30,7 +30,7 @@ class Given:
 
 
 class Report:
-    """What a reader could not understand (``problems``), and what it skipped (``unread``).
+    """The parts of a file that a reader could not understand (``problems``), and those that it skipped (``unread``).
 
     ``properties``: the values of placeholders such as ``${activemq.retries}`` that the caller gives; no others are
     looked up anywhere. ``${name:default}`` has its default without one.

@@ -42,7 +42,7 @@ class Element:
     places: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
 
     def at(self, attribute: str) -> Place:
-        """Where an attribute stands; the element's place where it has none of that name."""
+        """Return where an attribute stands; the element's place where it has none of that name."""
         return self.places.get(attribute, self.place)
 
     def all(self, *names: str) -> Iterator[Element]:
@@ -89,7 +89,7 @@ class _Tree:
         self._open.append((Element(name, namespace, MappingProxyType(plain), place, places=places), [], []))
 
     def _places(self, place: Place) -> dict[str, Place]:
-        """Of the attributes of the element that begins here; none in an encoding whose bytes are not like ASCII's."""
+        """Return the places of the attributes of the element that begins here; none if bytes are not like ASCII's."""
         places: dict[str, Place] = {}
         line, column, seen = place.line, place.column, self.parser.CurrentByteIndex
         tag = _TAG.match(self._content, seen)

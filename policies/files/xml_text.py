@@ -53,5 +53,5 @@ def checked_text(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be the name of an element."""
+    """Say whether it can be the name of an element."""
     return _NAME.fullmatch(text) is not None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from redelivery.operate.doctor.findings import Finding
+from redelivery.operate.doctor.findings import LOST, Finding, removed, without_limit
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.brokers.rules import DestinationRules
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 _BOUNDS: Final = frozenset({"max-length", "max-length-bytes", "message-ttl", "expires"})
 _NO_EXCHANGE: Final = "no dead-letter-exchange is set"
-_LOST: Final = "messages that fail are lost without a trace"
 _GONE: Final = ("a dead letter is removed", "the oldest one is gone", "with the dead letters in it")
 _WITHOUT_EFFECT: Final = ("has no effect on a", "needs overflow reject-publish", "RabbitMQ refuses")
 
@@ -33,13 +33,7 @@ def check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
     if rules.kept and rules.several == () and "a stream" in rules.removed_because:
         return  # nothing of it is ever lost; `reported` says who reads it as a queue
     if rules.maximum is None:
-        yield Finding(
-            "warning",
-            "no-limit",
-            f"{title}: a message is redelivered without a limit",
-            "one message that can never be processed is tried for ever, and what comes after it may wait",
-            "set a delivery-limit and a dead-letter-exchange",
-        )
+        yield without_limit(title, "set a delivery-limit and a dead-letter-exchange")
     elif rules.kept:
         yield Finding(
             "error",
@@ -64,24 +58,16 @@ def check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
 
 
 def _removed(title: str, rules: DestinationRules) -> Finding:
-    by_clients = rules.counts == "give-ups"
-    number = "when a client rejects it" if by_clients else f"after {rules.maximum} {rules.counts}"
     unset = rules.removed_because == _NO_EXCHANGE
-    return Finding(
-        "warning" if by_clients and unset else "error",
-        "removed",
-        f"{title}: a message is removed {number} ({rules.removed_because})",
-        _LOST,
-        "set a dead-letter-exchange, and bind a queue to it"
-        if unset
-        else "make what is missing: exchange, binding, queue",
-    )
+    bind, make = "set a dead-letter-exchange, and bind a queue to it", "make what is missing: exchange, binding, queue"
+    found = removed(title, rules, "when a client rejects it", bind if unset else make)
+    return replace(found, level="warning") if rules.counts == "give-ups" and unset else found
 
 
 def _of_notes(title: str, rules: DestinationRules) -> Iterator[Finding]:
     for note in rules.notes:
         if "it is lost then" in note or "it is lost:" in note:
-            yield Finding("error", "removed", f"{title}: {note}", _LOST, "let the dead letters stay where they are")
+            yield Finding("error", "removed", f"{title}: {note}", LOST, "let the dead letters stay where they are")
         elif "without an end" in note:
             yield Finding(
                 "warning",
@@ -99,7 +85,7 @@ def _of_notes(title: str, rules: DestinationRules) -> Iterator[Finding]:
                 "give the queue of the dead letters no limit, or read it in time",
             )
         elif "is removed: no" in note or "is removed: exchange" in note:
-            yield Finding("warning", "unbound", f"{title}: {note}", _LOST, "bind a queue to the exchange for that key")
+            yield Finding("warning", "unbound", f"{title}: {note}", LOST, "bind a queue to the exchange for that key")
         elif any(each in note for each in _WITHOUT_EFFECT):
             yield Finding(
                 "warning",

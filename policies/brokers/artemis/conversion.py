@@ -59,7 +59,7 @@ def _entries(found: list[Pattern], losses: Losses, prefix: str) -> list[AddressE
 
 
 def _complete(entries: list[AddressEntry]) -> list[AddressEntry]:
-    """The same entries, in which a default is written where another entry would give another value to the merge."""
+    """Return the entries with each default written where another entry would give another value to the merge."""
     names = {name for each in entries for name in each.fields_set} - _WITHOUT_DEFAULT
     found = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""How Artemis and HornetQ spell the address settings that concern redelivery, dead letters and expiry."""
+"""The names, in Artemis' and HornetQ's files, of address settings for redelivery, dead letters and expiry."""
 
 from __future__ import annotations
 

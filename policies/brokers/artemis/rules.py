@@ -313,7 +313,7 @@ class ArtemisRules(Rules):
             yield "a crash of the broker can lose a count (persist-delivery-count-before-delivery is false)"
 
     def _uncovered(self, address: str, matched: tuple[AddressEntry, ...]) -> Iterator[str]:
-        """Where HornetQ 2.4 (Match) does not do what its document says."""
+        """Say where HornetQ 2.4 (Match) does not do what its document says."""
         words = self.wildcards.words(address)
         for each in matched:
             if self.dialect == "hornetq" and self.wildcards.words(each.match) == (*words, REST):

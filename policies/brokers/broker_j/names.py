@@ -1,4 +1,4 @@
-"""How Broker-J spells what its queues, and context variables, say about redelivery and dead letters."""
+"""The names of what Broker-J's queues, and context variables, say about redelivery and dead letters."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class BrokerJHost:
 
 @dataclass(frozen=True, slots=True)
 class BrokerJRules(HostedRules[BrokerJHost, BrokerJQueue]):
-    """What a ``config.json``, an initial configuration or a virtual host's file says.
+    """The contents of a ``config.json``, an initial configuration or a virtual host's file.
 
     ``default_host``: the virtual host of a client that names none. ``context``: the broker's context variables.
     """

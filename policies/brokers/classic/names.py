@@ -1,4 +1,4 @@
-"""How ActiveMQ Classic spells what concerns redelivery and dead letters in its XML."""
+"""The names in ActiveMQ Classic's XML of what concerns redelivery and dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection URL of ActiveMQ's Java client says about redelivery."""
+"""The rules of redelivery in a connection URL of ActiveMQ's Java client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Qpid's old Java broker spells what concerns redelivery and dead letters."""
+"""The names in the files of Qpid's old Java broker of what concerns redelivery and dead letters."""
 
 from __future__ import annotations
 

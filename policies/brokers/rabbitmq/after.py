@@ -1,4 +1,4 @@
-"""What becomes of a dead letter that does not stay where it went: queues with a time to live, and circles of them.
+"""The way of a dead letter that does not stay where it went: queues with a time to live, and circles of them.
 
 RabbitMQ drops, without a word, what comes back to a queue where it has been by nothing but expiry, a full queue and the
 delivery limit; what a client rejected on the way goes round without an end (seen on 3.10, 4.0 and 4.3).
@@ -34,7 +34,7 @@ class Stop:
 
 
 def afterwards(first: Stop, stop_at: Callable[[str], Stop], *, counted: bool) -> Iterator[str]:
-    """What is to be said of where the dead letters of a queue go on to.
+    """Say where the dead letters of a queue go on to.
 
     Args:
         first: the queue.
@@ -68,7 +68,7 @@ def _waiting(first: Stop, at: Stop, stop_at: Callable[[str], Stop], *, counted: 
 
 
 def _end(first: Stop, at: Stop, seen: list[str], *, counted: bool) -> str:
-    """What becomes of it where it does not just go on to one queue that it has not seen."""
+    """Say what becomes of it where it does not just go on to one queue that it has not seen."""
     if at.exchange is None:
         return f"a dead letter is removed, as {at.name} has no dead-letter-exchange"
     if at.route.lost:

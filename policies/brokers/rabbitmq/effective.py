@@ -1,4 +1,4 @@
-"""Which value counts for a queue: that of its arguments, of its policy, or of the operator's policy.
+"""The value that counts for a queue: that of its arguments, of its policy, or of the operator's policy.
 
 Where both policies set something, the lower limit counts, and otherwise the operator's; then the queue's arguments are
 compared with that. All of it was seen on RabbitMQ 3.10, 4.0 and 4.3.

@@ -1,4 +1,4 @@
-"""How RabbitMQ spells the settings of policies, and arguments of queues, that concern dead letters and limits."""
+"""The names of policies' settings, and of queues' arguments, that concern dead letters and limits."""
 
 from __future__ import annotations
 

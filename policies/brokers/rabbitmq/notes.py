@@ -1,4 +1,4 @@
-"""What else there is to know of a queue of RabbitMQ, in sentences."""
+"""The rest that there is to know of a queue of RabbitMQ, in sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from redelivery.policies.brokers.rabbitmq.after import Stop, afterwards
-from redelivery.policies.brokers.rabbitmq.effective import Layers
 from redelivery.policies.brokers.rabbitmq.routes import Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
@@ -26,7 +25,7 @@ _QUORUM_ONLY: Final = ("delivery-limit", "dead-letter-strategy", "delayed-retry-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A queue and what was found of it.
+    """A queue, and the facts that were found of it.
 
     ``listed``: whether the file names it. ``default_kind``: of its virtual host. ``version``: empty if not known.
     ``policies``: of its virtual host. ``stop``: where its dead letters go; ``stop_at``: the same of another queue.
@@ -38,7 +37,6 @@ class Asked:
     listed: bool
     default_kind: str | None
     version: tuple[int, ...]
-    layers: Layers
     level: RabbitLevel
     policies: tuple[RabbitPolicy, ...]
     stop: Stop
@@ -49,7 +47,7 @@ class Asked:
 
 
 def notes(asked: Asked) -> Iterator[str]:
-    """The sentences, the most important first."""
+    """Iterate over the sentences, the most important first."""
     if not asked.listed:
         yield from _supposed(asked)
     yield from _of_policies(asked)

@@ -38,7 +38,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a message ends. ``queues``: that get it; ``maybe``: that get it if its headers or its key say so.
+    """The place where a message ends. ``queues``: that get it; ``maybe``: that get it if its headers or its key say so.
 
     ``lost``: why nothing gets it. ``unknown``: the file does not say where its exchange leads.
     """
@@ -86,7 +86,7 @@ class Exchanges:
                 self._to.setdefault(each.queue, []).append(each)
 
     def route(self, exchange: str, key: Key) -> Route:
-        """Where a message with this routing key goes from an exchange."""
+        """Say where a message with this routing key goes from an exchange."""
         if exchange == "":
             return Route(maybe=(key.text,)) if key.pattern else Route((key.text,))
         if exchange not in self._kinds and exchange not in self._bindings:
@@ -169,7 +169,7 @@ def _by_headers(binding: RabbitBinding) -> str:
 
 
 def overlap(one: list[str], other: list[str]) -> bool:
-    """Whether any routing key fits both; ``*`` is one word, and ``#`` any number of them."""
+    """Say whether any routing key fits both; ``*`` is one word, and ``#`` any number of them."""
     for number, (ours, theirs) in enumerate(zip(one, other, strict=False)):
         if _REST in (ours, theirs):
             one, other = one[number:], other[number:]

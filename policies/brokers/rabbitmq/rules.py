@@ -1,4 +1,4 @@
-"""What RabbitMQ's definitions mean for one queue."""
+"""The meaning of RabbitMQ's definitions for one queue."""
 
 from __future__ import annotations
 
@@ -136,7 +136,6 @@ class RabbitRules(Rules):
             listed=listed,
             default_kind=self._default_kind(queue.virtual_host),
             version=self._version,
-            layers=layers,
             level=level,
             policies=tuple(each for each in self.policies if each.virtual_host == queue.virtual_host),
             stop=stop,

@@ -1,4 +1,4 @@
-"""What a file of RabbitMQ's definitions holds: policies, queues, exchanges, bindings and virtual hosts."""
+"""The values that a file of RabbitMQ's definitions holds: policies, queues, exchanges, bindings and virtual hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A format is a row of one table, which whoever reads, writes and converts asks; nobody asks which rules he has."""
+"""A format is a row of one table, and nobody outside the folders of brokers asks which rules it has."""
 
 from __future__ import annotations
 
