@@ -12,7 +12,7 @@ from redelivery.client.containers.running import handled_by
 
 
 class Stopped:
-    """What ends it: a signal, or the broker itself, which says why."""
+    """The end of the broker: a signal, or the broker itself, which says why."""
 
     def __init__(self, broker: EmbeddedBroker) -> None:
         self.signal: int | None = None

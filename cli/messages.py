@@ -176,7 +176,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _print(message: Message, json_: bool) -> None:
-    """Its body, as it is where that is text or bytes and no terminal shows it."""
+    """Print the body, as it is where that is text or bytes and no terminal shows it."""
     if json_:
         print(as_json(to_record(message)), flush=True)
         return
@@ -211,7 +211,7 @@ def stamp(at: datetime | None) -> str:
 
 
 def _body(message: Message) -> str:
-    """Its body in a line, cut."""
+    """The body in a line, cut."""
     record = to_record(message)
     if "unreadable" in record:
         return f"(unreadable: {visible(record['unreadable'], CUT)})"

@@ -11,7 +11,7 @@ from redelivery.client.connections.app import App
 
 
 class NoAppError(Exception):
-    """What was named is no app; the text says why, and what is."""
+    """The name is of no app; the text says why, and what is."""
 
 
 class BrokenModuleError(Exception):
@@ -49,7 +49,7 @@ def load(name: str) -> App:
 
 
 def _own_lines(error: Exception) -> str:
-    """Its traceback without our frames and the import's, which are above those of the application."""
+    """The traceback without our frames and the import's, which are above those of the application."""
     trace = error.__traceback__
     while trace is not None and _is_above(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next

@@ -23,7 +23,7 @@ _NO_DURATION = 1e300
 
 
 class ConsumerKeywords(TypedDict, total=False):
-    """What a consumer is given beside its destination and the name of its subscription.
+    """The keywords of a consumer beside its destination and the name of its subscription.
 
     selector: JMS's condition on headers and properties, judged by the broker.
     no_local: a topic's messages of this connection are not wanted; of a durable subscription those of any connection
@@ -57,7 +57,7 @@ CONSUMER_SYNONYMS: Final = {
 
 
 class ProducerKeywords(TypedDict, total=False):
-    """How a producer sends where a send does not say otherwise.
+    """The keywords of a producer, which count where a send does not say otherwise.
 
     persistent: whether the broker keeps the messages through a restart.
     priority: 0 to 9.

@@ -53,19 +53,19 @@ _NAMED: Final = 10  # of what is left out, in a cause
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to do: drop it, send ``copy`` and acknowledge, or (neither) leave it to the broker."""
+    """The decision: drop it, send ``copy`` and acknowledge, or (neither) leave it to the broker."""
 
     decision: Decision
     copy: Message | None = None
 
     @property
     def drop(self) -> bool:
-        """Whether it is acknowledged and nothing else."""
+        """True: it is acknowledged and nothing else."""
         return isinstance(self.decision, Drop)
 
     @property
     def where(self) -> str:
-        """Where its dead letter is, for people."""
+        """The place of its dead letter, for people."""
         if isinstance(self.decision, CopyTo):
             return shown_destination(self.decision.destination)
         return "the broker's dead-letter queue"
@@ -86,7 +86,7 @@ class DeadLetters:
     def decide(
         self, order: Poison, capabilities: Capabilities, now: datetime, check: Callable[[Message], None]
     ) -> Verdict:
-        """What becomes of one poisoned or expired delivery.
+        """Decide about one poisoned or expired delivery.
 
         Args:
             order: what is to be carried out.
@@ -115,7 +115,7 @@ class DeadLetters:
             return Verdict(Native())
 
     def done(self, order: Poison, verdict: Verdict) -> None:
-        """It was carried out."""
+        """Note that it was carried out."""
         decision = verdict.decision
         if isinstance(decision, Drop):
             self._dropped(decision)
@@ -125,7 +125,7 @@ class DeadLetters:
             dead_lettered(order, verdict.where, self._lines)
 
     def failed(self, order: Poison, verdict: Verdict | None, error: JMSError, outlook: str) -> None:
-        """It was not, or perhaps not; ``verdict``: None where there was none. ``outlook``: what becomes of it now."""
+        """Log that it was not, or perhaps not; ``verdict``: None where there was none. ``outlook``: its next end."""
         what = "dropped" if verdict is not None and verdict.drop else "dead-lettered"
         where = None if verdict is None or verdict.drop else verdict.where
         not_dead_lettered(order, what, where, f"{error}; {outlook}", self._lines, error)
@@ -135,7 +135,7 @@ class DeadLetters:
         self._ledgers.add(ledger)
 
     def stuck(self, destination: Destination) -> int:
-        """How many messages of a consumer's destination cannot be dead-lettered now. Any thread may ask."""
+        """The number of messages of a consumer's destination that cannot be dead-lettered now. Any thread may ask."""
         found = [each for ledger in list(self._ledgers) for each in list(ledger.condemned)]
         return sum(each.link.destination == destination for each in found)
 
@@ -147,7 +147,7 @@ class DeadLetters:
 
 
 def otherwise(verdict: Verdict, error: JMSError) -> Verdict | None:
-    """What else can be done with a message whose copy the broker has refused; None: nothing.
+    """The second choice for a message whose copy the broker has refused; None: there is none.
 
     A broker that keeps nothing on a disk refuses what is persistent: the copy is as its original then. One that cannot
     read the copy may keep the original.

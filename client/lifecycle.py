@@ -28,7 +28,7 @@ from redelivery.transports.wire.clock import utc_now
 
 
 class ConnectionStage(Enum):
-    """Where a connection is in its life."""
+    """The stage of a connection's life."""
 
     CONNECTING = "connecting"
     STOPPED = "stopped"
@@ -40,7 +40,7 @@ class ConnectionStage(Enum):
 
 
 class SessionStage(Enum):
-    """Where a session is in its life."""
+    """The stage of a session's life."""
 
     OPEN = "open"
     LISTENING = "listening"
@@ -50,7 +50,7 @@ class SessionStage(Enum):
 
 
 class EpochStage(Enum):
-    """Where a session is in its part in a connection to a broker."""
+    """The stage of a session in its part in a connection to a broker."""
 
     ATTACHED = "attached"  # it has a channel
     LEAVING = "leaving"  # likewise; the connection is moved as soon as the session is at rest

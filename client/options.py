@@ -31,7 +31,7 @@ ExceptionListener = Callable[[JMSError], object]  # for asyncio it may be an `as
 
 
 class ConnectionKeywords(TypedDict, total=False):
-    """What `connect` and ConnectionFactory take beside the URL; what is left out is as the URL says, or as here.
+    """The keywords of `connect` and ConnectionFactory beside the URL; what is left out is as the URL says, or as here.
 
     username, password: the login; ``user:password@host`` in the URL works too.
     client_id: the JMS client id.
@@ -140,7 +140,7 @@ class ConnectionOptions:
 
 
 def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOptions:
-    """What the URL says, overridden by what the keywords say.
+    """The options of the URL, overridden by those of the keywords.
 
     Raises:
         ConfigError: an option is unknown, malformed, or contradicts another; the text names it.
@@ -264,7 +264,7 @@ def _virtual_host(url: ConnectionURL, given: str | None) -> str | None:
 
 
 def _names(brokers: Sequence[ConnectionURL]) -> list[str]:
-    """What each is called: its URL with the password masked, and a number where only the passwords differ."""
+    """The brokers' names: each URL with its password masked, and a number where only the passwords differ."""
     names: list[str] = []
     for each in brokers:
         number = sum(each.masked == other.masked for other in brokers[: len(names)])

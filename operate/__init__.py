@@ -1,4 +1,4 @@
-"""What one does with a broker's rules, and with a broker that runs: nothing here prints.
+"""Works with a broker's rules, and with a broker that runs: nothing here prints.
 
 `simulate` plays a message that always fails, `plot` draws that, `diff` says what two configurations treat differently
 (by `examples` of their patterns), and `as_json` makes values for programs of all this. `convert` writes a configuration

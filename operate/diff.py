@@ -1,4 +1,4 @@
-"""Which destinations two configurations treat differently, and how."""
+"""Finds which destinations two configurations treat differently, and how."""
 
 from __future__ import annotations
 

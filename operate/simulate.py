@@ -1,4 +1,4 @@
-"""What happens to a message that fails again and again: the broker's rules and the client's, and which of them win."""
+"""Simulates a message that fails again and again: the broker's rules and the client's, and which of them win."""
 
 from __future__ import annotations
 

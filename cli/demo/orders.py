@@ -37,7 +37,7 @@ except Exception as error:
 
 
 class Script(NamedTuple):
-    """What is played; times in seconds."""
+    """The script that is played; times in seconds."""
 
     orders: tuple[str, ...] = tuple(map(str, range(1001, 1009)))
     failures: Mapping[str, tuple[int, Exception]] = _FAILURES  # how often the handler fails, and with which error
@@ -186,7 +186,7 @@ class Demo:
 
 
 def contradictions(script: Script, orders: Mapping[str, Order], origin: str) -> list[str]:
-    """What has become of orders and must not; ``origin``: what each dead letter must name."""
+    """The orders whose end must not be so; ``origin``: what each dead letter must name."""
     found, limit = [], script.policy.maximum_redeliveries + 1
     for name, order in orders.items():
         failures = min(limit, script.failures.get(name, (0, None))[0])

@@ -33,7 +33,7 @@ publisher.send(order, "orders")       # waits while the broker is away"""
 
 
 class OutageScript(NamedTuple):
-    """What is played; times in seconds."""
+    """The script that is played; times in seconds."""
 
     orders: tuple[str, ...] = tuple(map(str, range(1001, 1025)))
     pace: float = 0.12  # between two sends
@@ -173,7 +173,7 @@ class Outage:
 
 
 def losses(orders: Mapping[str, Order]) -> list[str]:
-    """Which orders were lost, or processed twice without a reason."""
+    """The orders that were lost, or processed twice without a reason."""
     found = [f"order {name} was lost" for name, order in orders.items() if not order.processed]
     twice = [name for name, order in orders.items() if order.processed > 1 and not order.doubts]
     return found + [f"order {name} was processed twice, though nothing was in doubt" for name in twice]

@@ -25,7 +25,7 @@ _CODE: Final = 'spark.readStream.format("jms")… .groupBy("origin", "cause").co
 
 
 def missing() -> str | None:
-    """What Spark needs and this machine does not have, with how to get it; None: nothing."""
+    """The package that Spark needs and this machine does not have, with how to get it; None: nothing."""
     for name in ("pyspark", "pyarrow", "fsspec"):
         try:
             found = version(name)

@@ -41,7 +41,7 @@ Shows: TypeAlias = Callable[[Step], None]
 
 @dataclass(slots=True)
 class Order:
-    """What has become of an order: how often it was sent, and so on.
+    """The fate of an order: how often it was sent, and so on.
 
     ``letters``: the count, the origin and the cause that its dead letters say, the latter as True.
     ``failed_at``: when its handler failed last, by the monotonic clock; ``planned``, ``measured``: seconds from there.

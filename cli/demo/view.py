@@ -69,7 +69,7 @@ class View:
         self._live.refresh()
 
     def _picture(self) -> RenderableType:
-        """What it is now; asked on a thread of its own."""
+        """The picture as it is now; asked on a thread of its own."""
         if self._now is None:
             return Group(*self._ends)
         since, step = self._now

@@ -1,4 +1,4 @@
-"""How a broker is named on the command line, and reached: the same options on every command that uses one."""
+"""Names a broker on the command line, and reaches it: the same options on every command that uses one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MANAGEMENT: Final = "REDELIVERY_MANAGEMENT"  # for the commands whose broker ca
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where it is, and what `redelivery.connect` takes beside its URL, as far as that was given.
+    """The broker's URL, and what `redelivery.connect` takes beside it, as far as that was given.
 
     ``url``: empty where none was given, and the command needs none.
     """
@@ -110,7 +110,7 @@ def with_another_broker(name: str, help: str) -> Callable[[Callable[..., None]],
 
 
 def options_of(given: dict[str, Any]) -> ConnectionKeywords:
-    """What `redelivery.connect` takes, of the options beside the URL.
+    """The keywords for `redelivery.connect`, of the options beside the URL.
 
     Raises:
         ConfigError: a file cannot be read, is empty or does not fit; or an option has no effect.

@@ -22,7 +22,7 @@ def write(letters: Iterable[Message], file: IO[str]) -> int:
 
 
 def read(line: str, number: int) -> tuple[dict[str, Any], Message]:
-    """What a line says, and its message. Raises ConfigError: it was not written by `write`."""
+    """The record in a line, and its message. Raises ConfigError: it was not written by `write`."""
     try:
         record = json.loads(line)
     except ValueError as error:

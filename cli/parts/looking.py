@@ -60,7 +60,7 @@ def may_look(command: str, connection: Connection, queue: Destination, *, yes: b
 
 
 def at_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Check whether somebody can be asked."""
     return sys.stdin.isatty()
 
 

@@ -1,4 +1,4 @@
-"""How far a command is, on the standard error of a terminal; what it prints elsewhere is not mixed with it."""
+"""Shows how far a command is, on the standard error of a terminal; what it prints elsewhere is not mixed with it."""
 
 from __future__ import annotations
 

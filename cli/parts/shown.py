@@ -1,4 +1,4 @@
-"""What others have written (bodies, names, causes, a broker's words) as it can be shown: no terminal obeys it."""
+"""Shows what others have written (bodies, names, causes, a broker's words) so that no terminal obeys it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands have in common: their arguments, placeholders of a file, and what an error means for the exit code."""
+"""The base of all commands: their arguments, placeholders of a file, and what an error means for the exit code."""
 
 from __future__ import annotations
 

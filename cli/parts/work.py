@@ -74,7 +74,7 @@ class Work:
                 raise typer.Exit(1)
 
     def plan_again(self) -> None:
-        """What is left after a part of it."""
+        """Plan what is left after a part of it."""
         limit = self.selection.limit
         if limit is not None:
             self.selection = replace(self.selection, limit=limit - self.moved)
@@ -123,7 +123,7 @@ class Work:
 
 
 def meant(selection: Selection) -> str | None:
-    """What is asked for of a queue, for people; None: all of it."""
+    """The text of what is asked for of a queue, for people; None: all of it."""
     said = [f"--where {selection.where!r}"] if selection.where is not None else []
     if selection.group is not None:
         said.append(f"--group {selection.group} ('redelivery dlq groups' lists them)")

@@ -26,7 +26,7 @@ class QueueBrowser(BaseBrowser, Closing):
     _core: SessionCore
 
     def __aiter__(self) -> AsyncIterator[Message]:
-        """What the queue holds, from its head; the broker is asked from the first message on."""
+        """Iterate over what the queue holds, from its head; the broker is asked from the first message on."""
         return _Iteration(self)
 
     async def acknowledge(self, message: messages.Message) -> None:

@@ -224,7 +224,7 @@ class Consumer(BaseConsumer, Closing):
             core.hand = []
 
     async def _relieve(self) -> None:
-        """What is taken is the application's, whatever becomes of the connection: its next call meets the loss."""
+        """Leave what is taken to the application, whatever becomes of the connection: its next call meets the loss."""
         with suppress(ConnectionLostError):
             await self._core.relieve()
 

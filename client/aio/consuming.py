@@ -1,4 +1,4 @@
-"""What a session consumes by: consumers of destinations, and of named subscriptions to topics."""
+"""Makes a session's consumers: of destinations, and of named subscriptions to topics."""
 
 from __future__ import annotations
 

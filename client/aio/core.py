@@ -34,7 +34,7 @@ _OTHERS_TURN: Final = 100  # calls after which one lets the other tasks run
 
 
 class Turn:
-    """Whose turn it is: taken at once or not at all, or after a while; those who wait get it in their order.
+    """The turn in a session: taken at once or not at all, or after a while; those who wait get it in their order.
 
     ``heir``: a task that goes on with what the one whose turn it was has begun.
     """
@@ -71,7 +71,7 @@ class Turn:
                 timer.cancel()
 
     def leave_to(self, heir: asyncio.Task[None]) -> None:
-        """It stays taken until that task has ended, too."""
+        """Keep it taken until that task has ended, too."""
         self.heir = heir
         heir.add_done_callback(self._ended)
 
@@ -100,7 +100,7 @@ def _expire(future: asyncio.Future[bool]) -> None:
 
 
 class SessionCore(SessionState):
-    """What Session, Consumer, Producer and the listener's task of one session share."""
+    """The part that Session, Consumer, Producer and the listener's task of one session share."""
 
     def __init__(
         self, transport: Transport, shared: Shared, mode: AckMode, report: Report, *, runtime: LoopRuntime
@@ -116,7 +116,7 @@ class SessionCore(SessionState):
 
     @property
     def listens(self) -> bool:
-        """Whether the caller is one of its listeners."""
+        """True: the caller is one of its listeners."""
         return self.listener is not None and self.listener is asyncio.current_task()
 
     @property

@@ -1,4 +1,4 @@
-"""How a task drives a flow: it awaits what the flow wishes, bounded; meanwhile the loop reads the wire."""
+"""Drives a flow by a task: it awaits what the flow wishes, bounded; meanwhile the loop reads the wire."""
 
 from __future__ import annotations
 

@@ -328,6 +328,6 @@ async def returned_by(callback: object, result: object) -> object:
 
 
 async def _done(task: asyncio.Task[None], timeout: float) -> bool:
-    """Whether it has ended within ``timeout`` seconds."""
+    """Wait up to ``timeout`` seconds; True: it has ended."""
     done, _ = await asyncio.wait((task,), timeout=max(0.0, timeout))
     return bool(done)

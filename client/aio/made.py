@@ -1,4 +1,4 @@
-"""What is awaited: the making of what needs the broker's help, its end, and the acknowledging of a message."""
+"""Awaits the making of what needs the broker's help, its end, and the acknowledging of a message."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Made(Awaitable[C], Generic[C]):
 
 
 class Receipt(Protocol):
-    """Who is asked when a received message is acknowledged."""
+    """The session's part that acknowledges a received message."""
 
     async def acknowledge(self, message: messages.Message) -> None:
         """Acknowledge as the session's mode says."""

@@ -165,7 +165,7 @@ class Requester:
 
 
 class Publishes(Protocol):
-    """What a connection has of them."""
+    """The part of a connection that makes publishers."""
 
     _requester: Requester
     _runtime: LoopRuntime
@@ -185,7 +185,8 @@ class Publishes(Protocol):
         """Wait while there is none, until ``until`` (see `session_time`)."""
 
     def publisher(self) -> Made[Publisher]:
-        """What sends from any task: ``await publisher.send(body, destination, …)``. ``await`` it, or ``async with``.
+        """A publisher, which sends from any task: ``await publisher.send(body, destination, …)``. ``await`` it, or
+        ``async with``.
 
         Raises, when awaited:
             IllegalStateError: the connection is closed.

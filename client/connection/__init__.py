@@ -1,4 +1,4 @@
-"""What the connections of both shells share.
+"""The part that the connections of both shells share.
 
 | file | what it says |
 |---|---|

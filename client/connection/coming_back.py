@@ -31,7 +31,7 @@ _THERE: Final = (ConnectionStage.STOPPED, ConnectionStage.RUNNING)
 
 
 class Driven(Wired, Protocol):
-    """What a flow in the background belongs to.
+    """The owner of a flow in the background.
 
     Attributes:
         parked: where its driver waits.
@@ -63,7 +63,7 @@ class ComingBack(ConnectionState):
 
     @abstractmethod
     def _changed(self) -> None:
-        """Those who wait for the connection look again."""
+        """Wake those who wait for the connection."""
 
     @abstractmethod
     def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
@@ -71,7 +71,7 @@ class ComingBack(ConnectionState):
 
     @abstractmethod
     def _drop(self) -> None:
-        """It was dropped without `close`: say so, and release the sockets."""
+        """Say that it was dropped without `close`, and release the sockets."""
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         """See `_drop`. The broker redelivers what was unacknowledged."""
@@ -130,7 +130,7 @@ class ComingBack(ConnectionState):
 
     @property
     def _comes_back(self) -> bool:
-        """Whether a loss now is followed by another connection."""
+        """Check whether a loss now is followed by another connection."""
         policy = self._options.reconnect
         goes_on = self._life.stage in _THERE or self._life.stage is ConnectionStage.RECOVERING
         return policy is not None and policy.maximum_attempts != 0 and goes_on
@@ -196,7 +196,7 @@ class ComingBack(ConnectionState):
 
     @property
     def at_rest(self) -> bool:
-        """Whether no session has a transaction or an unacknowledged message, and no reply or answer is awaited."""
+        """True: no session has a transaction or an unacknowledged message, and no reply or answer is awaited."""
         with self._lock:
             return self._replies.none_awaited and all(core.at_rest for core in self._cores())
 

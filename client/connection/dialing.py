@@ -41,7 +41,7 @@ def _always(_error: JMSError) -> bool:
 
 
 class Dialer:
-    """Who dials for one connection, which it does not keep alive.
+    """Dials for one connection, which it does not keep alive.
 
     Attributes:
         last: the URL of the broker that was connected last, which is asked last after it was lost.
@@ -87,7 +87,7 @@ class Dialer:
 
     @property
     def prior(self) -> bool:
-        """Whether it is connected as its policy prefers: a connection to another URL looks for one of those."""
+        """True: it is connected as its policy prefers. A connection to another URL looks for one of those."""
         policy = self.options.reconnect
         return policy is None or not policy.priority_backup or self.last in self.options.priority
 
@@ -170,7 +170,7 @@ class Dialer:
         self._began = session_time()
 
     def lost(self, *, suspicious: bool = False) -> None:
-        """It is lost. The back-off begins anew where it has lived as long as was waited for it.
+        """Note the loss. The back-off begins anew where the connection has lived as long as was waited for it.
 
         Else a broker that takes each login, and closes the connection at what follows, would be dialled without end.
         ``suspicious``: it was lost again and again right after subscribing to the same, and lives no longer for that:
@@ -264,7 +264,7 @@ def _refusal(said: str, errors: Mapping[str, JMSError]) -> JMSError:
 
 
 def _failure(refusals: Mapping[str, JMSError], failures: Mapping[str, JMSError]) -> JMSError:
-    """What a round has failed of."""
+    """The error of a round in which no broker could be connected to."""
     last = list(failures.values())[-1]
     if len(refusals) + len(failures) == 1:
         return last
@@ -282,7 +282,7 @@ class Redialled(Protocol):
 
     @property
     def dialer(self) -> Dialer:
-        """Who dials for it."""
+        """The dialer of this connection."""
 
     def reconnected(self, transport: Transport, events: WeakConnectionEvents) -> bool:
         """There is another transport; False: it is lost again by now."""

@@ -31,7 +31,7 @@ class Movable(Protocol):
 
     @property
     def at_rest(self) -> bool:
-        """Whether no session has a transaction open, or an unacknowledged message."""
+        """True: no session has a transaction open, or an unacknowledged message."""
 
     def leave(self, error: JMSError) -> Transport | None:
         """The sessions have no connection from now on; the transport that it had. None where it has none anyway."""
@@ -41,7 +41,7 @@ class Movable(Protocol):
         """After `leave`: whether every session knows it, and waits for no answer any more."""
 
     def moved(self, transport: Transport, events: WeakConnectionEvents) -> None:
-        """It has another transport."""
+        """Go on with another transport."""
 
     def not_moved(self, error: JMSError) -> None:
         """The broker that answered is lost again, and the other one was left."""
@@ -114,7 +114,7 @@ def move(lost: Callable[[], Movable | None], backup: PriorityBackup) -> Flow[Non
 
 
 def _moved(lost: Callable[[], Movable | None], backup: PriorityBackup, url: str, opened: Opened) -> Flow[bool]:
-    """Whether that was all; False: the broker was lost before the connection was moved to it."""
+    """Move the connection; False: the broker was lost before the connection was moved to it."""
     transport, events = opened
     moving = False
     try:

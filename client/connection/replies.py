@@ -26,7 +26,7 @@ _Id: TypeAlias = str | bytes
 
 
 class Replies:
-    """Who waits for which reply. Thread-safe.
+    """The requests that wait for a reply. Thread-safe.
 
     Attributes:
         late: how many replies came that no request waited for.
@@ -62,7 +62,7 @@ class Replies:
 
     @property
     def none_awaited(self) -> bool:
-        """Whether no request waits."""
+        """True: no request waits."""
         return not self._waiting
 
     def arrived(self, message: Message) -> None:
@@ -139,7 +139,7 @@ def check_started(started: bool) -> None:
 
 
 def reply_of(pending: Pending, destination: object, timeout: float) -> Message:
-    """What came.
+    """The reply that came.
 
     Raises:
         RequestTimeoutError: nothing has.

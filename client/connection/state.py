@@ -34,7 +34,7 @@ _all: weakref.WeakSet[ConnectionState] = weakref.WeakSet()
 
 
 class ConnectionState(Adopter):
-    """What `redelivery.Connection` and `redelivery.aio.Connection` are, beside how they wait."""
+    """The part of `redelivery.Connection` and `redelivery.aio.Connection` beside how they wait."""
 
     def __init__(self, options: ConnectionOptions, runtime: Runtime | None = None) -> None:
         if not isinstance(options, ConnectionOptions):
@@ -64,13 +64,13 @@ class ConnectionState(Adopter):
 
     @property
     def metadata(self) -> ConnectionMetaData:
-        """Who is at the other end, and what it can do."""
+        """The broker at the other end, and what it can do."""
         peer = self._transport.peer
         return ConnectionMetaData(peer.provider_name, peer.provider_version, peer.protocol, peer.capabilities)
 
     @property
     def dialect(self) -> str:
-        """Whose meaning of the protocol is spoken."""
+        """The name of the broker whose meaning of the protocol is spoken."""
         return self._transport.peer.dialect
 
     @property
@@ -80,36 +80,36 @@ class ConnectionState(Adopter):
 
     @property
     def management(self) -> ManagementAddress | None:
-        """Where the broker's management is, as ``management=`` says; None where nothing did."""
+        """The address of the broker's management, by ``management=``; None where it was not given."""
         return self._options.management
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """True: `close` was called."""
         return self._life.stage in CLOSED
 
     @property
     def connected(self) -> bool:
-        """Whether it is there: neither closed, nor lost, nor being connected again."""
+        """True: it is neither closed, nor lost, nor being connected again."""
         return not self._life.ended and self._life.stage is not ConnectionStage.RECOVERING
 
     @property
     def epoch(self) -> int:
-        """How many connections to a broker it has had: 1, and one more whenever it has come back or was moved."""
+        """The number of connections to a broker it has had: 1, and one more whenever it has come back or was moved."""
         return self._epoch
 
     @property
     def dropped_count(self) -> int:
-        """How many messages a DiscardingDeadLetterStrategy has dropped."""
+        """The number of messages that a DiscardingDeadLetterStrategy has dropped."""
         return self._shared.dead_letters.dropped
 
     def stuck(self, destination: Destination) -> int:
-        """How many messages of a consumer's destination cannot be dead-lettered now, and stay unacknowledged."""
+        """The number of messages of a consumer's destination that cannot be dead-lettered now: unacknowledged."""
         return self._shared.dead_letters.stuck(destination)
 
     @property
     def late_reply_count(self) -> int:
-        """How many replies came to `request` that no request waited for any more; they were dropped."""
+        """The number of replies to `request` that no request waited for any more; they were dropped."""
         return self._replies.late
 
     @property
@@ -187,7 +187,7 @@ class ConnectionState(Adopter):
         return mode
 
     def _listener_for(self, error: JMSError, *, deadly: bool) -> bool:
-        """Whether there is an exception listener to notify; where there is none, a ``deadly`` error is CRITICAL."""
+        """Check for an exception listener to notify; where there is none, a ``deadly`` error is logged as CRITICAL."""
         closed = self._life.stage is ConnectionStage.CLOSED
         if self._exception_listener is not None and not closed:
             return True

@@ -29,15 +29,15 @@ _main: Final = threading.main_thread()
 
 
 class Listened(Protocol):
-    """Who has an exception listener."""
+    """The owner of an exception listener."""
 
     @property
     def exception_listener(self) -> ExceptionListener | None:
-        """It is called on a thread of its own."""
+        """The exception listener. It is called on a thread of its own."""
 
 
 class Troubles:
-    """What a connection's exception listener is to hear; it keeps no connection alive.
+    """The errors that a connection's exception listener is to hear; it keeps no connection alive.
 
     Its thread is there from the first trouble to the end of the connection.
     """
@@ -98,7 +98,7 @@ class Watchers:
                 self._waiters.remove(waiter)
 
     def wake(self) -> None:
-        """It has changed."""
+        """Wake all who wait for the change."""
         with self._lock:
             waiters = list(self._waiters)
         for waiter in waiters:
@@ -106,7 +106,7 @@ class Watchers:
 
 
 def interrupts(whose: Collection[object]) -> bool:
-    """Whether the close that asks has interrupted another call of a connection or session, of the same thread.
+    """Check whether the close that asks has interrupted another call of a connection or session, of the same thread.
 
     Args:
         whose: the connection, and the cores of its sessions; or a session's own core.
@@ -133,7 +133,7 @@ def _of(frame: FrameType, whose: Collection[object]) -> bool:
 
 
 def closes_elsewhere(whose: Collection[object], close: Callable[[], None], patience: float) -> bool:
-    """Whether another thread closes, as the call to close has interrupted one of the same thread; see `Elsewhere`."""
+    """Let another thread close where the call has interrupted one of the same thread, else False; see `Elsewhere`."""
     interrupted = interrupts(whose)
     if interrupted:
         Elsewhere().begin(close, patience)

@@ -182,7 +182,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             self._say_error(error)
 
     def _called_elsewhere(self, call: Callable[[], None]) -> bool:
-        """Whether another thread is here, of the embedded broker's: then the loop makes the call."""
+        """Have the loop make the call where another thread is here (the embedded broker's); False: make it here."""
         if threading.get_ident() == self._runtime.thread:
             return False
         with suppress(RuntimeError):  # the loop is closed, and nobody waits any more

@@ -1,4 +1,4 @@
-"""Where connections come from."""
+"""Makes connections."""
 
 from __future__ import annotations
 

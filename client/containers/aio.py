@@ -102,7 +102,7 @@ class ListenerContainer(BaseContainer):
 
 
 class MakesContainers(Connected):
-    """What a connection has of them."""
+    """The part of a connection that makes listener containers."""
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)
     def listener_container(

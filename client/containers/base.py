@@ -38,13 +38,13 @@ class Connected(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether it is there."""
+        """True: it is connected."""
 
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost."""
 
     def stuck(self, destination: Destination) -> int:
-        """How many messages of a consumer's destination cannot be dead-lettered now."""
+        """The number of messages of a consumer's destination that cannot be dead-lettered now."""
 
 
 class BaseContainer:
@@ -64,12 +64,12 @@ class BaseContainer:
 
     @property
     def counters(self) -> Counters:
-        """What it has done until now."""
+        """The counts of what it has done until now."""
         return self._plan.counters
 
     @property
     def in_progress(self) -> tuple[InProgress, ...]:
-        """What handlers have now, the longest first; see ``handler_warning_after``."""
+        """The messages that handlers have now, the longest first; see ``handler_warning_after``."""
         return self._plan.in_progress
 
     @property
@@ -84,7 +84,7 @@ class BaseContainer:
 
     @property
     def healthy(self) -> bool:
-        """Whether it consumes: started, connected, with at least one worker, and not in an outage: see `outage`.
+        """True: it consumes, as it is started, connected, with at least one worker, and not in an outage: see `outage`.
 
         False too while the broker has ended its workers' consumers (its queue was deleted, say), and while a message of
         its destination cannot be dead-lettered, on this connection.
@@ -105,7 +105,7 @@ class BaseContainer:
         return self._plan.outage
 
     def check_ended(self) -> bool:
-        """Whether it has ended by itself. Raises what ended it."""
+        """Check whether it has ended by itself. Raises what ended it."""
         if self._exit is not None:
             raise self._exit
         return self._started and self.counters.workers == 0
@@ -115,7 +115,7 @@ class BaseContainer:
         return f"<ListenerContainer {self._settings.destination} {self._settings.name} {state}>"
 
     def _check_start(self) -> bool:
-        """Whether it is to be started. Raises IllegalStateError: it was stopped."""
+        """Check whether it is to be started. Raises IllegalStateError: it was stopped."""
         if self._workers.stopping.is_set():
             raise IllegalStateError("start: the listener container was stopped; make another one")
         return not self._started
@@ -259,7 +259,7 @@ class BaseContainer:
         return True
 
     def _nothing_came(self, lane: Lane, permit: Permit, idle: float) -> float | None:
-        """How long it pauses, as no message came for ``idle`` seconds; None: it is not needed, and has left."""
+        """The seconds to pause, as nothing came for ``idle`` seconds; None: the worker is not needed, and has left."""
         self._plan.nothing_came(permit)
         if lane.parked and not lane.waits and self._plan.all_tried():
             lane.recalls = -1  # they come next

@@ -32,7 +32,7 @@ _GRACE: Final = 1.0  # seconds at most that a worker leaves the next probe to th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permit:
-    """What a worker may do next.
+    """The permission for a worker's next step.
 
     Attributes:
         wait: seconds to wait before it asks again; 0: it may take a message.
@@ -46,7 +46,7 @@ class Permit:
 
 
 class Failing(Enum):
-    """What a failure that an outage may be the reason of means for its message."""
+    """The meaning, for its message, of a failure that an outage may be the reason of."""
 
     COUNTED = "by its redelivery policy"
     PARKED = "uncounted, and others are tried first"
@@ -75,7 +75,7 @@ class Breaker:
 
     @property
     def open(self) -> bool:
-        """Whether messages are left alone, but for a probe."""
+        """True: messages are left alone, but for a probe."""
         return self._next_probe is not None
 
     def permit(self, now: float, worker: Hashable = None, *, others: bool = False) -> Permit:
@@ -98,7 +98,7 @@ class Breaker:
         return self._probe
 
     def outdated(self, permit: Permit) -> bool:
-        """Whether an outage began after the permit was given: it decides nothing, and its failure counts nowhere."""
+        """Check whether an outage began after the permit was given: it decides nothing, its failure never counts."""
         return permit.outages != self._go.outages
 
     def undecided(self, permit: Permit, key: Hashable = None) -> None:

@@ -1,4 +1,4 @@
-"""What a handler takes, found once by its signature, and how a body is converted for it."""
+"""Finds what a handler takes, once, by its signature; converts a body for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Makers = Mapping[type, Callable[[Message, Any], Any]]  # class of an argument ->
 
 
 def converter(body_type: object) -> Converter | None:
-    """What a handler is given instead of the message; None: the message itself.
+    """The conversion of a message for a handler; None: it takes the message itself.
 
     Args:
         body_type: str or bytes: the body as it is. dict or list: the body, or the JSON that it is. ``"json"``: whatever

@@ -44,7 +44,7 @@ AIO_MAKERS: Final[Mapping[type, Callable[[Message, Any], Any]]] = {
 
 
 class Pace:
-    """How many messages may come ahead of the one that a worker has: none but where its handler is quick.
+    """The number of messages that may come ahead of the one that a worker has: none but where its handler is quick.
 
     That is a window of its own choice (no ``prefetch`` was given, and it `pulls`), where the protocol lets it choose.
     """
@@ -80,27 +80,27 @@ class Lane:
             self._tracer.pushes = True  # it follows a handler's work, which to receive is no part of
 
     def work(self, message: Message) -> AbstractContextManager[TracedWork | None]:
-        """What follows is the handler's work on it, until it is settled; None: nobody follows that."""
+        """The context of the handler's work on a message, until it is settled; None: nobody follows that."""
         return nullcontext() if self._tracer is None else self._tracer.processing(cast(Delivery, message.source))
 
     def dies(self) -> bool:
-        """Whether its message is dead-lettered if this attempt is counted as a failure."""
+        """True: its message is dead-lettered if this attempt is counted as a failure."""
         return dies(self.session._core.ledger)
 
     @property
     def waits(self) -> bool:
-        """Whether something of it waits for its redelivery."""
+        """True: something of it waits for its redelivery."""
         return awaited(self.session._core.ledger)
 
     @property
     def unfinished(self) -> bool:
-        """Whether it knows of failures that the broker does not: another session would begin to count anew."""
+        """True: it knows of failures that the broker does not. Another session would begin to count anew."""
         ledger = self.session._core.ledger
         failed = (each.redeliveries for consumer in ledger.consumers for each in consumer.ready)
         return ledger.delayed_count > 0 or any(failed)
 
     def keep(self, recalls: int) -> None:
-        """Its message is to be set aside."""
+        """Note that its message is to be set aside."""
         self.recalls = self.recalls if self.parked else recalls
         self.parked += 1
 
@@ -120,14 +120,14 @@ class Lane:
         yield self.session.commit if self.session.transacted else self.session.acknowledge
 
     def roll_back(self, verdict: Verdict) -> Steps[bool]:
-        """It is redelivered; True: it was dead-lettered instead, or will be."""
+        """Redeliver its message; True: it was dead-lettered instead, or will be."""
         core: SessionState = self.session._core
         before = core.poisoned
         yield from self._perform(partial(rollback, core, verdict.cause, verdict.ruling))
         return core.poisoned > before
 
     def put_back(self) -> Work:
-        """It is delivered again at once, as if it had not been."""
+        """Have its message delivered again at once, as if it had not been."""
         with suppress(JMSError):  # it has failed, or is closed: the broker redelivers
             yield from self._perform(partial(put_back, self.session._core))
 
@@ -137,7 +137,7 @@ class Lane:
             yield from self._perform(partial(park, self.session._core))
 
     def recall(self) -> Work:
-        """What was set aside comes next."""
+        """Have what was set aside come next."""
         self.parked = 0
         with suppress(JMSError):  # as above
             yield from self._perform(partial(recall, self.session._core))

@@ -1,4 +1,4 @@
-"""What a handler may raise or return, and what follows for its message."""
+"""Outcomes that a handler may raise or return, and what follows for its message."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Drop(Outcome):
 
 
 class Fate(Enum):
-    """What becomes of a message; the names are those of `plan.Counters`."""
+    """The end of a message; the names are those of `plan.Counters`."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -65,7 +65,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from an outcome: ``cause`` and ``ruling`` for a rollback, ``reply`` for a commit.
+    """The step that follows from an outcome: ``cause`` and ``ruling`` for a rollback, ``reply`` for a commit.
 
     ``outage``: an outage may be the reason. ``parked``: so it is not counted, and others are tried first.
     """
@@ -79,7 +79,7 @@ class Verdict:
 
     @property
     def commits(self) -> bool:
-        """Whether the message is consumed."""
+        """True: the message is consumed."""
         return self.fate in (Fate.SUCCEEDED, Fate.DROPPED)
 
 
@@ -100,7 +100,7 @@ def judge(
     retry_on: tuple[type[BaseException], ...] = (),
     outage_on: Callable[[Exception], object] | None = None,
 ) -> Verdict:
-    """What follows where the handler has returned ``result``, or raised ``error``.
+    """Decide what follows where the handler has returned ``result``, or raised ``error``.
 
     ``overdue``: why it is not redelivered any more, where its time for all attempts has passed.
     """

@@ -1,4 +1,4 @@
-"""How many workers a container has, what they count, and how it is: nothing here waits."""
+"""Plans how many workers a container has, counts what they do, and knows how it is: nothing here waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEMBERED: Final = 10_000  # messages whose first attempt is known
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a container has done since it was made.
+    """The counts of what a container has done since it was made.
 
     Attributes:
         received: messages given to the handler, redeliveries too.
@@ -77,7 +77,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """What a container consumes little for; see ``outage_on``.
+    """The failure for which a container consumes little; see ``outage_on``.
 
     Attributes:
         since: when it was noticed, in UTC.
@@ -137,7 +137,7 @@ class Plan:
             log.info("%s: stopped: %s%s", self._settings.name, done, dropped)
 
     def may_leave(self, idle: float) -> bool:
-        """Whether a worker that had nothing to do for ``idle`` seconds is not needed; then it has left."""
+        """Let a worker leave that had nothing to do for ``idle`` seconds, where it is not needed; True: it has left."""
         with self._lock:
             if idle < IDLE or self.counters.workers <= self._settings.minimum:
                 return False
@@ -150,7 +150,7 @@ class Plan:
             return self._breaker.permit(now, worker, others=self.counters.workers > 1)
 
     def recalled(self, parked: int, recalls: int) -> bool:
-        """Whether a worker is to take up again what it has set aside, which is so much: see `Breaker.recalls`."""
+        """Check whether a worker is to take up again what it has set aside, which is so much: see `Breaker.recalls`."""
         return (parked >= _MOST_PARKED and self.all_tried(full=True)) or (
             parked > 0 and recalls != self._breaker.recalls
         )
@@ -161,7 +161,7 @@ class Plan:
             return self._breaker.all_tried(full=full)
 
     def outdated(self, permit: Permit) -> bool:
-        """Whether an outage began after a worker got its permit: its message is put back, unless it succeeds."""
+        """Check whether an outage began after a worker got its permit: its message is put back, unless it succeeds."""
         return self._breaker.outdated(permit)
 
     def nothing_came(self, permit: Permit) -> None:
@@ -189,7 +189,7 @@ class Plan:
 
     @property
     def in_progress(self) -> tuple[InProgress, ...]:
-        """What handlers have now, the longest first."""
+        """The messages that handlers have now, the longest first."""
         return tuple(self._in_progress)
 
     def begins(self, message: Message, now: float, worker: str, stack: Callable[[], str]) -> InProgress:
@@ -200,7 +200,7 @@ class Plan:
         return found
 
     def returned(self, work: InProgress) -> None:
-        """It has returned, or raised."""
+        """Note that the handler has returned, or raised."""
         self._in_progress.pop(work, None)
 
     def warn_of_slow(self, now: float, limit: float) -> float:

@@ -27,7 +27,7 @@ class AskedToEnd(BaseException):
 
 
 class Asked:
-    """How often the program was asked to end, and by which signal the last time."""
+    """Counts how often the program was asked to end, and knows by which signal the last time."""
 
     def __init__(self, drain_timeout: float) -> None:
         self.drain_timeout = drain_timeout
@@ -114,7 +114,7 @@ class Runs(Protocol):
         """Take nothing new; of tasks: and cancel what runs."""
 
     def check_ended(self) -> bool:
-        """Whether it has ended by itself. Raises what ended it."""
+        """Check whether it has ended by itself. Raises what ended it."""
 
 
 class Closes(Protocol):

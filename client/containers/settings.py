@@ -24,7 +24,7 @@ _MODES: Final = (AckMode.TRANSACTED, AckMode.CLIENT)
 
 
 class ContainerKeywords(TypedDict, total=False):
-    """What a listener container takes beside the destination and its handler.
+    """The keywords of a listener container beside the destination and its handler.
 
     concurrency: how many workers (1), each with a session of its own; ``(min, max)``: as many of these as the backlog
         needs. More than one consume a topic by a shared subscription only.

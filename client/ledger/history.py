@@ -1,4 +1,4 @@
-"""What a connection has delivered and lost: how often, by message id, over its losses.
+"""Remembers what a connection has delivered and lost: how often, by message id, over its losses.
 
 A broker's word for it is too little: STOMP carries a flag, some brokers count by chance, and a message whose handling
 ends the connection each time never fails by any other count. So what an application had when its connection was lost is
@@ -31,19 +31,19 @@ class History:
         self._tried: dict[tuple[Place, object], float] = {}  # dead letters that were refused: when to try again
 
     def put_off(self, delivery: Delivery, until: float) -> None:
-        """It could not be dead-lettered: where the broker hangs up on that, it is redelivered at once."""
+        """Note that it could not be dead-lettered: where the broker hangs up on that, it is redelivered at once."""
         if (found := trace(delivery)) is not None:
             self._tried.pop(found[:2], None)
             self._tried[found[:2]] = until
             self._bound(self._tried)
 
     def put_off_until(self, delivery: Delivery) -> float:
-        """When it may be dead-lettered, in the session's time; 0: at once."""
+        """The session's time when it may be dead-lettered; 0: at once."""
         found = trace(delivery) if self._tried else None
         return 0.0 if found is None else self._tried.get(found[:2], 0.0)
 
     def note(self, traces: Iterable[Trace | None], error: BaseException) -> None:
-        """They are the broker's again, because of ``error``. To note one twice is harmless."""
+        """Note deliveries that went back to the broker, because of ``error``. To note one twice is harmless."""
         for trace in traces:
             if trace is None:
                 continue
@@ -60,7 +60,7 @@ class History:
                 known.pop(oldest, None)
 
     def mark(self, deliveries: Iterable[Delivery]) -> None:
-        """They arrive: what was delivered before is counted where the wire knows less."""
+        """Count what was delivered before, of arriving deliveries, where the wire knows less."""
         for each in deliveries:
             known = self.places.get(_place(each.link))
             found = known.get(each.identity()) if known and not (each.state or each.earlier) else None
@@ -69,7 +69,7 @@ class History:
                 each.redeliveries = max(0, each.earlier - (each.wire_count() - 1))
 
     def forget(self, deliveries: Iterable[Delivery]) -> None:
-        """They are settled: a message of this id that comes later is another one, such as a replayed dead letter."""
+        """Forget settled deliveries: a later message of such an id is another one, such as a replayed dead letter."""
         for each in deliveries:
             if self._tried:
                 self._tried.pop((_place(each.link), each.identity()), None)

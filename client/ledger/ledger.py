@@ -67,7 +67,7 @@ class Ledger(Waiting):
         self.consumers.append(consumer)
 
     def arrived(self, deliveries: MutableSequence[Received]) -> None:
-        """They came from the broker, in its order. Taken out of ``deliveries`` one by one, each in one step."""
+        """Take in what came from the broker, in its order. Taken out of ``deliveries`` one by one, each in one step."""
         while deliveries:
             ready = deliveries[0].link.consumer.ready
             # no call from here, so that no interrupt comes between: a delivery is in one of the two
@@ -147,7 +147,7 @@ class Ledger(Waiting):
         return True
 
     def accepted(self, deliveries: Iterable[Received]) -> None:
-        """Their acknowledgement has left, or may have, outside any transaction: none of them gets a second one."""
+        """Note that their acknowledgement has left, or may have, outside any transaction: none gets a second one."""
         for each in deliveries:
             if each.state is HELD:
                 self.consumed(each)
@@ -162,7 +162,7 @@ class Ledger(Waiting):
         return True
 
     def covered(self) -> tuple[Received, ...]:
-        """What a commit, or an acknowledge in CLIENT mode, covers now."""
+        """The deliveries that a commit, or an acknowledge in CLIENT mode, covers now."""
         return tuple(self.held)
 
     def stranded(self) -> JMSError | None:
@@ -171,7 +171,7 @@ class Ledger(Waiting):
         return next((error for error in errors if error is not None), None)
 
     def give_up_stranded(self) -> None:
-        """They are the broker's again."""
+        """Give up what has gone back to the broker."""
         for delivery in [each for each in self.held if each.link.consumer.error is not None]:
             self._drop_from_hand(delivery, RETURNED)
 
@@ -202,7 +202,7 @@ class Ledger(Waiting):
         delivery.cause = cause
 
     def poison_failed(self, poison: Poison, now: float) -> float | None:
-        """It could not be dead-lettered: it stays unacknowledged and unseen, and others of its queue go on meanwhile.
+        """Leave it unacknowledged and unseen, as it could not be dead-lettered; others of its queue go on meanwhile.
 
         In how many seconds it is tried again; None: never, as its consumer is closed.
         """
@@ -212,7 +212,7 @@ class Ledger(Waiting):
         return wait if self.put_off(poison, now + wait) else None
 
     def put_off(self, poison: Poison, until: float) -> bool:
-        """It is not dead-lettered before that; False where its consumer is closed."""
+        """Do not dead-letter it before that; False where its consumer is closed."""
         delivery = poison.delivery
         consumer = delivery.link.consumer
         if consumer not in self.consumers or consumer.stage is not OPEN:
@@ -285,7 +285,7 @@ class Ledger(Waiting):
             self.orders.append(Unpark(batch))
 
     def next_deadline(self, consumer: ConsumerState | None = None) -> float:
-        """When something becomes ready by itself, for one consumer or for any; infinity where nothing does."""
+        """The time when something becomes ready by itself, for one consumer or for any; infinity where nothing does."""
         consumers = self.consumers if consumer is None else (consumer,)
         waits = [each.not_before for each in consumers if each.not_before and each.ready]
         return min(waits + [entry[0] for entry in self.delayed[:1]], default=NEVER)

@@ -27,14 +27,14 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """They wait for a non-blocking redelivery, and must not hold up the window."""
+    """The order to take deliveries out of the window, as they wait for a non-blocking redelivery."""
 
     deliveries: tuple[Received, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unpark:
-    """Their wait is over."""
+    """The order to count them in the window again, as their wait is over."""
 
     deliveries: tuple[Received, ...]
 

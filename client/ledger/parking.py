@@ -1,4 +1,4 @@
-"""What a container sets aside: it failed, perhaps not by its own fault, and others are tried before it is again."""
+"""Sets a message aside: it failed, perhaps not by its own fault, and others are tried before it is again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from redelivery.client.ledger.state import READY
 
 
 def dies(ledger: Ledger) -> bool:
-    """Whether one more failure would dead-letter something that the application holds."""
+    """Check whether one more failure would dead-letter something that the application holds."""
     for delivery in ledger.held:
         policy, redelivered = limit(delivery, delivery.link.consumer)
         if policy.exceeded(redelivered + 1):
@@ -21,7 +21,7 @@ def dies(ledger: Ledger) -> bool:
 
 
 def park(ledger: Ledger) -> None:
-    """What is held waits for `recall`, uncounted and out of the window: the next ones come meanwhile."""
+    """Let what is held wait for `recall`, not counted and out of the window: the next ones come meanwhile."""
     for delivery in ledger.covered():
         consumer = delivery.link.consumer
         ledger.put_back(delivery)  # all that there is to do where its consumer is being closed
@@ -32,14 +32,14 @@ def park(ledger: Ledger) -> None:
 
 
 def awaited(ledger: Ledger) -> bool:
-    """Whether anything waits for its redelivery, beside what is set aside or could not be dead-lettered."""
+    """Check whether anything waits for its redelivery, beside what is set aside or could not be dead-lettered."""
     if any(each.not_before and each.ready for each in ledger.consumers):
         return True
     return any(until != NEVER and batch[0] not in ledger.condemned for until, _, _, batch in ledger.delayed)
 
 
 def recall(ledger: Ledger) -> None:
-    """What was set aside is ready again, at the head and in its order."""
+    """Make what was set aside ready again, at the head and in its order."""
     entries = sorted((each for each in ledger.delayed if each[0] == NEVER), key=lambda each: each[1], reverse=True)
     ledger.delayed = [each for each in ledger.delayed if each[0] != NEVER]
     heapify(ledger.delayed)

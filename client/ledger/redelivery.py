@@ -45,7 +45,7 @@ def limit(delivery: Received, consumer: ConsumerState) -> tuple[RedeliveryPolicy
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the application has decided for what failed, where the policy would decide.
+    """The application's own decision for what failed, where the policy would decide.
 
     ``after``: seconds before it is redelivered; the policy limits how often all the same. ``give_up``: why it is
     dead-lettered at once.
@@ -60,7 +60,7 @@ BY_POLICY = Ruling()
 
 @dataclass(frozen=True, slots=True)
 class Redelivery:
-    """What becomes of a batch that failed."""
+    """The next redelivery of a batch that failed, or its end."""
 
     again: tuple[Received, ...]
     poisoned: tuple[Poison, ...]

@@ -13,7 +13,7 @@ from typing import Final
 
 
 class ConsumerStage(Enum):
-    """Where a consumer is in its life."""
+    """The stage of a consumer's life."""
 
     OPEN = "open"
     CLOSING = "closing"

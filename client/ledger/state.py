@@ -1,4 +1,4 @@
-"""What the ledger knows of a consumer and of a delivery."""
+"""The ledger's record of a consumer and of a delivery."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from redelivery.transports.delivery import Delivery, Link
 
 
 class State(IntEnum):
-    """Where a delivery is (`Delivery.state`)."""
+    """The state of a delivery (`Delivery.state`)."""
 
     READY = 0  # with its consumer, not shown yet or waiting for a blocking redelivery
     HELD = 1  # with the application, not acknowledged
@@ -70,7 +70,7 @@ class ConsumerState:
         self.stage = next_stage(self.stage, event)
 
     def renew(self) -> None:
-        """Its connection was lost: what still comes by the old link is nobody's; a new one is to be attached."""
+        """Begin a new link after a loss: what still comes by the old one is nobody's, the new one is to be attached."""
         _past(self)
         self.link = Link(self.link.spec)
         self.link.consumer = self
@@ -87,7 +87,7 @@ class ConsumerState:
 
     @property
     def closing(self) -> bool:
-        """Whether its close waits until it holds nothing any more."""
+        """True: its close waits until it holds nothing any more."""
         return self.stage is CLOSING
 
 
@@ -95,7 +95,7 @@ Received: TypeAlias = Delivery[ConsumerState]  # by a link of the session's, whi
 
 
 def inherited(delivery: Received) -> ConsumerState:
-    """Its consumer, by whose new link it came as it were, where its connection was lost meanwhile."""
+    """The delivery's consumer; where the connection was lost meanwhile, the delivery counts as come by the new link."""
     consumer = delivery.link.consumer
     if consumer.heir is not None:
         consumer = consumer.heir

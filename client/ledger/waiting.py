@@ -1,4 +1,4 @@
-"""What waits while others of its consumer go on: for a non-blocking redelivery, or to be dead-lettered once more."""
+"""Keeps what waits while others of its consumer go on: for a non-blocking redelivery, or to be dead-lettered later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Waiting:
         self.max_delayed = max_delayed
 
     def delay(self, consumer: ConsumerState, batch: tuple[Received, ...], until: float) -> bool:
-        """They wait, and the others of their consumer go on; False where too many wait already."""
+        """Let them wait while the others of their consumer go on; False where too many wait already."""
         if self.delayed_count + len(batch) > self.max_delayed:
             return False
         for delivery in batch:
@@ -31,7 +31,7 @@ class Waiting:
         return True
 
     def forget_waiting(self, consumer: ConsumerState) -> list[tuple[Received, ...]]:
-        """Its batches that wait for a non-blocking redelivery are the broker's again."""
+        """Take back batches that wait for a non-blocking redelivery: they go back to the broker."""
         batches = [entry[3] for entry in sorted(self.delayed) if entry[2] is consumer]
         self.delayed = sorted(entry for entry in self.delayed if entry[2] is not consumer)
         for batch in batches:

@@ -1,4 +1,4 @@
-"""What is logged of messages: one line each, with the ids that an operator looks for; never a body, never a secret.
+"""Logs messages: one line each, with the ids that an operator looks for; never a body, never a secret.
 
 Every line carries what it says as attributes of its record too (``extra``): ``message_id``, ``destination``,
 ``delivery_count`` and ``cause``, for a formatter that writes JSON.
@@ -50,7 +50,7 @@ class Lines:
         self._kinds: dict[str, _Kind] = {}
 
     def level(self, level: int, kind: str) -> int:
-        """What to log a line as: ``level``, or DEBUG after the first ones of its kind.
+        """The level to log a line at: ``level``, or DEBUG after the first ones of its kind.
 
         How many those were is logged once a minute, as long as there are more lines, and by `end`.
         """
@@ -94,7 +94,7 @@ def _summarize(ended: Sequence[tuple[str, _Kind]], now: float) -> None:
 
 
 def says_redelivered() -> bool:
-    """Whether anybody reads what `say_redelivered` logs."""
+    """Check whether anybody reads what `say_redelivered` logs."""
     return log.isEnabledFor(logging.WARNING)
 
 
@@ -198,12 +198,12 @@ def _say_message(message: Message, kind: str, what: str, why: str, lines: Lines)
 
 
 def traceback_of(cause: BaseException | None) -> BaseException | None:
-    """What is to be logged with its traceback; None: that says nothing, since the handler has decided it itself."""
+    """The cause, to be logged with its traceback; None: that says nothing, as the handler has decided it itself."""
     return None if cause is None or cause.__traceback__ is None or _is_decision(cause) else cause
 
 
 def _is_decision(cause: BaseException | None) -> bool:
-    """Whether it is `Retry`, `DeadLetter` or `Drop`."""
+    """Check for `Retry`, `DeadLetter` or `Drop`."""
     return getattr(cause, "decided", False) is True
 
 

@@ -32,7 +32,7 @@ class Said:
         self._known: OrderedDict[Hashable, int] = OrderedDict()
 
     def first(self, key: Hashable, returned: int) -> bool:
-        """Whether it was not said of this one before, or of another life of it, such as a replayed dead letter."""
+        """Check that it was not said of this one before; a replayed dead letter, with fewer returns, is another."""
         with self._lock:
             before = self._known.pop(key, None)
             self._known[key] = returned
@@ -65,7 +65,7 @@ class NearLimits:
             )
 
     def arrived(self, deliveries: Iterable[Delivery]) -> None:
-        """They have arrived, seen by the application or not."""
+        """Take note of arrivals, seen by the application or not."""
         for each in deliveries:
             limit = each.link.limit
             if limit is None:

@@ -51,33 +51,33 @@ class Observed(GuardedObserver):
             self.notify(Delivered(session, each, count_of(each)))
 
     def consumed(self, session: int, deliveries: Iterable[Delivery]) -> None:
-        """They were delivered and acknowledged in one (AUTO, DUPS_OK)."""
+        """Notify that they were delivered and acknowledged in one (AUTO, DUPS_OK)."""
         for each in deliveries:
             count = count_of(each)
             self.notify(Delivered(session, each, count))
             self.notify(Acknowledged(session, each, count))
 
     def acknowledged(self, session: int, deliveries: Iterable[Delivery]) -> None:
-        """They are consumed."""
+        """Notify that they are consumed."""
         for each in deliveries:
             self.notify(Acknowledged(session, each, count_of(each)))
 
     def too_late(self, session: int, deliveries: Iterable[Delivery]) -> None:
-        """They were acknowledged when the connection that had brought them was gone."""
+        """Notify that they were acknowledged when the connection that had brought them was gone."""
         for each in deliveries:
             self.notify(AcknowledgedTooLate(session, each, count_of(each)))
 
     def released(self, session: int, deliveries: Iterable[Delivery], *, counted: bool = False) -> None:
-        """They are delivered again, as if they had not been; ``counted``: our own count has been raised for it."""
+        """Notify that they are delivered again, as if they had not been; ``counted``: our own count was raised."""
         for each in deliveries:
             self.notify(Released(session, each, count_of(each) - counted))
 
     def rolled_back(self, session: int, delivery: Delivery, again_at: datetime) -> None:
-        """It failed, and its redelivery has been counted already."""
+        """Notify that it failed; its redelivery has been counted already."""
         self.notify(RolledBack(session, delivery, count_of(delivery) - 1, delivery.cause, again_at))
 
     def poisoned(self, session: int, order: Poison, where: Destination | None, *, dropped: bool) -> None:
-        """It has been dead-lettered or dropped, to where its copy is."""
+        """Notify that it has been dead-lettered or dropped, with the place of its copy."""
         delivery = order.delivery
         count = count_of(delivery) - 1  # a failure has been counted, and what was not shown is not a delivery
         if order.expired:

@@ -58,7 +58,7 @@ class TracedWork(Traced):
 
 
 class SessionTracer:
-    """What a session asks its observer.
+    """The questions of a session to its observer.
 
     ``pushes``: a container receives for its handler, so that to receive is not what the application does.
     """
@@ -72,7 +72,7 @@ class SessionTracer:
         self.connected(transport)
 
     def connected(self, transport: Transport) -> None:
-        """Its session has another connection."""
+        """Note that its session has another connection."""
         tracing, options = self._observed.tracing, transport.options
         assert tracing is not None, "else there is none of us"
         system = messaging_system(transport.peer.dialect)

@@ -1,4 +1,4 @@
-"""How a consumer begins: which policy, which window, which subscription, and whether it takes over a deferred close."""
+"""Begins a consumer: its policy, its window, its subscription, and whether it takes over a deferred close."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BODIES: Final = ("auto", "text", "bytes")
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSpec:
-    """What the application wishes; ``policy`` None is the connection's."""
+    """The application's wish for a consumer; ``policy`` None is the connection's."""
 
     link: LinkSpec
     policy: RedeliveryPolicy | None

@@ -46,7 +46,7 @@ class BrowserEvents:
 
 
 def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
-    """Its channel on the connection that its session has now. Raises as `Transport.channel`."""
+    """Open its channel on the connection that its session has now. Raises as `Transport.channel`."""
     yield from connected(s, "browse")
     s.temporaries.check_destination(b.queue)
     s.temporaries.check_own(b.queue)
@@ -97,7 +97,7 @@ def leave(s: SessionState, b: BrowseState) -> Flow[None]:
 
 
 def browse_state(s: SessionState, queue: Destination | str, selector: str | None) -> BrowseState:
-    """What a browser begins with, of what the application gave.
+    """The first state of a browser, of what the application gave.
 
     Raises:
         ConfigError, InvalidSelectorError: the selector is none.

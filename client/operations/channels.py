@@ -20,7 +20,7 @@ from redelivery.transports.seam import Flow, Link, LinkSpec, SessionEvents, Tran
 
 
 def open_first(s: SessionState) -> Flow[None]:
-    """What a session begins with. Raises as `Transport.channel`."""
+    """Open the session's first channel. Raises as `Transport.channel`."""
     yield from _open(s, s.epoch.transport, client_id=False)
     s.tracer = session_tracer(s.observed, s.number, s.epoch.transport)
 

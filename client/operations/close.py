@@ -33,6 +33,6 @@ def await_answers(s: SessionState) -> Flow[None]:
 
 
 def close_channels(s: SessionState) -> Flow[None]:
-    """Its browsers' and its own."""
+    """Close its browsers' channels and its own."""
     for channel in (*s.browsing, s.epoch.channel):
         yield from channel.close()

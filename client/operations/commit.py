@@ -1,4 +1,4 @@
-"""What ends a unit of work: commit, rollback, recover, and acknowledge in CLIENT mode."""
+"""Ends a unit of work: commit, rollback, recover, and acknowledge in CLIENT mode."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
 def _made_again(
     s: SessionState, action: str, sent: tuple[Message, ...], covered: tuple[Received, ...], error: BaseException
 ) -> Flow[bool]:
-    """Whether it is committed after all, as one that had only sent; raises InDoubtError with what is known."""
+    """Commit once more, where it had only sent; False: it was not. Raises InDoubtError with what is known."""
     if sent and not covered and _repeatable(s, error):
         yield from _commit_again(s, sent)
         return True
@@ -117,7 +117,7 @@ def _committing(s: SessionState, covered: tuple[Received, ...]) -> Flow[None]:
 
 
 def _repeats(s: SessionState) -> bool:
-    """Whether a transaction that has only sent is committed again where the answer went with the connection."""
+    """Check whether a transaction that has only sent is committed again where the answer went with the connection."""
     return s.options.deduplicate_sends and s.comes_back
 
 
@@ -168,7 +168,7 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
 
 
 def _not_committed(s: SessionState, covered: tuple[Received, ...], error: BaseException) -> None:
-    """What it means for the ledger."""
+    """Have the ledger know that a commit failed."""
     if isinstance(error, TransactionRolledBackError) and not error.redelivered_by_broker:
         _fail(s, error)
         return
@@ -180,7 +180,7 @@ def _not_committed(s: SessionState, covered: tuple[Received, ...], error: BaseEx
 
 
 def _refuse_stranded(s: SessionState, action: str, error: JMSError) -> Flow[None]:
-    """What the application holds cannot be acknowledged as a whole: nothing is.
+    """Acknowledge nothing, as what the application holds cannot be acknowledged as a whole.
 
     Raises:
         TransactionRolledBackError: the transaction is rolled back.
@@ -244,7 +244,7 @@ def park(s: SessionState) -> Flow[None]:
 
 
 def recall(s: SessionState) -> Flow[None]:
-    """What was set aside is delivered next."""
+    """Deliver next what was set aside."""
     s.take_in()
     parking.recall(s.ledger)
     yield from ()

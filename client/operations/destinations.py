@@ -29,7 +29,7 @@ def declaration(
     dead_letters: Destination | str | None,
     maximum_redeliveries: int | None,
 ) -> Declaration:
-    """What the application wishes.
+    """The declaration that the application wishes.
 
     Raises:
         InvalidDestinationError: it is no queue, or not one alone.
@@ -132,7 +132,7 @@ def delete(s: SessionState, queue: Queue) -> Flow[int | None]:
 
 
 def describe(s: SessionState, queue: Queue) -> Flow[Mapping[str, Any] | None]:
-    """What the broker says of a queue over the protocol of the connection. Raises as `Queues.describe`."""
+    """The broker's facts about a queue over the protocol of the connection. Raises as `Queues.describe`."""
     queues = s.epoch.transport.queues(s.waiter)
     try:
         return (yield from queues.describe(queue))

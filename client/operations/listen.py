@@ -43,7 +43,7 @@ class Comeback:
         self.due = inf
 
     def ended(self, now: float) -> bool:
-        """It has ended, or was not attached; whether there is another attempt."""
+        """Note that it has ended, or was not attached; False: there is no further attempt."""
         if now - self._attached >= min(_LONG, max(self._wait, self._policy.initial_delay)):
             self._attempts = 0 if self._attached > -inf else self._attempts
             self._began = now if self._attached > -inf else self._began
@@ -59,12 +59,12 @@ class Comeback:
         return True
 
     def attached(self, now: float) -> None:
-        """It is attached again."""
+        """Note that it is attached again."""
         self._attached, self.due = now, inf
 
 
 class Comebacks:
-    """Those of the listeners of one session; by its holder, who asks whenever he looks for a delivery."""
+    """The comebacks of the listeners of one session; by its holder, who asks whenever he looks for a delivery."""
 
     def __init__(self, s: SessionState) -> None:
         self._s = s
@@ -72,7 +72,7 @@ class Comebacks:
 
     @property
     def due(self) -> float:
-        """When the next one is; infinity for never."""
+        """The time of the next one; infinity for never."""
         return min((each.due for each in self._of.values()), default=inf)
 
     def poll_once(self, listeners: MutableMapping[ConsumerState, T]) -> ConsumerState | None:

@@ -1,4 +1,4 @@
-"""What failed, and carrying out what the ledger has ordered: one flow for each order, by the holder of the session."""
+"""Handles what failed, and carries out the ledger's orders: one flow for each, by the session's holder."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _dead_letter(s: SessionState, order: Poison, verdict: Verdict) -> Flow[None]
 
 
 def fail(s: SessionState, decide: Callable[[float], None]) -> None:
-    """What failed is redelivered: the ledger decides, the log and the observer are notified.
+    """Have what failed redelivered: the ledger decides, the log and the observer are notified.
 
     ``decide(now)`` is what the ledger does with what the application holds.
     """

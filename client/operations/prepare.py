@@ -1,4 +1,4 @@
-"""What the provider sets at a send: the message as it leaves, from the producer's options and the send's own."""
+"""Prepares a message as it leaves, from the producer's options and the send's own: what the provider sets at a send."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DUPLICATE_IDS: Final = duplicate_id_properties()
 
 @dataclass(frozen=True, slots=True)
 class SendOptions:
-    """How a producer sends, where a send does not say otherwise."""
+    """The options of a producer, which count where a send does not say otherwise."""
 
     destination: Destination | None = None  # None: each send names its own
     persistent: bool = True

@@ -150,7 +150,7 @@ def reattach(s: SessionState) -> Flow[None]:
 
 
 def _renamed(s: SessionState, consumer: ConsumerState) -> Flow[bool]:
-    """It consumes from what its temporary destination is now; False, and it has ended, where there is none."""
+    """Consume from what the temporary destination is now; False, and the consumer has ended, where there is none."""
     link = consumer.link
     try:
         now = yield from s.temporaries.take(link.destination, s.epoch.transport, s.waiter)

@@ -65,14 +65,14 @@ def make_room(s: SessionState, consumer: ConsumerState, hand: list[Received], ro
 
 
 def not_now(s: SessionState, delivery: Received | None, hand: list[Received]) -> None:
-    """It was found, and its caller's time is over before it can be handed over: the next call finds it again."""
+    """Put back what was found as its caller's time was over: the next call finds it again."""
     if delivery is not None and delivery in hand:
         hand.remove(delivery)
         s.ledger.put_back(delivery)
 
 
 def settle_room(s: SessionState, hand: list[Received], roomy: list[Received]) -> None:
-    """They are to be acknowledged now. Where the call fails, `SessionState.release` does this."""
+    """Take back the room made for them, to acknowledge them. If the call fails, `SessionState.release` does this."""
     _forget_lost(hand, roomy)
     if roomy:
         s.epoch.channel.unpark(roomy)

@@ -26,7 +26,7 @@ _OURS: Final = "redelivery-"  # what the ids begin with
 
 
 def unanswered(s: SessionState) -> Iterator[tuple[Message, Pending | None]]:
-    """What the lost connection has not answered, in its order; of a transaction the commit is the answer."""
+    """The sends that the lost connection has not answered, in order; of a transaction the commit is the answer."""
     if s.mode == AckMode.TRANSACTED:
         yield from ((each, None) for each in s.sent)
         return
@@ -52,7 +52,7 @@ def _await_room(s: SessionState) -> Flow[None]:
 
 
 def send_deferred(s: SessionState) -> Flow[None]:
-    """What was to be sent while there was no connection, in its order."""
+    """Send what was to be sent while there was no connection, in its order."""
     for pending in [each for each in s.unanswered if isinstance(each, Deferrable) and each.waits]:
         message = pending.leave()
         if message is None:
@@ -107,16 +107,16 @@ class Deferrable(Pending):
 
     @property
     def waits(self) -> bool:
-        """Whether it is to leave with the next connection."""
+        """True: it is to leave with the next connection."""
         return bool(self._waiting) and not self.done
 
     def defer(self, message: Message) -> None:
-        """It leaves with the next connection."""
+        """Let the message leave with the next connection."""
         self.deferred, self.left = True, False
         self._waiting.append(message)
 
     def leave(self) -> Message | None:
-        """What is to be sent now; None: nothing any more."""
+        """Take the message to be sent now; None: there is none any more."""
         try:
             message = self._waiting.pop()
         except IndexError:
@@ -125,7 +125,7 @@ class Deferrable(Pending):
         return message
 
     def expire(self, error: ConnectionLostError) -> None:
-        """Its time is over, where it waits still."""
+        """Fail where it waits still, as its time is over."""
         with suppress(IndexError):
             self._waiting.pop()
             super().fail(error)

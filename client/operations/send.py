@@ -212,7 +212,7 @@ def not_sent(why: str, cause: JMSError | None) -> ConnectionLostError:
 
 
 def _deferred(s: SessionState, message: Message, pending: Pending | None, *, transacted: bool) -> bool:
-    """Whether it leaves with the next connection, and its caller does not wait for that: not where many do already."""
+    """Check whether it leaves with the next connection, and its caller does not wait: not where many wait already."""
     if s.epoch.lost is None or transacted or not s.comes_back:
         return False
     if s.unanswered.more_than(_MOST_WAITING):  # `pending` is one of them

@@ -64,7 +64,7 @@ class Epoch:
         self.successor = transport
 
     def fail(self) -> None:
-        """It was lost again before the session had a channel on it; the news of that comes."""
+        """Note that it was lost again before the session had a channel on it; the news of that comes."""
         self._step("fail")
         self.successor = None
 

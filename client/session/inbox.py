@@ -73,7 +73,7 @@ News: TypeAlias = LinkEnded | Lost | Interrupted | Restored | CloseAsked | Retur
 
 
 class Report(Protocol):
-    """How the connection is notified of an error that no call waits for."""
+    """The connection's function that is notified of an error that no call waits for."""
 
     def __call__(self, error: JMSError, *, deadly: bool = False, logged: bool = False) -> None:
         """``deadly``: a listener is called no more because of it. ``logged``: the log has a line about it already."""

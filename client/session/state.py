@@ -49,7 +49,7 @@ _NUMBERS = count(1)
 
 
 class SessionState:
-    """What the operations of one session work on."""
+    """The state that the operations of one session work on."""
 
     def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: Report) -> None:
         self.options = options = shared.options
@@ -87,7 +87,7 @@ class SessionState:
 
     @property
     def listens(self) -> bool:
-        """Whether the caller is one of its listeners; for the shells, whose `listener` is a thread or a task."""
+        """True: the caller is one of its listeners. For the shells, whose `listener` is a thread or a task."""
         return False
 
     def now(self) -> float:
@@ -139,12 +139,12 @@ class SessionState:
 
     @property
     def comes_back(self) -> bool:
-        """Whether its connection, after a loss, is or will be another one."""
+        """True: its connection, after a loss, is or will be another one."""
         return self.options.reconnect is not None and self.lost is None
 
     @property
     def closing(self) -> bool:
-        """Whether somebody has begun to close it."""
+        """True: somebody has begun to close it."""
         return self.life.stage is SessionStage.CLOSING
 
     def step(self, event: str, why: str = "", error: JMSError | None = None, at: datetime | None = None) -> None:
@@ -161,7 +161,7 @@ class SessionState:
 
     @property
     def in_use(self) -> bool:
-        """Whether somebody is inside; for the shells, who let them in."""
+        """True: somebody is inside. For the shells, who let them in."""
         return False
 
     @property
@@ -173,7 +173,7 @@ class SessionState:
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing of it is under way that a loss would undo or leave in doubt; a guess from other threads."""
+        """True: nothing of it is under way that a loss would undo or leave in doubt; a guess from other threads."""
         return not self.sent and not self.ledger.held and self.unanswered.all_done
 
     # who may come in: of the holder of the session
@@ -257,7 +257,7 @@ class SessionState:
                 self.epoch.come(transport)
 
     def came_back(self) -> None:
-        """It has a channel again, and its consumers are attached."""
+        """Go on, with a channel again and its consumers attached."""
         self.epoch.attach()
         self.recheck()
         self.waiter.wake()  # a listener's thread that is parked reads again
@@ -294,7 +294,7 @@ class SessionState:
     # what the application has had, and may be delivered again
 
     def remember(self, error: JMSError, of: ConsumerState | None = None) -> None:
-        """What it has had (of one consumer) is the broker's again, because of ``error``, or may be. From any thread."""
+        """Remember what it has had (of one consumer) and may go back to the broker by ``error``. From any thread."""
         ledger, unseen = self.ledger, set(self.hand)
         had = [each for each in tuple(ledger.held) if each not in unseen]
         failed = [each for consumer in tuple(ledger.consumers) for each in tuple(consumer.ready) if each.earlier]

@@ -110,7 +110,7 @@ def _asked(link: Link) -> tuple[object, ...]:
 
 
 def begins_anew(consumer: ConsumerState, policy: ReconnectPolicy | None) -> bool:
-    """Whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue.
+    """Check whether a consumer is attached again when the broker has ended it: a listener's, but of no temporary queue.
 
     Nor where the broker cannot serve it at all, which another attempt does not change.
     """

@@ -21,7 +21,7 @@ _REMEMBERED: Final = 1000  # names that are gone; of older ones the broker knows
 
 
 class Temporaries:
-    """Those of one connection."""
+    """The temporary destinations of one connection."""
 
     def __init__(self) -> None:
         self._made: dict[Destination, Transport] = {}  # by the application, and on which transport
@@ -62,7 +62,7 @@ class Temporaries:
                 self._unowned.add(new)
 
     def take(self, destination: Destination, transport: Transport, waiter: Waiter) -> Flow[Destination]:
-        """What stands for it, for a session that consumes it: where only the one that made it can, made once more.
+        """The destination in its place for a session that consumes it: made once more where only its maker can.
 
         ``waiter``: the session's.
 
@@ -79,7 +79,7 @@ class Temporaries:
         return new
 
     def now(self, destination: Destination) -> Destination:
-        """What stands for it.
+        """The destination in its place.
 
         Raises:
             InvalidDestinationError: nothing.
@@ -92,7 +92,7 @@ class Temporaries:
         return new
 
     def replaced(self, destination: Destination) -> bool:
-        """Whether another one stands for it, which its consumer has as soon as its session has come back."""
+        """Check whether another one stands for it, which its consumer has as soon as its session has come back."""
         return self._gone.get(destination) is not None
 
     def check(self, message: Message) -> None:

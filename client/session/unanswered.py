@@ -26,13 +26,13 @@ class Unanswered(deque[Pending]):
             self.remove(pending)
 
     def more_than(self, count: int) -> bool:
-        """Whether so many answers are still to come; one that has come counts until those before it have."""
+        """Check whether more answers are to come than so many; one that has come counts until those before it have."""
         self._forget_answered()
         return len(self) > count
 
     @property
     def all_done(self) -> bool:
-        """Whether no answer is awaited; a guess from other threads."""
+        """Check that no answer is awaited; a guess from other threads."""
         return all(each.done for each in list(self))
 
     def lose(self, error: JMSError) -> None:

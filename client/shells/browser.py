@@ -21,7 +21,7 @@ class BaseBrowser:
 
     @property
     def queue(self) -> Queue:
-        """Where it looks."""
+        """The queue that it browses."""
         return self._state.queue
 
     @property
@@ -31,7 +31,7 @@ class BaseBrowser:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True: it was closed."""
         return self._closed
 
     def check_open(self, action: str) -> None:
@@ -49,5 +49,5 @@ class BaseBrowser:
 
     @property
     def _nothing_there(self) -> bool:
-        """Whether there is nothing of it at the broker, or not any more."""
+        """True: there is nothing of it at the broker, or not any more."""
         return self._state.channel is None or self._core.life.ended or self._core.lost is not None

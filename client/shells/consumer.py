@@ -42,7 +42,7 @@ class BaseConsumer:
 
     @property
     def destination(self) -> Destination:
-        """Where it receives from."""
+        """The destination that it receives from."""
         return self._state.link.destination
 
     @property
@@ -57,7 +57,7 @@ class BaseConsumer:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or the broker has ended it."""
+        """True: it was closed, or the broker has ended it."""
         return self._closed or self._state.error is not None
 
     def check_open(self, action: str) -> None:
@@ -75,7 +75,7 @@ class BaseConsumer:
 
     @property
     def _ended(self) -> bool:
-        """Whether iterating ends without an error."""
+        """True: iterating ends without an error."""
         return self._closed or (self._core.life.ended and self._core.lost is None)
 
     def _check_receiving(self) -> bool:

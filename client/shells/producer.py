@@ -28,12 +28,12 @@ class BaseProducer:
 
     @property
     def destination(self) -> Destination | None:
-        """Where it sends to; None where each send names its own."""
+        """The destination that it sends to; None where each send names its own."""
         return self._options.destination
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True: it was closed."""
         return self._closed
 
     def check_open(self, action: str) -> None:

@@ -18,7 +18,7 @@ class BasePublisher(ABC):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """True: it was closed."""
         return self._closed
 
     def check_open(self, action: str) -> None:
@@ -32,4 +32,4 @@ class BasePublisher(ABC):
 
     @abstractmethod
     def _sessions_now(self) -> int:
-        """How many sessions it has."""
+        """The number of its sessions."""

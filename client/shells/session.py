@@ -17,17 +17,17 @@ class BaseSession:
 
     @property
     def ack_mode(self) -> AckMode:
-        """When a message of this session counts as consumed."""
+        """The mode: when a message of this session counts as consumed."""
         return self._core.mode
 
     @property
     def transacted(self) -> bool:
-        """Whether commit and rollback decide."""
+        """True: commit and rollback decide."""
         return self._core.mode == AckMode.TRANSACTED
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or its connection lost."""
+        """True: it was closed, or its connection lost."""
         return self._core.life.ended or self._core.lost is not None
 
     def queue(self, name: str) -> Queue:

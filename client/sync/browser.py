@@ -33,7 +33,7 @@ class QueueBrowser(BaseBrowser, Closing):
     _core: SessionCore
 
     def __iter__(self) -> Iterator[Message]:
-        """What the queue holds, from its head; the broker is asked from the first message on."""
+        """Iterate over what the queue holds, from its head; the broker is asked from the first message on."""
         link = self._begin()
         while (message := self._next(link)) is not None:
             yield message

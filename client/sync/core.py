@@ -60,7 +60,7 @@ class Closing(ABC):
 
 
 class SessionCore(SessionState):
-    """What Session, Consumer, Producer and the listener thread of one session share."""
+    """The part that Session, Consumer, Producer and the listener thread of one session share."""
 
     def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: Report) -> None:
         super().__init__(transport, shared, mode, report)
@@ -80,7 +80,7 @@ class SessionCore(SessionState):
 
     @property
     def listens(self) -> bool:
-        """Whether the caller is one of its listeners."""
+        """True: the caller is one of its listeners."""
         return self.listener == threading.get_ident()
 
     @property
@@ -239,7 +239,7 @@ class SessionCore(SessionState):
         return not self.unfinished
 
     def _leave_unfinished(self, flow: Flow[None]) -> None:
-        """Where no interrupt comes; by the holder of `use`, or for him."""
+        """Leave a dead letter that has begun to the next one inside; uninterrupted, by `use`'s holder, or for him."""
         self.unfinished.append(flow)
         if self.finisher is None:
             self.finisher = threading.Thread(target=self._finish_alone, name="redelivery-dead-letter", daemon=True)

@@ -1,4 +1,4 @@
-"""How a thread drives a flow: it waits for what the flow wishes, bounded, and may read the wire meanwhile."""
+"""Drives a flow by a thread: it waits for what the flow wishes, bounded, and may read the wire meanwhile."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run_for(
     """
 
     def kept(flow: Flow[T], wish: Wish, error: RequestTimeoutError) -> bool:
-        """Whether a wait that has ended without an answer is another one's from now on."""
+        """Check whether a wait that has ended without an answer is another one's from now on."""
         if not isinstance(error, InterruptedWait) and monotonic() < pause:
             return False
         leave(_rest(flow, wish, lambda *_: False))

@@ -65,11 +65,11 @@ class SendFuture(Future[Message]):
         return self._error()
 
     def done(self) -> bool:
-        """Whether the broker has answered."""
+        """True: the broker has answered."""
         return self.pending.done
 
     def running(self) -> bool:
-        """Whether the answer is still to come."""
+        """True: the answer is still to come."""
         return not self.pending.done
 
     def cancel(self) -> bool:
@@ -97,7 +97,7 @@ class SendFuture(Future[Message]):
         return in_doubt_send(self._message, error) if unanswered else refused_send(self._message, error)
 
     def refuse(self, error: JMSError) -> None:
-        """It was not sent."""
+        """Note that it was not sent."""
         self._refused = error
         self.pending.fail(error)
 

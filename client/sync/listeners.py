@@ -47,7 +47,7 @@ class ListenerLoop:
 
     @property
     def in_callback(self) -> bool:
-        """Whether the caller is one of our callbacks."""
+        """True: the caller is one of our callbacks."""
         return self._core.listens
 
     def set_listener(

@@ -168,7 +168,7 @@ class Requester:
 
 
 class Publishes(Protocol):
-    """What a connection has of them."""
+    """The part of a connection that makes publishers."""
 
     _requester: Requester
     _started: bool
@@ -188,7 +188,8 @@ class Publishes(Protocol):
         """Wait while there is none, until ``until`` (see `session_time`)."""
 
     def publisher(self) -> Publisher:
-        """What sends from any thread: ``publisher.send(body, destination, …)``. To be closed, or used in a ``with``.
+        """A publisher, which sends from any thread: ``publisher.send(body, destination, …)``. To be closed, or used in
+        a ``with``.
 
         Raises:
             IllegalStateError: the connection is closed.

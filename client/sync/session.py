@@ -298,6 +298,6 @@ class Session(MakesConsumers):
 
 
 def described(session: Session, queue: Queue) -> Mapping[str, Any] | None:
-    """What the broker says of a queue, for the room `operate`; None: it is not there. Raises as `Queues.describe`."""
+    """The broker's facts about a queue, for the room `operate`; None: it is not there. Raises as `Queues.describe`."""
     core = session._core
     return session._loop.inside("describe", lambda: core.do(describe(core, queue)))

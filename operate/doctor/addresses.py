@@ -1,4 +1,4 @@
-"""What the URL of a broker shows: encryption and credentials."""
+"""Checks the URL of a broker: encryption and credentials."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def broker_j_names(connection: Connection) -> tuple[str, ...]:
 
 
 def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
-    """Those of these queues that exist.
+    """The queues among these names that exist.
 
     Raises:
         JMSError: the broker does not answer, or refuses.
@@ -52,7 +52,7 @@ def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, Q
 
 
 def broker_j_rules(connection: Connection, names: Iterable[str]) -> BrokerJRules:
-    """What counts for those of these queues that exist, and for all others: what the broker makes of all its levels.
+    """The rules for the existing ones of these queues, and for all others, as the broker makes them of all its levels.
 
     All others are as a temporary queue, which has nothing of its own, where no nodeAutoCreationPolicy matches.
 

@@ -1,4 +1,4 @@
-"""Which queues are worth a look: those that are asked for, those that the file names, and where dead letters go."""
+"""Chooses the queues to look at: those that are asked for, those that the file names, and where dead letters go."""
 
 from __future__ import annotations
 

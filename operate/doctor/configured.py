@@ -1,4 +1,4 @@
-"""What a broker's rules, and a client's beside them, lead to."""
+"""Checks what a broker's rules, and a client's beside them, lead to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_ALIKE: Final = 5
 
 
 def check_problems(policies: BrokerPolicies) -> Iterator[Finding]:
-    """What the file says about redelivery or dead letters and could not be understood."""
+    """The findings about what the file says on redelivery or dead letters and could not be understood."""
     for problem in policies.problems:
         yield Finding(
             "error",
@@ -73,7 +73,7 @@ def check_rules(
 
 
 def check_version(dialect: str, version: str) -> Iterator[Finding]:
-    """What the version alone shows, where a broker says nothing about its rules."""
+    """The findings by the version alone, where a broker says nothing about its rules."""
     if dialect == "rabbitmq" and version.startswith("3."):
         yield _undecided(
             f"RabbitMQ {version}",

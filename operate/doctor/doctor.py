@@ -152,7 +152,7 @@ def _of_url(url: str) -> BrokerPolicies | None:
 
 
 def _own_rules(connection: Connection, queues: tuple[Destination, ...], unchecked: list[str]) -> BrokerPolicies | None:
-    """What the broker itself reports of its rules."""
+    """The rules that the broker itself reports."""
     if is_embedded_here(connection):
         return embedded_rules(connection)
     asked = [each.name for each in queues]
@@ -222,7 +222,7 @@ def _described(
 
 
 def _reported(connection: Connection, found: list[Finding], unchecked: list[str]) -> list[Finding]:
-    """What a broker's management says beside its rules and queues."""
+    """The findings by a broker's management beside its rules and queues."""
     management = management_over_http(connection)
     if management is None:
         return []

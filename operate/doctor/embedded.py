@@ -11,7 +11,7 @@ from redelivery.policies.connection_url import parse_connection_url
 
 
 def is_embedded_here(connection: Connection) -> bool:
-    """Whether it is reached by ``vm://``."""
+    """Check whether the broker is reached by ``vm://``."""
     return connection.metadata.protocol == "vm"
 
 

@@ -1,4 +1,4 @@
-"""What the doctor says."""
+"""The findings of the doctor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether any finding is an error."""
+        """True: a finding is an error."""
         return any(each.level == "error" for each in self.findings)
 
     def as_dict(self) -> dict[str, Any]:

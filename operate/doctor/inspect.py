@@ -87,7 +87,7 @@ class Inspector:
         return self._browsed(names)
 
     def holding_dead_letters(self, queues: Mapping[str, QueueState]) -> frozenset[str]:
-        """Those whose first message is a dead letter, of the queues that have messages and that nobody reads.
+        """The queues with messages and without a reader whose first message is a dead letter.
 
         At most 200 are looked at; one that cannot be browsed is not among them.
         """
@@ -106,14 +106,14 @@ class Inspector:
 
     @property
     def lists_all(self) -> bool:
-        """Whether the broker itself says which queues it has."""
+        """Check whether the broker itself says which queues it has."""
         return (
             is_embedded_here(self._connection) or self._managed is not None or managed_as(self._connection) is not None
         )
 
     @cached_property
     def _managed(self) -> Management | None:
-        """What ``management=`` names, where it lists the queues; Artemis' is asked as its own node is."""
+        """The management of ``management=``, where it lists the queues; Artemis' is asked as its own node is."""
         found = management_of(self._connection)
         return None if isinstance(found, ArtemisManagement) else found
 

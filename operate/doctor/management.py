@@ -45,7 +45,7 @@ def managed_as(connection: Connection) -> str | None:
 
 
 def asked_over_http(connection: Connection) -> ArtemisManagement | None:
-    """What ``management=`` names, of an Artemis that answers nothing over this protocol; None: there is none."""
+    """The management of ``management=``, of an Artemis that answers nothing over this protocol; None: there is none."""
     if connection.metadata.protocol.upper().startswith("AMQP"):
         return None
     found = management_of(connection)

@@ -1,4 +1,4 @@
-"""What a broker reports of its queues and its clock."""
+"""Reads a broker's reports of its queues and its clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class QueueState:
 
 
 def is_called_dead(name: str) -> bool:
-    """Whether a queue's name says that it holds dead letters."""
+    """Check whether a queue's name says that it holds dead letters."""
     return _DEAD.search(name) is not None
 
 
@@ -95,7 +95,7 @@ def _backlog(found: Sequence[tuple[QueueState, int]]) -> Finding:
 
 
 def _places(found: Sequence[tuple[QueueState, int]]) -> str:
-    """Its name, or how many they are, and the longest of them."""
+    """The queue's name, or the number of queues, and the longest of them."""
     if len(found) == 1:
         return found[0][0].name
     longest = ", ".join(f"{state.name} ({state.messages})" for state, _ in found[:_SHOWN])

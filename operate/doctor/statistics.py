@@ -20,7 +20,7 @@ _AT_ONCE: Final = 8
 
 
 def has_statistics(connection: Connection) -> bool:
-    """Whether it answers. Only over AMQP is its answer, a map, whole.
+    """Check whether it answers. Only over AMQP is its answer, a map, whole.
 
     Raises:
         JMSError: the broker refuses to be asked.
@@ -35,7 +35,7 @@ def has_statistics(connection: Connection) -> bool:
 
 
 def classic_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
-    """Those of these queues that exist.
+    """The queues among these names that exist.
 
     Raises:
         JMSError: the broker refuses to be asked.

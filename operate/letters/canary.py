@@ -1,4 +1,4 @@
-"""Whether letters that were replayed are handled: gone from where they were sent to, and not back among the dead.
+"""Checks that letters that were replayed are handled: gone from where they were sent to, and not back among the dead.
 
 A browser of some brokers does not show what a consumer holds, so that a message is gone while it is still tried. Only
 when it has been gone for as long as its policy needs to give it up, and is not back, has it been handled.

@@ -1,4 +1,4 @@
-"""What of a failure's text is the same for all letters that failed alike: not its numbers, quoted values and names.
+"""Finds the text that all letters that failed alike share: not its numbers, quoted values and names.
 
 Numbers and quoted values are recognized in each text by itself. A name is recognized by the other texts: where two that
 are equal in all other words differ in one place, and this is where a name can be, it is a name in both. So which
@@ -87,13 +87,13 @@ class Failure:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those that are compared."""
+        """The words that are compared."""
         words = self.text.split()
         return (*words[:_WORDS], " ".join(words[_WORDS:])) if len(words) > _WORDS else tuple(words)
 
 
 def failure(message: Message) -> Failure:
-    """What a letter says of it."""
+    """The failure that a letter tells of."""
     letter = message.dead_letter
     if letter is None:
         return Failure(None, "", "")
@@ -139,7 +139,7 @@ class Folding:
         return self._found.get(found) or literal(found)
 
     def members(self, fingerprint: str) -> frozenset[Failure]:
-        """Those of this fingerprint, or of one that begins so, by whatever it was grouped.
+        """The failures of this fingerprint, or of one that begins so, by whatever it was grouped.
 
         Also where it was made when there were others, by which more words were names.
         """

@@ -49,7 +49,7 @@ def fingerprint(message: Message) -> str:
 
 
 def failed_at(message: Message) -> datetime | None:
-    """When it became a dead letter; where it does not say that, when it was sent."""
+    """The time when it became a dead letter; where it does not say that, when it was sent."""
     letter = message.dead_letter
     return message.timestamp if letter is None or letter.at is None else letter.at
 

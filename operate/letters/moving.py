@@ -38,7 +38,7 @@ _HELD: Final = 1000  # letters that stay, and are held meanwhile
 
 @dataclass(slots=True)
 class Plan:
-    """What would be done.
+    """The moves that would be made.
 
     ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`. ``others``: the
     selector finds letters that are not meant. ``unseen``: nobody has looked, so all of them are meant.

@@ -98,7 +98,7 @@ def from_record(record: object) -> Message:
 
 
 def expiration(record: Mapping[str, Any]) -> datetime | None:
-    """When it expires. Raises ConfigError: that is not a time."""
+    """The time when it expires. Raises ConfigError: that is not a time."""
     text = record.get("expiration")
     try:
         return None if text is None else datetime.fromisoformat(text)

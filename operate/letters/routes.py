@@ -1,4 +1,4 @@
-"""How a letter leaves its queue: as what, and where to; None of both: it is only taken away."""
+"""Decides how a letter leaves its queue: as what, and where to; None of both: it is only taken away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPLAYS: Final = "redeliveryReplays"
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What is sent for a letter, and how."""
+    """The message that is sent for a letter, and how."""
 
     message: Message
     destination: Destination

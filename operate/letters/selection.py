@@ -1,4 +1,4 @@
-"""Which letters of a queue are meant, found by looking into it, which takes nothing."""
+"""Selects letters of a queue by looking into it, which takes nothing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Selection:
         return found
 
     def accepts(self, message: Message) -> bool:
-        """Whether it is meant, as far as the broker has not judged that."""
+        """Check whether it is meant, as far as the broker has not judged that."""
         if self.here is not None and not self.here.matches(lambda name: _value(message, name)):
             return False
         if self.members is None:

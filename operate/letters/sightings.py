@@ -1,4 +1,4 @@
-"""How many canaries stand on a queue: by a browser as often as one likes, by a management as seldom as will do.
+"""Counts the canaries on a queue: by a browser as often as one likes, by a management as seldom as will do.
 
 A look by a management costs something, and takes from the queue's consumers for a moment what it shows. The depth of a
 queue costs nothing, but lags by some seconds. So there is a look where the depth gives a reason for one, further apart
@@ -42,7 +42,7 @@ class Sightings:
         self._seen = 0
 
     def count(self, *, surely: bool = False) -> int:
-        """How many stand there; ``surely``: by a look, whatever it costs. Raises JMSError: that is not possible."""
+        """The number of canaries there; ``surely``: by a look, whatever it costs. Raises JMSError: nobody knows."""
         if self._management is None:
             return self._count()
         if not surely:

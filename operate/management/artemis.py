@@ -63,7 +63,7 @@ class ArtemisManagement:
         return f"ActiveMQ Artemis {said.get('Version', '')}".strip()
 
     def call(self, operation: str, *arguments: Any, doing: str | None = None) -> Any:
-        """What an operation of the broker returns, such as ``getAddressSettingsAsJSON(java.lang.String)``.
+        """The result of an operation of the broker, such as ``getAddressSettingsAsJSON(java.lang.String)``.
 
         Raises:
             JMSError: as those of `JolokiaClient`.
@@ -212,7 +212,7 @@ class _Whole:
 
 
 def managed(row: Mapping[str, str], settings: Mapping[str, Any] | None = None) -> ManagedQueue:
-    """What the broker says of a queue."""
+    """The broker's facts about a queue."""
     waiting = int(row["messageCount"]) - int(row["deliveringCount"])
     return ManagedQueue(
         name=row["name"],

@@ -1,4 +1,4 @@
-"""What RabbitMQ's management shows of a message, as the sections by which it would come over AMQP 1.0."""
+"""Makes, of what RabbitMQ's management shows of a message, the sections by which it would come over AMQP 1.0."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KIND: Final = "x-opt-jms-msg-type"
 
 
 def is_amqp(shown: Mapping[str, Any]) -> bool:
-    """Whether its sender spoke AMQP 1.0, so that it says more in this form than in any other."""
+    """Check whether its sender spoke AMQP 1.0, so that it says more in this form than in any other."""
     headers = headers_of(shown)
     return _is_sections(shown) or _KIND in headers or any(name.startswith(_OLD) for name in headers)
 

@@ -1,4 +1,4 @@
-"""What Artemis' management shows of a message, as the frame by which it would come over STOMP.
+"""Makes, of what Artemis' management shows of a message, the frame by which it would come over STOMP.
 
 It cuts each text, and says so (``…, + 244 more``), where it is longer than ``management-message-attribute-size-limit``
 of the address settings: 256 characters unless they say otherwise.
@@ -61,7 +61,7 @@ def plain(name: str) -> str:
 
 
 def is_cut(value: object, limit: int) -> bool:
-    """Whether it is a value that is shown cut; one that only looks so would itself be too long."""
+    """Check whether a value is shown cut; one that only looks so would itself be too long."""
     if limit < 0 or not isinstance(value, str):
         return False
     found = CUT.fullmatch(value)
@@ -103,7 +103,7 @@ class _Looked(StompMessage):
 
 
 def _body(shown: Mapping[str, Any], limit: int) -> tuple[str | bytes | None, str | None]:
-    """What is shown of the body; and why that is not the body."""
+    """The body as it is shown; and why that is not the body."""
     text, kind = shown.get("text"), shown.get("type")
     if shown.get("largeMessage"):
         return None, "is too large for the broker's management to show it"

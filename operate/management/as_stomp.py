@@ -1,4 +1,4 @@
-"""What RabbitMQ's management shows of a message, as the frame by which it would come over STOMP."""
+"""Makes, of what RabbitMQ's management shows of a message, the frame by which it would come over STOMP."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def looked_into_by(connection: Connection) -> Management | None:
 def browsed(
     connection: Connection, queue: Destination, selector: str | None = None, limit: int | None = None
 ) -> Iterator[Message]:
-    """What a queue holds, from its head, so many at most; nothing is taken.
+    """The messages that a queue holds, from its head, so many at most; nothing is taken.
 
     A management knows no selectors: ``selector`` is for a protocol's browser.
 
@@ -82,7 +82,7 @@ def forget(connection: Connection, queue: Destination) -> None:
 
 
 def is_seen(connection: Connection, queue: Destination) -> bool:
-    """Whether this queue can be looked into at no price beyond what was agreed to."""
+    """Check whether this queue can be looked into at no price beyond what was agreed to."""
     try:
         management = looked_into_by(connection)
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""What a broker's management can be asked, whichever broker it is."""
+"""The questions that a broker's management answers, whichever broker it is."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ManagedQueue:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one look into a queue costs.
+    """The price of one look into a queue.
 
     ``counts``: repeated looks can dead-letter or delete a message, as each counts as a delivery towards a limit.
     ``says``: what it costs, in a sentence without its full stop; empty: nothing.
@@ -70,7 +70,7 @@ class Management(Protocol):
         """One queue; None: it is not there."""
 
     def cost(self, queue: ManagedQueue) -> Cost:
-        """What a look into it costs. Raises UnsupportedError: it cannot be looked into; the text says why."""
+        """The price of a look into it. Raises UnsupportedError: it cannot be looked into; the text says why."""
 
     def browse(self, queue: str, limit: int | None = None) -> Iterator[Message]:
         """The messages that wait, from the head of the queue, so many (and `MOST`) at most.

@@ -21,7 +21,8 @@ INSTEAD: Final[Mapping[str, str]] = {"artemis": "connect by amqp://, which has a
 
 
 def management_of(connection: Connection) -> Management | None:
-    """What ``management=`` of the connection names; None: nothing, or of a broker whose management is not known here.
+    """The management of ``management=`` of the connection; None: none, or of a broker whose management is not known
+    here.
 
     Nothing is asked yet.
     """

@@ -119,7 +119,7 @@ class RabbitManagement:
 
 
 def managed(found: Json) -> ManagedQueue:
-    """What the API says of a queue."""
+    """The API's facts about a queue."""
     policies = found.get("effective_policy_definition")
     return ManagedQueue(
         name=str(found["name"]),

@@ -1,4 +1,4 @@
-"""What RabbitMQ's management shows of a message: JSON, in which some values are not as they were sent."""
+"""Reads what RabbitMQ's management shows of a message: JSON, in which some values are not as they were sent."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _BOUNDS: Final = (-(1 << 63), 1 << 63)
 
 
 def payload(shown: Mapping[str, Any]) -> bytes:
-    """Its body's bytes."""
+    """The body's bytes."""
     text = str(shown.get("payload", ""))
     return b64decode(text) if shown.get("payload_encoding") == "base64" else text.encode("utf-8", "surrogatepass")
 
 
 def headers_of(shown: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Its headers; a whole number that is none of 64 bits is a str."""
+    """The message's headers; a whole number that is none of 64 bits is a str."""
     found = shown["properties"].get("headers") or {}
     return {name: _value(value) for name, value in found.items()}
 
 
 def deaths(shown: Mapping[str, Any]) -> Mapping[str, object]:
-    """What the broker notes of a dead letter, as it does over AMQP: the header ``x-death``, times in milliseconds."""
+    """The broker's notes on a dead letter, as over AMQP: the header ``x-death``, times in milliseconds."""
     headers = headers_of(shown)
     noted: dict[str, object] = {name: value for name, value in headers.items() if name.startswith("x-first-death-")}
     if isinstance(died := headers.get("x-death"), list):

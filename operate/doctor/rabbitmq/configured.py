@@ -1,4 +1,4 @@
-"""What RabbitMQ's rules lead to for one queue."""
+"""Checks what RabbitMQ's rules lead to for one queue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _is_name(name: str) -> bool:
 
 
 def check_fate(title: str, rules: DestinationRules) -> Iterator[Finding]:
-    """What becomes of a message that fails, and of the dead letter after that."""
+    """Check the end of a message that fails, and of the dead letter after that."""
     if rules.kept and rules.several == () and "a stream" in rules.removed_because:
         return  # nothing of it is ever lost; `reported` says who reads it as a queue
     if rules.maximum is None:
@@ -97,7 +97,7 @@ def _of_notes(title: str, rules: DestinationRules) -> Iterator[Finding]:
 
 
 def check_client(title: str, rules: DestinationRules, client: RedeliveryPolicy) -> Iterator[Finding]:
-    """Whether the broker's limit is below what a client's policy allows."""
+    """Check whether the broker's limit is below what a client's policy allows."""
     if rules.counts != "failures" or rules.maximum is None:
         return
     wanted = client.maximum_redeliveries

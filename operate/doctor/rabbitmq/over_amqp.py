@@ -23,14 +23,14 @@ _ELSEWHERE: Final = ("unbound",)  # of queues that nobody named nothing is known
 
 
 def describes_queues(connection: Connection) -> bool:
-    """Whether it is RabbitMQ 4 over AMQP."""
+    """Check whether it is RabbitMQ 4 over AMQP."""
     meta = connection.metadata
     is_amqp = meta.protocol.upper().startswith("AMQP")
     return connection.dialect == "rabbitmq" and is_amqp and meta.capabilities.declares
 
 
 def described_queues(connection: Connection, names: Iterable[str]) -> Described:
-    """Those of these queues that exist, by name.
+    """The queues among these names that exist, by name.
 
     Raises:
         JMSError: the broker does not answer, or refuses.
@@ -41,7 +41,7 @@ def described_queues(connection: Connection, names: Iterable[str]) -> Described:
 
 
 def described_states(found: Described) -> dict[str, QueueState]:
-    """How many messages and consumers they have."""
+    """The numbers of their messages and consumers."""
     return {
         name: QueueState(name, int(each.get("message_count") or 0), int(each.get("consumer_count") or 0))
         for name, each in found.items()
@@ -49,7 +49,7 @@ def described_states(found: Described) -> dict[str, QueueState]:
 
 
 def described_rules(found: Described, version: str) -> BrokerPolicies:
-    """What their own arguments say."""
+    """The rules in their own arguments."""
     queues = [
         {"name": name, "type": each.get("type"), "durable": True, "arguments": dict(each.get("arguments") or {})}
         for name, each in found.items()
@@ -59,7 +59,7 @@ def described_rules(found: Described, version: str) -> BrokerPolicies:
 
 
 def check_streams(found: Described) -> Iterator[Finding]:
-    """Those that are read as queues."""
+    """The findings about streams that are read as queues."""
     for name, each in found.items():
         number = int(each.get("consumer_count") or 0)
         if each.get("type") == "stream" and number:

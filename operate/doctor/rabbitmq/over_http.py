@@ -64,7 +64,7 @@ def _default_kind(management: RabbitManagement) -> str | None:
 
 
 def _of_queues(queues: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What holds for each queue of all policies, as a policy of its own."""
+    """The settings that hold for each queue of all policies, as a policy of its own."""
     return [
         {
             "name": str(each.get("policy") or each.get("operator_policy")),
@@ -79,7 +79,7 @@ def _of_queues(queues: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def rabbit_reported(management: RabbitManagement, unchecked: list[str]) -> Reported:
-    """What else it says; what it refuses is added to ``unchecked``.
+    """The further reports of the management; what it refuses is added to ``unchecked``.
 
     Raises:
         JMSError: it does not answer.
@@ -115,7 +115,7 @@ def _streams(management: RabbitManagement) -> dict[str, int]:
 
 
 def _asked(management: RabbitManagement, kind: str) -> Any:
-    """What it lists of the virtual host, or says of it."""
+    """The management's list of the virtual host, or its facts about it."""
     path = f"/api/{kind}/{quote(management.api.vhost, safe='')}"
     return management.api.client.call("GET", path, doing=f"asking for {kind}") or []
 

@@ -1,4 +1,4 @@
-"""What RabbitMQ's management reports beside rules and queues, and what is wrong with it."""
+"""Checks what RabbitMQ's management reports beside rules and queues."""
 
 from __future__ import annotations
 
