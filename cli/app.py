@@ -13,7 +13,7 @@ from rich.console import Console
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.broker import serve
 from redelivery.cli.demo.orders import Demo
-from redelivery.cli.demo.outage import Outage
+from redelivery.cli.demo.outage import DemoOutage
 from redelivery.cli.demo.spark import missing, spark_job
 from redelivery.cli.demo.view import View
 from redelivery.cli.dlq import dlq
@@ -78,7 +78,7 @@ def demo(
     options = None if broker is None else broker.options
     try:
         with View(Console(), as_json=json) as view, spark_job(view) if spark else nullcontext() as job:
-            summary = Outage(view).run() if outage else Demo(view, spark=job).run(url, options)
+            summary = DemoOutage(view).run() if outage else Demo(view, spark=job).run(url, options)
     except ConfigError as error:
         complain("demo", error)
         raise typer.Exit(1) from None

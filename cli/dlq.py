@@ -23,7 +23,7 @@ from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import CUT, as_json, visible
 from redelivery.cli.parts.tables import print_table
 from redelivery.cli.parts.target import AsJson, NothingError, Queue, Where, nothing_in
-from redelivery.cli.parts.work import Work, meant
+from redelivery.cli.parts.work import LetterWork, meant
 from redelivery.model.destinations import Destination
 from redelivery.model.destinations import destination as parse_destination
 from redelivery.model.errors import ConfigError
@@ -188,7 +188,7 @@ def replay(
     with looking("dlq replay", broker, queue, yes=yes, needed=needed) as connection:
         run = token_hex(8)
         route = back(_optional(to), run)
-        work = Work("replay", connection, _selection(queue, where, group, limit), route, json_, rate)
+        work = LetterWork("replay", connection, _selection(queue, where, group, limit), route, json_, rate)
         work.begin(dry_run=dry_run, yes=yes, what=f"replay {{}} to {to or 'where they came from'}")
         if canary is not None:
             try:
@@ -221,7 +221,7 @@ def move(
         target = parse_destination(to)
         if target == parse_destination(queue):
             raise ConfigError(f"--to {to}: they are there")
-        work = Work("move", connection, _selection(queue, where, group, limit), elsewhere(target), json_, rate)
+        work = LetterWork("move", connection, _selection(queue, where, group, limit), elsewhere(target), json_, rate)
         work.begin(dry_run=dry_run, yes=yes, what=f"move {{}} to {target}")
         work.move(work.planned)
         work.end()
@@ -243,7 +243,7 @@ def purge(
     """Take letters away, for good: export them first."""
     needed = dry_run or group is not None
     with looking("dlq purge", broker, queue, yes=yes, needed=needed) as connection:
-        work = Work("purge", connection, _selection(queue, where, group, limit), nowhere(), json_)
+        work = LetterWork("purge", connection, _selection(queue, where, group, limit), nowhere(), json_)
         work.begin(dry_run=dry_run, yes=yes, what="take away {}, for good")
         work.move(work.planned)
         work.end()

@@ -39,7 +39,7 @@ from redelivery.policies.dead_letter_headers import (
     copy_properties,
     dead_letter_properties,
 )
-from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Drop, Native
+from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Discard, Native
 from redelivery.transports.seam import NO_ANSWER
 
 log = logging.getLogger(MESSAGES)
@@ -52,7 +52,7 @@ _NAMED: Final = 10  # of what is left out, in a cause
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeadLetterPlan:
     """The decision: drop it, send ``copy`` and acknowledge, or (neither) leave it to the broker."""
 
     decision: Decision
@@ -61,7 +61,7 @@ class Verdict:
     @property
     def drop(self) -> bool:
         """True: it is acknowledged and nothing else."""
-        return isinstance(self.decision, Drop)
+        return isinstance(self.decision, Discard)
 
     @property
     def where(self) -> str:
@@ -85,7 +85,7 @@ class DeadLetters:
 
     def decide(
         self, order: Poison, capabilities: Capabilities, now: datetime, check: Callable[[Message], None]
-    ) -> Verdict:
+    ) -> DeadLetterPlan:
         """Decide about one poisoned or expired delivery.
 
         Args:
@@ -106,25 +106,25 @@ class DeadLetters:
             native_possible=capabilities.poison_by_broker,
         )
         if not isinstance(decision, CopyTo):
-            return Verdict(decision)
+            return DeadLetterPlan(decision)
         try:
-            return Verdict(decision, _copy(delivery, order.cause, decision, now, check))
+            return DeadLetterPlan(decision, _copy(delivery, order.cause, decision, now, check))
         except UNFIT:
             if not decision.or_native:
                 raise
-            return Verdict(Native())
+            return DeadLetterPlan(Native())
 
-    def done(self, order: Poison, verdict: Verdict) -> None:
+    def done(self, order: Poison, verdict: DeadLetterPlan) -> None:
         """Note that it was carried out."""
         decision = verdict.decision
-        if isinstance(decision, Drop):
+        if isinstance(decision, Discard):
             self._dropped(decision)
             level = logging.INFO if decision.discarded else logging.WARNING
             dropped(order, level, decision.reason, self._lines)
         else:
             dead_lettered(order, verdict.where, self._lines)
 
-    def failed(self, order: Poison, verdict: Verdict | None, error: JMSError, outlook: str) -> None:
+    def failed(self, order: Poison, verdict: DeadLetterPlan | None, error: JMSError, outlook: str) -> None:
         """Log that it was not, or perhaps not; ``verdict``: None where there was none. ``outlook``: its next end."""
         what = "dropped" if verdict is not None and verdict.drop else "dead-lettered"
         where = None if verdict is None or verdict.drop else verdict.where
@@ -139,14 +139,14 @@ class DeadLetters:
         found = [each for ledger in list(self._ledgers) for each in list(ledger.condemned)]
         return sum(each.link.destination == destination for each in found)
 
-    def _dropped(self, decision: Drop) -> None:
+    def _dropped(self, decision: Discard) -> None:
         if decision.discarded:
             self.dropped += 1
             if decision.report_interval and self.dropped % decision.report_interval == 0:
                 log.warning("%d messages dropped so far by the discarding dead-letter strategy", self.dropped)
 
 
-def otherwise(verdict: Verdict, error: JMSError) -> Verdict | None:
+def otherwise(verdict: DeadLetterPlan, error: JMSError) -> DeadLetterPlan | None:
     """The second choice for a message whose copy the broker has refused; None: there is none.
 
     A broker that keeps nothing on a disk refuses what is persistent: the copy is as its original then. One that cannot
@@ -157,7 +157,7 @@ def otherwise(verdict: Verdict, error: JMSError) -> Verdict | None:
         return None
     if isinstance(error, MessageFormatError):
         native = isinstance(verdict.decision, CopyTo) and verdict.decision.or_native
-        return Verdict(Native()) if native else None
+        return DeadLetterPlan(Native()) if native else None
     if copy.persistent and ORIGINAL_DELIVERY_MODE in copy.properties:
         copy.stamp(persistent=False, message_id=None)
         return verdict

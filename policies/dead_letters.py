@@ -34,7 +34,7 @@ class CopyTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Discard:
     """The message is acknowledged and nothing else.
 
     ``discarded``: a DiscardingDeadLetterStrategy said so, which counts its drops and reports every
@@ -46,7 +46,7 @@ class Drop:
     report_interval: int = 0
 
 
-Decision: TypeAlias = Native | CopyTo | Drop
+Decision: TypeAlias = Native | CopyTo | Discard
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class DeadLetterStrategy(ABC):
 
     def _decide(self, facts: Facts) -> Decision:
         if facts.expired and not self.process_expired:
-            return Drop("it has expired, and process_expired is False")
+            return Discard("it has expired, and process_expired is False")
         return self.for_expired._decide(facts) if facts.expired and self.for_expired else self._place(facts)
 
     @abstractmethod
@@ -116,9 +116,9 @@ class DeadLetterStrategy(ABC):
 
     def _copy(self, facts: Facts, target: Destination) -> Decision:
         if not facts.persistent and not self.process_non_persistent:
-            return Drop("it is not persistent, and process_non_persistent is False")
+            return Discard("it is not persistent, and process_non_persistent is False")
         if target == facts.original:
-            return Drop(f"it was consumed from its own dead-letter destination {target}")
+            return Discard(f"it was consumed from its own dead-letter destination {target}")
         expiration = None if self.expiration is None else check_seconds("expiration", self.expiration)
         # the safest guess of what the broker does with those that are not persistent: it drops them
         return CopyTo(target, expiration, or_native=facts.native_available and facts.persistent)
@@ -235,7 +235,7 @@ class DiscardingDeadLetterStrategy(DeadLetterStrategy):
         original = facts.original
         named = not self._expressions or any(each.fullmatch(original.name) for each in self._expressions)
         if named and (self.drop_expired or not facts.expired):
-            return Drop(f"messages of {original} are discarded", True, self.report_interval)
+            return Discard(f"messages of {original} are discarded", True, self.report_interval)
         return self.otherwise._decide(facts)
 
 

@@ -193,6 +193,26 @@ def test_only_the_ledger_writes_what_a_delivery_keeps_for_it() -> None:
     assert [each for path in outside for each in ledger_fields_written(path)] == WRITTEN_ELSEWHERE
 
 
+def classes() -> Iterator[tuple[str, str]]:
+    """Each class of the product, and its file."""
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield node.name, str(path.relative_to(ROOT))
+
+
+def test_the_name_of_a_class_is_given_once() -> None:
+    """The two shells have the same names, as they are the same things: once each, and `aio.Message` beside ours."""
+    given: dict[tuple[str, str], list[str]] = {}
+    for name, path in classes():
+        shell = re.match(r"client/(?:\w+/)*(aio|sync)|model/messages", path)
+        given.setdefault((name, (shell[1] or "sync") if shell else ""), []).append(path)
+    once = {key: paths for key, paths in given.items() if len(paths) > 1}
+    assert once == {}
+    shells = {name for name, shell in given if shell}
+    assert {name: paths for (name, shell), paths in given.items() if not shell and name in shells} == {}
+
+
 SEAM = ("seam", "flows", "delivery")
 # what the standard library gives
 UNTYPED = ["flows: Address: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]"]

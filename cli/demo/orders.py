@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import redelivery
 from redelivery import Connection, Consumer, JMSError, RedeliveryPolicy, Session, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
-from redelivery.cli.demo.story import NEXT, Order, Shows, Step, Story
+from redelivery.cli.demo.story import NEXT, Order, Shows, Story, StoryStep
 from redelivery.client.options import ConnectionKeywords
 from redelivery.policies.dead_letters import DEFAULT_DEAD_LETTER_QUEUE
 
@@ -102,7 +102,7 @@ class Demo:
         fields |= {"dead_letter_queue": self._dead_letter_queue, "orders": list(orders), "delays": delays}
         where = f"{broker} over {who.protocol}, {connection.url}: {len(orders)} orders in queue {self._queue}"
         code = _CODE.format(delays=", then ".join(f"{delay:g}" for delay in delays), times=len(delays) + 1)
-        self._show(Step("started", fields, where, title="redelivery demo", code=code))
+        self._show(StoryStep("started", fields, where, title="redelivery demo", code=code))
         with connection.session("auto") as session, session.producer(self._queue) as producer:
             for order in orders:
                 producer.send(order)  # returns when the broker has confirmed it
@@ -148,7 +148,7 @@ class Demo:
         fields = {"order": name, "origin": origin, "deliveries": count, "cause": cause, "after": after}
         short = re.sub(r"\{[^{}]*\}", "{…}", cause)  # without the policy that it repeats
         text = f"{name}  a dead letter after {after * 1000:.0f} ms, from {origin}:\n      {short}"
-        self._show(Step("dead_lettered", fields, text, "red", "dead", NEXT))
+        self._show(StoryStep("dead_lettered", fields, text, "red", "dead", NEXT))
 
     def _summary(self) -> Mapping[str, Any]:
         story, orders = self._story, self._story.orders.values()

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import redelivery
 from redelivery import ConnectError, InDoubtError, JMSError, Publisher, ReconnectPolicy, RedeliveryPolicy
-from redelivery.cli.demo.story import Order, Shows, Step, Story
+from redelivery.cli.demo.story import Order, Shows, Story, StoryStep
 
 _END: Final = 5.0  # seconds
 QUEUE: Final = "orders"
@@ -85,7 +85,7 @@ class BrokerProcess(ExitStack):
             self._process.communicate(timeout=_END)
 
 
-class Outage:
+class DemoOutage:
     """One run, reported in steps by the thread that calls `run`."""
 
     def __init__(self, show: Shows, script: OutageScript = DEFAULT) -> None:
@@ -112,7 +112,7 @@ class Outage:
             fields: dict[str, Any] = {"broker": "embedded broker", "pid": broker.pid, "url": broker.url, "queue": QUEUE}
             fields["orders"] = list(script.orders)
             title = "redelivery demo --outage"
-            self._show(Step("outage_started", fields, text, now="● connected", title=title, code=_CODE))
+            self._show(StoryStep("outage_started", fields, text, now="● connected", title=title, code=_CODE))
             sender = threading.Thread(target=self._send, args=(connection.publisher(),), name="sender", daemon=True)
             with connection.listener_container(QUEUE, lambda _: sleep(script.work), prefetch=3):
                 sender.start()
@@ -128,12 +128,12 @@ class Outage:
     def _play(self, broker: BrokerProcess, until: float) -> None:
         orders, script = self._story.orders, self._script
         self._wait(lambda: sum(order.processed > 0 for order in orders.values()) >= script.killed_after, until)
-        self._show(Step("broker_killed", {"pid": broker.pid}, f"broker {broker.pid} killed", "bold red"))
+        self._show(StoryStep("broker_killed", {"pid": broker.pid}, f"broker {broker.pid} killed", "bold red"))
         broker.kill()
         self._wait(lambda: False, monotonic() + script.away)
         broker.start()
         text = f"broker {broker.pid} started, with what its store has kept"
-        self._show(Step("broker_restarted", {"pid": broker.pid}, text, "bold green"))
+        self._show(StoryStep("broker_restarted", {"pid": broker.pid}, text, "bold green"))
         self._wait(lambda: all(order.processed for order in orders.values()), until)
         self._wait(lambda: False, min(until, monotonic() + 0.5))  # what would be processed once more comes now
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from time import monotonic
 from typing import Final
 
-from redelivery.cli.demo.story import Shows, Step
+from redelivery.cli.demo.story import Shows, StoryStep
 from redelivery.model.errors import JMSError
 
 _LIMIT: Final = 120.0  # seconds, most of which a busy machine needs to start the JVM
@@ -68,7 +68,7 @@ def spark_job(show: Shows) -> Iterator[Callable[[str, str], int]]:
 
         def read(url: str, queue: str) -> int:
             began, text = monotonic(), f"a Spark stream reads {queue}"
-            show(Step("spark_reads", {"queue": queue}, text, now=f"{text} … {{gone:.0f}} s"))
+            show(StoryStep("spark_reads", {"queue": queue}, text, now=f"{text} … {{gone:.0f}} s"))
             # by its input: a command line, with a password in it, can be read by others
             asked = json.dumps({"url": url, "queue": queue, "folder": folder})
             try:
@@ -85,7 +85,7 @@ def spark_job(show: Shows) -> Iterator[Callable[[str, str], int]]:
             fields = {**answer, "seconds": monotonic() - began}
             rows = [f"{count:>3}  {origin}  {cause}" for origin, cause, count in answer["groups"]]
             text = "\n".join((*rows, f"{letters} dead letters, read once, in {fields['seconds']:.1f} s"))
-            show(Step("spark_table", fields, text, "magenta", title=f"Spark {answer['version']}", code=_CODE))
+            show(StoryStep("spark_table", fields, text, "magenta", title=f"Spark {answer['version']}", code=_CODE))
             return letters
 
         try:

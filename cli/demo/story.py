@@ -16,7 +16,7 @@ _ROW: Final = 48  # columns before the outcome of a delivery
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """One thing that has happened.
 
     ``event``, ``fields``: its name, and its values for a program. ``text``: the line for people; empty for none.
@@ -36,7 +36,7 @@ class Step:
     code: str = ""
 
 
-Shows: TypeAlias = Callable[[Step], None]
+Shows: TypeAlias = Callable[[StoryStep], None]
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Story:
         lines = [f"✘ it does not add up: {each}" for each in self.problems]
         lines = lines or [f"✔ it adds up: {fine}   {fields['seconds']:.1f} s"]
         said, style = "\n".join((text.format(**fields), *lines)), "bold red" if self.problems else "green"
-        self.show(Step(event, fields, said, style, title="summary"))
+        self.show(StoryStep(event, fields, said, style, title="summary"))
         return fields
 
     def _report_message(self, event: events.MessageEvent, at: float) -> None:
@@ -110,11 +110,11 @@ class Story:
                         self.problems.append(f"order {name}: redelivered before the policy's delay had passed")
                 times = {"planned": order.planned, "measured": order.measured}
                 fields = {"order": name, "delivery": count, "redelivered": count > 1, **times}
-                self.show(Step("delivered", fields, state="working", now=f"{name} is with the handler"))
+                self.show(StoryStep("delivered", fields, state="working", now=f"{name} is with the handler"))
             case events.Acknowledged():
                 order.processed += 1
                 row = _row(name, order, "✔ commit")
-                self.show(Step("processed", {"order": name}, row, "green", "processed", NEXT))
+                self.show(StoryStep("processed", {"order": name}, row, "green", "processed", NEXT))
             case events.RolledBack(cause=cause) | events.DeadLettered(cause=cause) if cause is not None:
                 last = isinstance(event, events.DeadLettered)
                 row = _row(name, order, f"✘ {'poison ack' if last else 'rollback'}: {cause}")
@@ -124,30 +124,30 @@ class Story:
                 fields = {"order": name, "error": f"{type(cause).__name__}: {cause}", "again_in": delay}
                 now = "" if last else f"{name} is redelivered in {{left:.1f}} s; the next ones wait: order kept"
                 style, state = ("red", "dead") if last else ("yellow", "waiting")
-                self.show(Step("failed", fields, row, style, state, now, delay))
+                self.show(StoryStep("failed", fields, row, style, state, now, delay))
 
     def _report(self, event: events.Event, at: float) -> None:
         match event:
             case events.Sent(message=message):
                 self.orders[message.body].sent += 1
-                self.show(Step("sent", {"order": message.body}, state="sent"))
+                self.show(StoryStep("sent", {"order": message.body}, state="sent"))
             case events.InDoubt(sent=sent, received=received):
                 for what, messages in (("send", sent), ("commit", received)):
                     for message in messages:
                         self.orders[message.body].doubts += 1
                         text = f"{message.body}  its {what} is in doubt: it may have happened, or not"
-                        self.show(Step("in_doubt", {"order": message.body, "what": what}, text, "yellow"))
+                        self.show(StoryStep("in_doubt", {"order": message.body, "what": what}, text, "yellow"))
             case events.ConnectionLost(error=error):
                 self._lost_at = at
                 text, now = f"connection lost, sends wait: {error}", "○ connection lost {gone:.1f} s ago, dialling"
-                self.show(Step("connection_lost", {"error": str(error)}, text, "red", now=now))
+                self.show(StoryStep("connection_lost", {"error": str(error)}, text, "red", now=now))
             case events.ReconnectFailed(error=error, attempt=attempt):
                 text = f"attempt {attempt} to connect failed: {error}"
-                self.show(Step("attempt_failed", {"attempt": attempt, "error": str(error)}, text, "dim red"))
+                self.show(StoryStep("attempt_failed", {"attempt": attempt, "error": str(error)}, text, "dim red"))
             case events.Reconnected():
                 self.away = at - self._lost_at
                 text = f"connected again after {self.away:.1f} s"
-                self.show(Step("connection_back", {"away": self.away}, text, "bold green", now="● connected"))
+                self.show(StoryStep("connection_back", {"away": self.away}, text, "bold green", now="● connected"))
 
 
 def _row(name: str, order: Order, outcome: str) -> str:

@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.syntax import Syntax
 from rich.text import Text
 
-from redelivery.cli.demo.story import Step
+from redelivery.cli.demo.story import StoryStep
 
 _SIGNS: Final = {
     "to come": ("·", "dim"),
@@ -35,11 +35,11 @@ class View:
     def __init__(self, console: Console, *, as_json: bool = False) -> None:
         self._console, self._as_json = console, as_json
         self._states: dict[str, str] = {}
-        self._now: tuple[float, Step] | None = None
+        self._now: tuple[float, StoryStep] | None = None
         self._ends: list[RenderableType] = []
         self._live = Live(console=console, get_renderable=self._picture, refresh_per_second=12)
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: StoryStep) -> None:
         """Shows one step."""
         if self._as_json:
             print(json.dumps({"event": step.event, **step.fields}), flush=True)
@@ -49,7 +49,7 @@ class View:
         else:
             self._draw(step)
 
-    def _draw(self, step: Step) -> None:
+    def _draw(self, step: StoryStep) -> None:
         text = Text(step.text, step.style)
         if step.title:
             code = Syntax(f"\n{step.code}", "python", theme="ansi_dark", background_color="default")

@@ -11,7 +11,7 @@ from redelivery import Connection, Message
 from redelivery.cli.parts.looking import may_look
 from redelivery.cli.parts.progress import Watching
 from redelivery.cli.parts.target import NothingError, nothing_in
-from redelivery.cli.parts.work import Work
+from redelivery.cli.parts.work import LetterWork
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import MessageFormatError
 from redelivery.operate.letters.canary import Watch, check_watchable, needed
@@ -21,7 +21,14 @@ from redelivery.operate.management.browsing import browsed, looked_into_by
 
 
 def replay_canaries(
-    connection: Connection, work: Work, to: Destination | None, run: str, count: int, wait: float | None, *, yes: bool
+    connection: Connection,
+    work: LetterWork,
+    to: Destination | None,
+    run: str,
+    count: int,
+    wait: float | None,
+    *,
+    yes: bool,
 ) -> None:
     """Replay so many of what is planned, and return when they have been handled; then ``work`` has planned the rest.
 

@@ -13,13 +13,13 @@ from redelivery.cli.parts.progress import Counting
 from redelivery.cli.parts.shown import as_json, complain, visible
 from redelivery.cli.parts.target import NothingError, nothing_in
 from redelivery.model.errors import ConfigError, JMSError
-from redelivery.operate.letters.moving import Mover, Plan, plan
+from redelivery.operate.letters.moving import MovePlan, Mover, plan
 from redelivery.operate.letters.routes import Route
 from redelivery.operate.letters.selection import Selection
 from redelivery.operate.management.browsing import looked_into_by
 
 
-class Work:
+class LetterWork:
     """One command that takes letters away: what is planned, whether it may be done, how far it is.
 
     Raises:
@@ -44,7 +44,7 @@ class Work:
         self._route = route
         self.as_json = as_json
         self.moved = 0
-        self.planned = Plan([])
+        self.planned = MovePlan([])
 
     def begin(self, *, dry_run: bool, yes: bool, what: str) -> None:
         """Look what is to be done, and ask whether it is.
@@ -83,7 +83,7 @@ class Work:
         else:  # the next look may cost something
             self.planned = replace(self.planned, ids=self.planned.ids[self.moved :])
 
-    def move(self, planned: Plan) -> int:
+    def move(self, planned: MovePlan) -> int:
         """Move them, and show how far it is; how many they were."""
         before = self.moved
         with Counting(self._command, None if planned.unseen else before + len(planned.ids), not self.as_json) as shown:

@@ -21,7 +21,7 @@ from redelivery.client.operations.orders import GRACE, carry_out_first
 from redelivery.client.operations.reattach import await_return
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
 from redelivery.client.operations.send import make_room
-from redelivery.client.session.inbox import Report
+from redelivery.client.session.inbox import ReportError
 from redelivery.client.session.shared import Shared
 from redelivery.client.session.state import NEVER, SessionState
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
@@ -103,7 +103,7 @@ class SessionCore(SessionState):
     """The part that Session, Consumer, Producer and the listener's task of one session share."""
 
     def __init__(
-        self, transport: Transport, shared: Shared, mode: AckMode, report: Report, *, runtime: LoopRuntime
+        self, transport: Transport, shared: Shared, mode: AckMode, report: ReportError, *, runtime: LoopRuntime
     ) -> None:
         super().__init__(transport, shared, mode, report)
         self.runtime = runtime

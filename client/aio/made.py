@@ -82,7 +82,7 @@ class Made(Awaitable[C], Generic[C]):
             raise TypeError(f"async for: {_UNAWAITED}")
 
 
-class Receipt(Protocol):
+class AsyncReceipt(Protocol):
     """The session's part that acknowledges a received message."""
 
     async def acknowledge(self, message: messages.Message) -> None:
@@ -98,4 +98,4 @@ class Message(messages.Message):
         """As `redelivery.Message.acknowledge`."""
         if self._receipt is None:
             raise IllegalStateError("only a received message can be acknowledged")
-        await cast(Receipt, self._receipt).acknowledge(self)
+        await cast(AsyncReceipt, self._receipt).acknowledge(self)

@@ -10,7 +10,7 @@ from typing import Any, Self, Unpack
 
 from redelivery.client.aio.listeners import check_awaitable
 from redelivery.client.arguments import seconds
-from redelivery.client.containers.base import BaseContainer, Connected
+from redelivery.client.containers.base import BaseContainer, ContainerConnection
 from redelivery.client.containers.lanes import AIO_MAKERS, Lane
 from redelivery.client.containers.running import run_all_awaited
 from redelivery.client.containers.settings import (
@@ -36,7 +36,7 @@ class ListenerContainer(BaseContainer):
 
     _workers: Tasks
 
-    def __init__(self, connection: Connected, settings: Settings) -> None:
+    def __init__(self, connection: ContainerConnection, settings: Settings) -> None:
         check_awaitable(settings.handler, "listener_container")
         super().__init__(connection, settings, Tasks(settings.name), self._open)
 
@@ -101,7 +101,7 @@ class ListenerContainer(BaseContainer):
             raise
 
 
-class MakesContainers(Connected):
+class MakesContainers(ContainerConnection):
     """The part of a connection that makes listener containers."""
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)

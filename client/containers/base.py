@@ -30,7 +30,7 @@ POLL: Final = 1.0  # seconds that a worker waits for a message before it looks a
 PAUSE: Final = 1.0  # seconds after a session failed before there is another one
 
 
-class Connected(Protocol):
+class ContainerConnection(Protocol):
     """The part of a connection that a container needs."""
 
     def session(self, ack_mode: AckMode) -> Any:
@@ -51,7 +51,7 @@ class BaseContainer:
     """A container of threads or of tasks."""
 
     def __init__(
-        self, connection: Connected, settings: Settings, workers: Threads | Tasks, opens: Callable[[], Any]
+        self, connection: ContainerConnection, settings: Settings, workers: Threads | Tasks, opens: Callable[[], Any]
     ) -> None:
         self._connection = connection
         self._settings = settings

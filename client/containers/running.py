@@ -26,7 +26,7 @@ class AskedToEnd(BaseException):
     """A signal has come before the program had begun."""
 
 
-class Asked:
+class StopRequests:
     """Counts how often the program was asked to end, and knows by which signal the last time."""
 
     def __init__(self, drain_timeout: float) -> None:
@@ -71,7 +71,7 @@ class Asked:
 
 
 @contextmanager
-def handling(asked: Asked) -> Iterator[None]:
+def handling(asked: StopRequests) -> Iterator[None]:
     """Handle the signals meanwhile; the second one raises SystemExit.
 
     Raises:
@@ -129,7 +129,7 @@ C = TypeVar("C", bound=Closes)
 
 def run_all(containers: Sequence[Runs], *, drain_timeout: float | timedelta) -> None:
     """See `ListenerContainer.run`."""
-    asked = Asked(seconds("drain_timeout", drain_timeout))
+    asked = StopRequests(seconds("drain_timeout", drain_timeout))
     with handling(asked):
         _run(containers, asked)
 
@@ -138,7 +138,7 @@ def run_connected(
     connect: Callable[[], C], listening: Callable[[C], Sequence[Runs]], *, drain_timeout: float | timedelta
 ) -> None:
     """The same, on a connection of its own: a signal ends the wait for it, too. See `App.run`."""
-    asked = Asked(seconds("drain_timeout", drain_timeout))
+    asked = StopRequests(seconds("drain_timeout", drain_timeout))
     with handling(asked), ExitStack() as opened:
         made: list[C] = []
         opened.callback(lambda: [each.close() for each in made])
@@ -148,7 +148,7 @@ def run_connected(
             asked.check_interrupted()
 
 
-def _run(containers: Sequence[Runs], asked: Asked) -> None:
+def _run(containers: Sequence[Runs], asked: StopRequests) -> None:
     never = threading.Event()
 
     def start() -> None:
@@ -171,7 +171,7 @@ def _run(containers: Sequence[Runs], asked: Asked) -> None:
     _check_drained(asked, drained)
 
 
-def _check_drained(asked: Asked, drained: Iterable[bool]) -> None:
+def _check_drained(asked: StopRequests, drained: Iterable[bool]) -> None:
     if not all(drained):
         log.error("a handler did not return within %g s", asked.drain_timeout)
         raise SystemExit(1)
@@ -179,7 +179,7 @@ def _check_drained(asked: Asked, drained: Iterable[bool]) -> None:
 
 async def run_all_awaited(containers: Sequence[Runs], *, drain_timeout: float | timedelta) -> None:
     """See `ListenerContainer.run`."""
-    asked = Asked(seconds("drain_timeout", drain_timeout))
+    asked = StopRequests(seconds("drain_timeout", drain_timeout))
     async with _handling_awaited(asked) as ends:
         await _run_awaited(containers, asked, ends)
 
@@ -191,7 +191,7 @@ async def run_connected_awaited(
     drain_timeout: float | timedelta,
 ) -> None:
     """See `run_connected`."""
-    asked = Asked(seconds("drain_timeout", drain_timeout))
+    asked = StopRequests(seconds("drain_timeout", drain_timeout))
     async with _handling_awaited(asked) as ends, AsyncExitStack() as opened:
         made: list[C] = []
 
@@ -208,7 +208,7 @@ async def run_connected_awaited(
 
 
 @asynccontextmanager
-async def _handling_awaited(asked: Asked) -> AsyncIterator[asyncio.Event]:
+async def _handling_awaited(asked: StopRequests) -> AsyncIterator[asyncio.Event]:
     """Handle the signals: the first one sets the event, the second one cancels this task, which is SystemExit then.
 
     Raises:
@@ -252,7 +252,7 @@ async def _begun(step: Coroutine[Any, Any, None], ends: asyncio.Event) -> None:
         await asyncio.gather(task, asked, return_exceptions=True)
 
 
-async def _run_awaited(containers: Sequence[Runs], asked: Asked, ends: asyncio.Event) -> None:
+async def _run_awaited(containers: Sequence[Runs], asked: StopRequests, ends: asyncio.Event) -> None:
     async def start() -> None:
         for each in containers:
             await each.start()

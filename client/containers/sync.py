@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.containers.base import BaseContainer, Connected
+from redelivery.client.containers.base import BaseContainer, ContainerConnection
 from redelivery.client.containers.lanes import MAKERS, Lane
 from redelivery.client.containers.running import run_all
 from redelivery.client.containers.settings import (
@@ -36,7 +36,7 @@ class ListenerContainer(BaseContainer):
 
     _workers: Threads
 
-    def __init__(self, connection: Connected, settings: Settings) -> None:
+    def __init__(self, connection: ContainerConnection, settings: Settings) -> None:
         check_runs(settings.handler, f"listener_container({settings.name})")
         super().__init__(connection, settings, Threads(settings.name), self._open)
 
@@ -106,7 +106,7 @@ class ListenerContainer(BaseContainer):
             raise
 
 
-class MakesContainers(Connected):
+class MakesContainers(ContainerConnection):
     """The part of a connection that makes listener containers."""
 
     @suggesting(CONTAINER_SYNONYMS, CONTAINER_DEFAULTS)

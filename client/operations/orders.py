@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from redelivery.client.dead_letters import Verdict, otherwise
+from redelivery.client.dead_letters import DeadLetterPlan, otherwise
 from redelivery.client.ledger import Detach, Order, Park, Poison, Received, Release, Unpark
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
@@ -47,7 +47,7 @@ def _carry_out(s: SessionState, order: Order) -> Flow[None]:
 
 
 def _poison(s: SessionState, order: Poison) -> Flow[None]:
-    verdict: Verdict | None = None
+    verdict: DeadLetterPlan | None = None
     channel = s.epoch.channel
     until = s.history.put_off_until(order.delivery)
     if until > s.now() and s.ledger.put_off(order, until):
@@ -76,7 +76,7 @@ def _poison(s: SessionState, order: Poison) -> Flow[None]:
         _stays(s, order, verdict, error)
 
 
-def _stays(s: SessionState, order: Poison, verdict: Verdict | None, error: JMSError) -> None:
+def _stays(s: SessionState, order: Poison, verdict: DeadLetterPlan | None, error: JMSError) -> None:
     delivery, now = order.delivery, s.now()
     wait = s.ledger.poison_failed(order, now)
     s.dead_letters.stays(s.ledger)
@@ -90,7 +90,7 @@ def _stays(s: SessionState, order: Poison, verdict: Verdict | None, error: JMSEr
     s.report(problem, logged=True)
 
 
-def _dead_letter(s: SessionState, order: Poison, verdict: Verdict) -> Flow[None]:
+def _dead_letter(s: SessionState, order: Poison, verdict: DeadLetterPlan) -> Flow[None]:
     if verdict.drop:
         s.epoch.channel.accept((order.delivery,), batched=False)
     else:

@@ -72,7 +72,7 @@ class Returned:
 News: TypeAlias = LinkEnded | Lost | Interrupted | Restored | CloseAsked | Returned
 
 
-class Report(Protocol):
+class ReportError(Protocol):
     """The connection's function that is notified of an error that no call waits for."""
 
     def __call__(self, error: JMSError, *, deadly: bool = False, logged: bool = False) -> None:

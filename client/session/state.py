@@ -28,7 +28,7 @@ from redelivery.client.session.inbox import (
     Interrupted,
     LinkEnded,
     Lost,
-    Report,
+    ReportError,
     Restored,
     Returned,
 )
@@ -51,7 +51,7 @@ _NUMBERS = count(1)
 class SessionState:
     """The state that the operations of one session work on."""
 
-    def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: Report) -> None:
+    def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: ReportError) -> None:
         self.options = options = shared.options
         self.mode = mode
         self.report = report

@@ -20,7 +20,7 @@ from redelivery.client.operations.close import await_answers, close_channels, cl
 from redelivery.client.operations.orders import GRACE, carry_out_first
 from redelivery.client.operations.reattach import await_return
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
-from redelivery.client.session.inbox import Report
+from redelivery.client.session.inbox import ReportError
 from redelivery.client.session.shared import Shared
 from redelivery.client.session.state import NEVER, SessionState
 from redelivery.client.sync.driver import run, run_for
@@ -62,7 +62,7 @@ class Closing(ABC):
 class SessionCore(SessionState):
     """The part that Session, Consumer, Producer and the listener thread of one session share."""
 
-    def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: Report) -> None:
+    def __init__(self, transport: Transport, shared: Shared, mode: AckMode, report: ReportError) -> None:
         super().__init__(transport, shared, mode, report)
         self.until = NEVER  # while it is being closed: when that must have ended (monotonic seconds)
         self.listener: int | None = None  # the thread of a session that listens

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from redelivery.client.connections.sync import Connection
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ObservedQueue
 from redelivery.policies.brokers.broker_j.names import CONTEXT
 from redelivery.policies.brokers.broker_j.rules import BrokerJRules
 from redelivery.policies.brokers.formats import read_content
@@ -36,7 +36,7 @@ def broker_j_names(connection: Connection) -> tuple[str, ...]:
     return tuple(str(each[name]) for each in answer["results"] if each[lifetime] not in _OF_A_CLIENT)
 
 
-def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
+def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, ObservedQueue]:
     """The queues among these names that exist.
 
     Raises:
@@ -47,7 +47,7 @@ def broker_j_queues(connection: Connection, names: Iterable[str]) -> dict[str, Q
         answer = _asked(connection, {"type": _QUEUE, "operation": "getStatistics", **_at(name)})
         if answer.properties.get("statusCode") == 200 and isinstance(answer.body, dict):
             depth, consumers = answer.body.get("queueDepthMessages", 0), answer.body.get("consumerCount")
-            found[name] = QueueState(name, int(depth), None if consumers is None else int(consumers))
+            found[name] = ObservedQueue(name, int(depth), None if consumers is None else int(consumers))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redelivery.broker.registry import running
 from redelivery.client.connections.sync import Connection
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ObservedQueue
 from redelivery.policies.brokers.classic.rules import ClassicRules, DeadLetterRules, PolicyEntry
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.connection_url import parse_connection_url
@@ -15,14 +15,14 @@ def is_embedded_here(connection: Connection) -> bool:
     return connection.metadata.protocol == "vm"
 
 
-def embedded_queues(connection: Connection) -> dict[str, QueueState]:
+def embedded_queues(connection: Connection) -> dict[str, ObservedQueue]:
     """All queues that are neither temporary nor a topic's."""
     broker = running(parse_connection_url(connection.url).host)
     if broker is None:
         return {}
     return broker.core.call(
         lambda engine, _now: {
-            name: QueueState(name, len(queue), len(queue.consumers))
+            name: ObservedQueue(name, len(queue), len(queue.consumers))
             for name, queue in engine.queues.items()
             if queue.binding is None and "://" not in name
         }

@@ -15,7 +15,7 @@ from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, 
 from redelivery.operate.doctor.chosen import MOST
 from redelivery.operate.doctor.embedded import embedded_queues, is_embedded_here
 from redelivery.operate.doctor.management import artemis_queues, artemis_time, asked_over_http, managed_as
-from redelivery.operate.doctor.observed import ALIKE, QueueState
+from redelivery.operate.doctor.observed import ALIKE, ObservedQueue
 from redelivery.operate.doctor.rabbitmq.over_amqp import (
     NOT_NAMED,
     described_queues,
@@ -50,7 +50,7 @@ _CONSUMERS: Final[Mapping[str, str]] = {
 class Seen:
     """``queues``: by name; ``unchecked``: what could not be seen, with the reason, in sentences."""
 
-    queues: Mapping[str, QueueState]
+    queues: Mapping[str, ObservedQueue]
     unchecked: tuple[str, ...] = ()
 
 
@@ -72,7 +72,7 @@ class Inspector:
             return Seen(embedded_queues(connection))
         if self._managed is not None:
             rows = self._managed.queues()
-            return Seen({each.name: QueueState(each.name, each.messages or 0, each.consumers or 0) for each in rows})
+            return Seen({each.name: ObservedQueue(each.name, each.messages or 0, each.consumers or 0) for each in rows})
         if describes_queues(connection):
             return Seen(described_states(described_queues(connection, names)), (NOT_NAMED,))
         match managed_as(connection):
@@ -86,7 +86,7 @@ class Inspector:
             raise UnsupportedError(_ELSEWHERE.get(connection.dialect, "this broker reports none over this protocol"))
         return self._browsed(names)
 
-    def holding_dead_letters(self, queues: Mapping[str, QueueState]) -> frozenset[str]:
+    def holding_dead_letters(self, queues: Mapping[str, ObservedQueue]) -> frozenset[str]:
         """The queues with messages and without a reader whose first message is a dead letter.
 
         At most 200 are looked at; one that cannot be browsed is not among them.
@@ -136,11 +136,11 @@ class Inspector:
         return Seen(broker_j_queues(self._connection, names[:MOST]), tuple(unchecked))
 
     def _browsed(self, names: Iterable[str]) -> Seen:
-        found: dict[str, QueueState] = {}
+        found: dict[str, ObservedQueue] = {}
         refusals: dict[str, list[tuple[str, JMSError]]] = {}
         for name in names:
             try:
-                found[name] = QueueState(name, _depth(self._connection, name))
+                found[name] = ObservedQueue(name, _depth(self._connection, name))
             except ConnectionLostError:
                 raise
             except JMSError as error:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from redelivery.client.connections.sync import Connection
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ObservedQueue
 from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.opening import management_of
 from redelivery.policies.brokers.artemis.names import NAMES
@@ -62,14 +62,14 @@ def artemis_addresses(connection: Connection) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.address for each in queues if each.address is not None))
 
 
-def artemis_queues(connection: Connection) -> dict[str, QueueState]:
+def artemis_queues(connection: Connection) -> dict[str, ObservedQueue]:
     """All queues that are neither temporary nor the broker's own.
 
     Raises:
         JMSError: the broker does not answer, or refuses (it needs the permissions ``send`` and ``manage``).
     """
     return {
-        each["name"]: QueueState(
+        each["name"]: ObservedQueue(
             each["name"], int(each["messageCount"]), int(each["consumerCount"]), each.get("address")
         )
         for each in _listed(connection)

@@ -17,7 +17,7 @@ _DEAD: Final = re.compile(r"dlq|\bdla\b|dead[._-]?letter", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class QueueState:
+class ObservedQueue:
     """``messages``: on the queue; ``consumers``: None where the broker does not say; ``address``: on Artemis."""
 
     name: str
@@ -32,8 +32,8 @@ def is_called_dead(name: str) -> bool:
 
 
 def check_queues(
-    before: Mapping[str, QueueState],
-    after: Mapping[str, QueueState],
+    before: Mapping[str, ObservedQueue],
+    after: Mapping[str, ObservedQueue],
     dead_letters: frozenset[str],
     asked: frozenset[str] = frozenset(),
 ) -> Iterator[Finding]:
@@ -45,7 +45,7 @@ def check_queues(
         dead_letters: which of them, or of their addresses, hold dead letters; beside those that are called so.
         asked: of which the user wants to know: up to four of them are findings of their own in any case.
     """
-    kinds: dict[tuple[bool, bool, bool], list[tuple[QueueState, int]]] = {}
+    kinds: dict[tuple[bool, bool, bool], list[tuple[ObservedQueue, int]]] = {}
     for name, state in after.items():
         grew = state.messages - before[name].messages if name in before else 0
         if not state.messages or state.consumers or (state.consumers is None and grew < 0):
@@ -59,7 +59,7 @@ def check_queues(
             yield _dead_letters(part, grows, unknown) if dead else _backlog(part)
 
 
-def _alike(found: list[tuple[QueueState, int]], asked: frozenset[str]) -> Iterator[list[tuple[QueueState, int]]]:
+def _alike(found: list[tuple[ObservedQueue, int]], asked: frozenset[str]) -> Iterator[list[tuple[ObservedQueue, int]]]:
     own = [each for each in found if each[0].name in asked]
     others = [each for each in found if each[0].name not in asked]
     if len(own) >= ALIKE:
@@ -68,7 +68,7 @@ def _alike(found: list[tuple[QueueState, int]], asked: frozenset[str]) -> Iterat
     yield from [others] if others and len(found) >= ALIKE else ([each] for each in others)
 
 
-def _dead_letters(found: Sequence[tuple[QueueState, int]], grows: bool, unknown: bool) -> Finding:
+def _dead_letters(found: Sequence[tuple[ObservedQueue, int]], grows: bool, unknown: bool) -> Finding:
     number, grew = sum(state.messages for state, _ in found), sum(more for _, more in found)
     growing = f", {grew} more than a moment ago" if grows else ""
     unread = "" if unknown else ", and nobody reads them"
@@ -82,7 +82,7 @@ def _dead_letters(found: Sequence[tuple[QueueState, int]], grows: bool, unknown:
     )
 
 
-def _backlog(found: Sequence[tuple[QueueState, int]]) -> Finding:
+def _backlog(found: Sequence[tuple[ObservedQueue, int]]) -> Finding:
     number = sum(state.messages for state, _ in found)
     have = "which has no consumer" if len(found) == 1 else "which have no consumer"
     return Finding(
@@ -94,7 +94,7 @@ def _backlog(found: Sequence[tuple[QueueState, int]]) -> Finding:
     )
 
 
-def _places(found: Sequence[tuple[QueueState, int]]) -> str:
+def _places(found: Sequence[tuple[ObservedQueue, int]]) -> str:
     """The queue's name, or the number of queues, and the longest of them."""
     if len(found) == 1:
         return found[0][0].name
@@ -103,7 +103,7 @@ def _places(found: Sequence[tuple[QueueState, int]]) -> str:
     return f"{len(found)} queues ({longest}{more})"
 
 
-def check_bound(dead_letter_addresses: Iterable[str], queues: Mapping[str, QueueState]) -> Iterator[Finding]:
+def check_bound(dead_letter_addresses: Iterable[str], queues: Mapping[str, ObservedQueue]) -> Iterator[Finding]:
     """The dead-letter addresses that no queue is bound to, where these are all queues of an Artemis broker.
 
     Of an address with ``::`` the broker makes the queue itself.

@@ -9,7 +9,7 @@ from typing import Final
 from redelivery.client.connections.sync import Connection
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import RequestTimeoutError
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ObservedQueue
 
 _BROKER: Final = Topic(
     "ActiveMQ.Statistics.Broker"
@@ -34,7 +34,7 @@ def has_statistics(connection: Connection) -> bool:
         return False
 
 
-def classic_queues(connection: Connection, names: Iterable[str]) -> dict[str, QueueState]:
+def classic_queues(connection: Connection, names: Iterable[str]) -> dict[str, ObservedQueue]:
     """The queues among these names that exist.
 
     Raises:
@@ -45,11 +45,11 @@ def classic_queues(connection: Connection, names: Iterable[str]) -> dict[str, Qu
     return {each.name: each for each in answers if each is not None}
 
 
-def _asked(connection: Connection, name: str) -> QueueState | None:
+def _asked(connection: Connection, name: str) -> ObservedQueue | None:
     try:
         answer = connection.request(Queue(_QUEUE + name), "", _SECONDS, persistent=False).body
     except RequestTimeoutError:
         return None
     if not isinstance(answer, dict):
         return None
-    return QueueState(name, int(answer.get("size", 0)), int(answer.get("consumerCount", 0)))
+    return ObservedQueue(name, int(answer.get("size", 0)), int(answer.get("consumerCount", 0)))

@@ -76,7 +76,7 @@ _NO_NAMES: Final = ("ed", "ing", "able", "ible")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class LetterFailure:
     """Why a letter is there: ``origin``; the ``kind`` of its exception, or ""; its ``text`` without what is known to
     differ.
     """
@@ -92,15 +92,15 @@ class Failure:
         return (*words[:_WORDS], " ".join(words[_WORDS:])) if len(words) > _WORDS else tuple(words)
 
 
-def failure(message: Message) -> Failure:
+def failure(message: Message) -> LetterFailure:
     """The failure that a letter tells of."""
     letter = message.dead_letter
     if letter is None:
-        return Failure(None, "", "")
+        return LetterFailure(None, "", "")
     said, kind = (letter.exception or letter.cause or "")[:_READ], ""
     if letter.exception and (found := _TYPE.match(said)):
         said, kind = said[found.end() :], found[1]
-    return Failure(letter.origin, kind, folded(said))
+    return LetterFailure(letter.origin, kind, folded(said))
 
 
 def folded(text: str) -> str:
@@ -113,7 +113,7 @@ def folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def literal(found: Failure) -> str:
+def literal(found: LetterFailure) -> str:
     """The fingerprint of a failure with the names that it has."""
     return _hashed(found, " ".join(found.words))
 
@@ -121,15 +121,15 @@ def literal(found: Failure) -> str:
 class Folding:
     """The fingerprints of failures that are looked at together."""
 
-    def __init__(self, failures: Iterable[Failure]) -> None:
-        self._buckets: dict[tuple[Destination | None, str], dict[Failure, None]] = {}
+    def __init__(self, failures: Iterable[LetterFailure]) -> None:
+        self._buckets: dict[tuple[Destination | None, str], dict[LetterFailure, None]] = {}
         for each in failures:
             self._buckets.setdefault((each.origin, each.kind), {})[each] = None
-        self._found: dict[Failure, str] = {}
+        self._found: dict[LetterFailure, str] = {}
         for alike in self._buckets.values():
             self._found |= _fold(list(alike))
 
-    def fingerprint(self, found: Failure, by: By = "cause") -> str:
+    def fingerprint(self, found: LetterFailure, by: By = "cause") -> str:
         """The same of those that failed alike: by their exceptions' text, by its type, or where they come from."""
         match by:
             case "type":
@@ -138,7 +138,7 @@ class Folding:
                 return _digest(f"origin\n{found.origin}")
         return self._found.get(found) or literal(found)
 
-    def members(self, fingerprint: str) -> frozenset[Failure]:
+    def members(self, fingerprint: str) -> frozenset[LetterFailure]:
         """The failures of this fingerprint, or of one that begins so, by whatever it was grouped.
 
         Also where it was made when there were others, by which more words were names.
@@ -164,7 +164,7 @@ class _Way:
     texts: int
 
 
-def _fold(failures: Sequence[Failure]) -> dict[Failure, str]:
+def _fold(failures: Sequence[LetterFailure]) -> dict[LetterFailure, str]:
     if len(failures) == 1:
         return {failures[0]: literal(failures[0])}
     counted: Counter[int] = Counter()
@@ -173,7 +173,7 @@ def _fold(failures: Sequence[Failure]) -> dict[Failure, str]:
     return {each: _hashed(each, _best(each, counted)) for each in failures}
 
 
-def _best(found: Failure, counted: Counter[int]) -> str:
+def _best(found: LetterFailure, counted: Counter[int]) -> str:
     """With one name, if that makes it like others; with two, if that makes it like three times as many."""
     best: dict[int, tuple[int, int, str]] = {}
     for way in _ways(found.words):
@@ -214,7 +214,7 @@ def _is_name(word: str) -> bool:
     return word not in _FOLDED and word not in _PLAIN and not word.endswith(_NO_NAMES)
 
 
-def _hashed(found: Failure, text: str) -> str:
+def _hashed(found: LetterFailure, text: str) -> str:
     return _digest(f"{found.origin}\n{found.kind}\n{text}")
 
 

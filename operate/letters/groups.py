@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from redelivery.model.messages import Message
-from redelivery.operate.letters.folding import By, Failure, Folding, failure, literal
+from redelivery.operate.letters.folding import By, Folding, LetterFailure, failure, literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ def failed_at(message: Message) -> datetime | None:
 
 def group(messages: Iterable[Message], by: By = "cause") -> list[Group]:
     """The groups, the largest first."""
-    failures: dict[Failure, _Members] = {}
+    failures: dict[LetterFailure, _Members] = {}
     for message in messages:
         at, letter = failed_at(message), message.dead_letter
         origin = None if letter is None or letter.origin is None else str(letter.origin)
         members = failures.setdefault(failure(message), _Members(message))
         members.add(_Members(message, 1, at, at, {origin}))
-    folding, groups = Folding(failures), dict[str, tuple[Failure, _Members]]()
+    folding, groups = Folding(failures), dict[str, tuple[LetterFailure, _Members]]()
     for each, members in failures.items():
         name = folding.fingerprint(each, by)
         if name in groups:
@@ -73,7 +73,7 @@ def group(messages: Iterable[Message], by: By = "cause") -> list[Group]:
     return sorted(found, key=lambda each: (-each.count, each.fingerprint))
 
 
-def _group(name: str, by: By, found: Failure, members: _Members) -> Group:
+def _group(name: str, by: By, found: LetterFailure, members: _Members) -> Group:
     letter = members.first.dead_letter
     exception = None if letter is None else letter.exception
     return Group(

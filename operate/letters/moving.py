@@ -37,7 +37,7 @@ _HELD: Final = 1000  # letters that stay, and are held meanwhile
 
 
 @dataclass(slots=True)
-class Plan:
+class MovePlan:
     """The moves that would be made.
 
     ``ids``: of the letters that would leave. ``stay``: how many do not: see `_STAYS`. ``others``: the
@@ -50,11 +50,11 @@ class Plan:
     unseen: bool = False
 
 
-def plan(connection: Connection, selection: Selection, route: Route) -> Plan:
+def plan(connection: Connection, selection: Selection, route: Route) -> MovePlan:
     """Look, and take nothing. Raises UnsupportedError: a group is meant, and the queue cannot be looked into."""
-    found, selection = Plan([]), selection.on(connection)
+    found, selection = MovePlan([]), selection.on(connection)
     if selection.group is None and not is_seen(connection, selection.queue):
-        return Plan([], unseen=True)
+        return MovePlan([], unseen=True)
     for message in Selection(selection.queue, selection.where).browse(connection):
         if len(found.ids) == selection.limit:
             break
@@ -95,7 +95,7 @@ class Mover:
         self._notify = moved
         self.moved = 0
 
-    def move(self, planned: Plan) -> int:
+    def move(self, planned: MovePlan) -> int:
         """Move them; how many have left. Fewer than planned where somebody else took some meanwhile.
 
         Raises:

@@ -12,7 +12,7 @@ from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message
 from redelivery.model.selectors.selector import Selector
 from redelivery.model.values import Value, to_epoch_ms
-from redelivery.operate.letters.folding import Failure, Folding, failure, literal
+from redelivery.operate.letters.folding import Folding, LetterFailure, failure, literal
 from redelivery.operate.management.browsing import browsed
 
 
@@ -33,7 +33,7 @@ class Selection:
     group: str | None = None
     limit: int | None = None
     here: Selector | None = None
-    members: frozenset[Failure] | None = None
+    members: frozenset[LetterFailure] | None = None
 
     def __post_init__(self) -> None:
         if self.group == "":

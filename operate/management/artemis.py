@@ -101,7 +101,7 @@ class ArtemisManagement:
         found = self.jolokia.call(bean, "browse(int,int)", 1, number, doing=doing, more_time=seconds)
         if not isinstance(found, list):
             raise ProtocolError(f"{doing}: the broker's management shows no messages")
-        whole = _Whole(self.jolokia, bean, bound, queue)
+        whole = _WholeProperties(self.jolokia, bean, bound, queue)
         for index, each in enumerate(found):
             counted = index < int(settings.get(_COUNTED, _USUALLY_COUNTED))
             yield as_artemis(each, whole.properties(each, counted=counted), Queue(queue), bound)
@@ -147,7 +147,7 @@ class ArtemisManagement:
         return ",".join((self._broker, *parts))
 
 
-class _Whole:
+class _WholeProperties:
     """Makes properties whole that are shown cut: the broker counts messages by the values of one, and cuts none.
 
     It counts the first ones of a queue only, 200 unless its address settings say otherwise.

@@ -50,10 +50,10 @@ def as_amqp(shown: Mapping[str, Any], queue: Destination, version: tuple[int, ..
         body = b"\x00\x53\x75" + binary_head(len(body)) + body
     dialect = AMQP_4 if version >= (4,) else AMQP
     raw = _header(shown) + _sections(shown, dialect) + body
-    return Message.received(_Looked(raw, shown, AmqpFormat(dialect, queue)), 0, None)
+    return Message.received(_BrowsedOverAmqp(raw, shown, AmqpFormat(dialect, queue)), 0, None)
 
 
-class _Looked(AmqpMessage):
+class _BrowsedOverAmqp(AmqpMessage):
     __slots__ = ("_shown",)
 
     def __init__(self, raw: bytes, shown: Mapping[str, Any], format: AmqpFormat) -> None:

@@ -74,10 +74,10 @@ def as_artemis(shown: Mapping[str, Any], properties: Mapping[str, Value], queue:
     own = {plain(name): value for name, value in properties.items()}
     head = encode_head("MESSAGE", _pairs(shown, properties, body))
     payload = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body or b""
-    return Message.received(_Looked(head, payload, own, why, StompFormat(STOMP, "1.2", queue)), 0, None)
+    return Message.received(_BrowsedAtArtemis(head, payload, own, why, StompFormat(STOMP, "1.2", queue)), 0, None)
 
 
-class _Looked(StompMessage):
+class _BrowsedAtArtemis(StompMessage):
     __slots__ = ("_typed", "_why")
 
     def __init__(

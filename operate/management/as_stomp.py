@@ -35,10 +35,10 @@ _EXCHANGES: Final = {"": "/queue/", "amq.topic": "/topic/"}
 def as_stomp(shown: Mapping[str, Any], queue: Destination) -> Message:
     """The message, as it would have been received from this queue."""
     head = encode_head("MESSAGE", _pairs(shown))
-    return Message.received(_Looked(head, shown, StompFormat(STOMP, "1.2", queue)), 0, None)
+    return Message.received(_BrowsedOverStomp(head, shown, StompFormat(STOMP, "1.2", queue)), 0, None)
 
 
-class _Looked(StompMessage):
+class _BrowsedOverStomp(StompMessage):
     __slots__ = ("_shown",)
 
     def __init__(self, head: bytes, shown: Mapping[str, Any], format: StompFormat) -> None:

@@ -12,7 +12,7 @@ from redelivery.policies.brokers.client_url.reader import is_url, shown_url
 from redelivery.policies.brokers.formats import LARGEST, URL, read_content, read_url
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.files.places import Place, problem_at
-from redelivery.policies.files.report import NO_PROPERTIES, Report
+from redelivery.policies.files.report import NO_PROPERTIES, ReadingReport
 
 _MOST: Final = 200  # included files
 
@@ -52,7 +52,7 @@ class Includes:
 
     def __init__(self, folder: Path, properties: Mapping[str, str] = NO_PROPERTIES) -> None:
         self._folder = folder.resolve()
-        self._names = Report(properties)
+        self._names = ReadingReport(properties)
         self._left = LARGEST
         self._files = _MOST
 

@@ -30,7 +30,7 @@ from redelivery.policies.brokers.rabbitmq.writer import write_rabbitmq
 from redelivery.policies.brokers.rules import Rules
 from redelivery.policies.files.json_tree import decoded, parse_json
 from redelivery.policies.files.places import ConfigFileError, Place, problem_at
-from redelivery.policies.files.report import NO_PROPERTIES, Report
+from redelivery.policies.files.report import NO_PROPERTIES, ReadingReport
 from redelivery.policies.files.xml import Element, Load, parse
 
 R = TypeVar("R", bound=Rules)
@@ -61,7 +61,7 @@ class Format(Generic[R]):
 
     syntax: Literal["xml", "json", "url"]
     recognizes: Callable[[Any, str], bool]
-    read: Callable[[Any, Report], R]
+    read: Callable[[Any, ReadingReport], R]
     write: Callable[[R], str]
     convert_to: Callable[[BrokerPolicies, Losses], R]
     unsaid: Callable[[R, str, Losses], None]
@@ -116,7 +116,7 @@ def read_content(
         raise ConfigError(f"format={format!r}: that is not a file; pass the URL itself")
     root: Any = parse_json(content, name) if syntax == "json" else parse(content, name, load)
     found = format or _recognized(root, name, syntax)
-    report = Report(properties)
+    report = ReadingReport(properties)
     rules = FORMATS[found].read(FORMATS[found].with_others(root, name, load), report)
     return _policies(name, found, rules, report, strict)
 
@@ -127,7 +127,7 @@ def read_url(url: str, *, strict: bool = True) -> BrokerPolicies:
     Raises:
         ConfigError: an option of redelivery was not understood (with ``strict``).
     """
-    report = Report()
+    report = ReadingReport()
     rules = read_client_url(url, report)
     return _policies(shown_url(url), URL, rules, report, strict)
 
@@ -149,7 +149,7 @@ def _recognized(root: Any, name: str, syntax: str) -> str:
     raise problem_at(root.place, f"{what} {known}")
 
 
-def _policies(name: str, found: str, rules: Rules, report: Report, strict: bool) -> BrokerPolicies:
+def _policies(name: str, found: str, rules: Rules, report: ReadingReport, strict: bool) -> BrokerPolicies:
     if strict and report.problems:
         raise ConfigFileError(tuple(report.problems))
     return BrokerPolicies(name, found, rules, tuple(report.unread), tuple(report.problems))

@@ -22,7 +22,7 @@ from redelivery.policies.checks import (
     to_ms,
 )
 from redelivery.policies.destinations.explain import DEFAULT_KEY, why_before
-from redelivery.policies.destinations.map import DestinationMap, Entry
+from redelivery.policies.destinations.map import DestinationMap, MapEntry
 
 NO_EXPIRY: Final = -1.0
 _MAX_FACTOR_OF_DELAY: Final = 10
@@ -234,13 +234,13 @@ class SettingsExplanation:
     """``candidates``: the entries that match ``destination``, the most specific first; ``settings``: them merged."""
 
     destination: Destination
-    candidates: tuple[Entry[AddressSettings], ...]
+    candidates: tuple[MapEntry[AddressSettings], ...]
     settings: AddressSettings
 
     @property
-    def winner(self) -> Entry[AddressSettings]:
+    def winner(self) -> MapEntry[AddressSettings]:
         """The most specific entry, which is asked first for every field; ``(default)`` where nothing matches."""
-        return self.candidates[0] if self.candidates else Entry(DEFAULT_KEY, DEFAULT_KEY, "", (), AddressSettings())
+        return self.candidates[0] if self.candidates else MapEntry(DEFAULT_KEY, DEFAULT_KEY, "", (), AddressSettings())
 
     @property
     def origins(self) -> Mapping[str, str]:

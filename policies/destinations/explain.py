@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Final, Generic, TypeVar
 
 from redelivery.model.destinations import Destination
-from redelivery.policies.destinations.map import Entry
+from redelivery.policies.destinations.map import MapEntry
 from redelivery.policies.destinations.patterns import ONE, REST
 
 T = TypeVar("T")
@@ -21,13 +21,13 @@ class Explanation(Generic[T]):
     """``candidates``: the entries that match ``destination``, the most specific first; ``str()`` says why."""
 
     destination: Destination
-    candidates: tuple[Entry[T], ...]
+    candidates: tuple[MapEntry[T], ...]
     default: T
 
     @property
-    def winner(self) -> Entry[T]:
+    def winner(self) -> MapEntry[T]:
         """The first candidate; where nothing matches, an entry ``(default)`` with the default."""
-        return self.candidates[0] if self.candidates else Entry(DEFAULT_KEY, DEFAULT_KEY, "", (), self.default)
+        return self.candidates[0] if self.candidates else MapEntry(DEFAULT_KEY, DEFAULT_KEY, "", (), self.default)
 
     def __str__(self) -> str:
         lines = [f"{self.destination}: {self.winner.pattern} counts: {self.winner.value}", *self.reasons()]
@@ -40,7 +40,7 @@ class Explanation(Generic[T]):
         return [why_before(self.winner, later) for later in self.candidates[1:]]
 
 
-def why_before(first: Entry[T], later: Entry[T]) -> str:
+def why_before(first: MapEntry[T], later: MapEntry[T]) -> str:
     """Say what makes one of two entries, which match the same destination, the more specific one."""
     text = f"{first.pattern} comes before {later.pattern}: "
     for number, (ours, theirs) in enumerate(zip_longest(first.words, later.words, fillvalue=None), 1):

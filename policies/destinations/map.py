@@ -18,7 +18,7 @@ from redelivery.model.destinations import Destination, check_spelling, destinati
 from redelivery.model.errors import ConfigError, InvalidDestinationError
 from redelivery.policies.destinations.patterns import ONE, REST, covers, matches, words_of
 
-__all__ = ["DestinationMap", "Entry", "matches"]
+__all__ = ["DestinationMap", "MapEntry", "matches"]
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ _WILDNESS: Final = {ONE: 1, REST: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class MapEntry(Generic[T]):
     """One pattern and its value.
 
     ``key``: the whole key as it was given; ``pattern``: this one of those that commas join in it.
@@ -57,7 +57,7 @@ class DestinationMap(Generic[T]):
     def __init__(self, entries: Mapping[str, T] | Mapping[Destination, T] | Mapping[str | Destination, T]) -> None:
         if not isinstance(entries, Mapping):
             raise ConfigError(f"a map from patterns to values is needed, not a {type(entries).__name__}")
-        parsed: dict[tuple[str, tuple[str, ...]], Entry[T]] = {}
+        parsed: dict[tuple[str, tuple[str, ...]], MapEntry[T]] = {}
         for key, value in entries.items():
             for entry in _parse(key, value):
                 same = parsed.setdefault((entry.scheme, entry.words), entry)
@@ -68,11 +68,11 @@ class DestinationMap(Generic[T]):
         self._entries = tuple(sorted(parsed.values(), key=lambda entry: entry.rank))
 
     @property
-    def entries(self) -> tuple[Entry[T], ...]:
+    def entries(self) -> tuple[MapEntry[T], ...]:
         """All entries, the most specific first."""
         return self._entries
 
-    def candidates(self, target: Destination | str) -> tuple[Entry[T], ...]:
+    def candidates(self, target: Destination | str) -> tuple[MapEntry[T], ...]:
         """The entries that match, the most specific first; empty where none does.
 
         A wildcard in ``target`` (that of a consumer) is matched by an entry that is equal to it or covers all of it.
@@ -94,7 +94,7 @@ class DestinationMap(Generic[T]):
         return found[0].value if found else None
 
 
-def _parse(key: object, value: T) -> Iterator[Entry[T]]:
+def _parse(key: object, value: T) -> Iterator[MapEntry[T]]:
     text = str(key) if isinstance(key, Destination) else key
     if not isinstance(text, str):
         raise ConfigError(f"{key!r} is not a destination or pattern; use a str like 'orders.*' or 'topic://news.>'")
@@ -110,4 +110,4 @@ def _parse(key: object, value: T) -> Iterator[Entry[T]]:
             raise ConfigError(f"{text!r} is not a destination or pattern: {error}") from error
         if REST in words[:-1]:
             raise ConfigError(f"{text!r}: '>' or '#' can only be the last word of a pattern")
-        yield Entry(text, f"{scheme}://{name}" if scheme else name, scheme, words, value)
+        yield MapEntry(text, f"{scheme}://{name}" if scheme else name, scheme, words, value)

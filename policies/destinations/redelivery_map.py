@@ -8,7 +8,7 @@ from dataclasses import replace
 from redelivery.model.destinations import Destination, destination
 from redelivery.model.errors import ConfigError
 from redelivery.policies.destinations.explain import Explanation
-from redelivery.policies.destinations.map import DestinationMap, Entry
+from redelivery.policies.destinations.map import DestinationMap, MapEntry
 from redelivery.policies.redelivery import RedeliveryPolicy
 
 
@@ -44,7 +44,7 @@ class RedeliveryPolicyMap:
         return self._default
 
     @property
-    def entries(self) -> tuple[Entry[RedeliveryPolicy], ...]:
+    def entries(self) -> tuple[MapEntry[RedeliveryPolicy], ...]:
         """All entries, the most specific first."""
         return self._map.entries
 

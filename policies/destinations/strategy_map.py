@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from redelivery.model.destinations import Destination
 from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
-from redelivery.policies.destinations.map import DestinationMap, Entry
+from redelivery.policies.destinations.map import DestinationMap, MapEntry
 
 
 class DeadLetterStrategyMap(Mapping[str, DeadLetterStrategy]):
@@ -27,7 +27,7 @@ class DeadLetterStrategyMap(Mapping[str, DeadLetterStrategy]):
         self._map = DestinationMap(entries)
 
     @property
-    def entries(self) -> tuple[Entry[DeadLetterStrategy], ...]:
+    def entries(self) -> tuple[MapEntry[DeadLetterStrategy], ...]:
         """All entries, the most specific first."""
         return self._map.entries
 

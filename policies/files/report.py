@@ -29,7 +29,7 @@ class Given:
     places: Places
 
 
-class Report:
+class ReadingReport:
     """The parts of a file that a reader could not understand (``problems``), and those that it skipped (``unread``).
 
     ``properties``: the values of placeholders such as ``${activemq.retries}`` that the caller gives; no others are

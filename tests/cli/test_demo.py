@@ -14,7 +14,7 @@ import redelivery
 from redelivery import RedeliveryPolicy
 from redelivery.broker import EmbeddedBroker
 from redelivery.cli.demo.orders import ALWAYS, Demo, Script, contradictions
-from redelivery.cli.demo.story import Order, Step
+from redelivery.cli.demo.story import Order, StoryStep
 from redelivery.cli.demo.view import View
 from redelivery.testing.brokers.real import RealBroker
 
@@ -27,8 +27,8 @@ QUICK = Script(
 )
 
 
-def play(script: Script = QUICK) -> tuple[list[Step], Mapping[str, Any]]:
-    steps: list[Step] = []
+def play(script: Script = QUICK) -> tuple[list[StoryStep], Mapping[str, Any]]:
+    steps: list[StoryStep] = []
     with EmbeddedBroker(f"demo-{uuid4().hex}") as broker:
         summary = Demo(steps.append, script).run(broker.vm_url)
         started = steps[0].fields
@@ -36,7 +36,7 @@ def play(script: Script = QUICK) -> tuple[list[Step], Mapping[str, Any]]:
     return steps, summary
 
 
-def values(steps: list[Step], event: str, *names: str) -> list[Any]:
+def values(steps: list[StoryStep], event: str, *names: str) -> list[Any]:
     """The values of fields, of each such step."""
     return [tuple(step.fields[name] for name in names) for step in steps if step.event == event]
 
@@ -64,7 +64,7 @@ def test_every_order_is_processed_or_dead_lettered_once_after_the_delays_of_its_
 
 
 def test_it_runs_on_a_real_broker_and_leaves_nothing_there(activemq: RealBroker) -> None:
-    steps: list[Step] = []
+    steps: list[StoryStep] = []
     summary = Demo(steps.append, QUICK).run(activemq.stomp_url)
     assert (summary["problems"], summary["sent"], summary["processed"], summary["dead_letters"]) == ([], 3, 2, 1)
     with redelivery.connect(activemq.stomp_url) as connection, connection.session() as session:

@@ -16,8 +16,8 @@ from rich.console import Console
 from tests.client.shell import eventually
 
 import redelivery
-from redelivery.cli.demo.outage import Outage, OutageScript, losses
-from redelivery.cli.demo.story import Order, Step
+from redelivery.cli.demo.outage import DemoOutage, OutageScript, losses
+from redelivery.cli.demo.story import Order, StoryStep
 from redelivery.cli.demo.view import View
 
 ORDERS = ("a", "b", "c", "d", "e")
@@ -26,8 +26,8 @@ COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import
 
 
 def test_a_killed_broker_loses_no_order(capsys: pytest.CaptureFixture[str]) -> None:
-    steps: list[Step] = []
-    summary = Outage(steps.append, QUICK).run()
+    steps: list[StoryStep] = []
+    summary = DemoOutage(steps.append, QUICK).run()
     assert summary["problems"] == []
     assert (summary["sent"], summary["processed"]) == (5, 5)
     assert summary["away"] > 0.2

@@ -23,7 +23,7 @@ from redelivery.broker import EmbeddedBroker
 from redelivery.cli.demo import spark as demo_spark
 from redelivery.cli.demo.orders import ALWAYS, Demo, Script
 from redelivery.cli.demo.spark import missing, spark_job
-from redelivery.cli.demo.story import Step
+from redelivery.cli.demo.story import StoryStep
 from redelivery.cli.demo.view import View
 
 COMMAND = (sys.executable, "-W", "error", "-c", "from redelivery.cli.main import main; main()")
@@ -129,7 +129,7 @@ def test_a_broker_in_the_demos_process_is_refused() -> None:
 def test_the_dead_letters_are_there_for_spark_and_it_is_an_error_where_it_did_not_read_them(
     takes: int, says: str
 ) -> None:
-    steps: list[Step] = []
+    steps: list[StoryStep] = []
 
     def read(url: str, queue: str) -> int:
         with redelivery.connect(url) as connection, connection.session() as session, session.browser(queue) as browser:

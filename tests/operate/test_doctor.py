@@ -15,7 +15,7 @@ from redelivery.operate.doctor.addresses import check_url
 from redelivery.operate.doctor.configured import check_problems, check_rules
 from redelivery.operate.doctor.doctor import examine
 from redelivery.operate.doctor.findings import Finding, Report, in_order
-from redelivery.operate.doctor.observed import QueueState, check_bound, check_clock, check_queues
+from redelivery.operate.doctor.observed import ObservedQueue, check_bound, check_clock, check_queues
 from redelivery.transports.wire import clock
 
 ORDERS = (redelivery.Queue("orders"),)
@@ -125,7 +125,7 @@ def test_a_client_and_a_broker_that_both_redeliver_are_a_warning() -> None:
 def test_dead_letters_that_nobody_reads(
     before: tuple[int, int | None], after: tuple[int, int | None], expected: list[tuple[str, str]]
 ) -> None:
-    first, second = ({"DLQ": QueueState("DLQ", *each)} for each in (before, after))
+    first, second = ({"DLQ": ObservedQueue("DLQ", *each)} for each in (before, after))
     assert found(check_queues(first, second, frozenset({"DLQ"}))) == expected
 
 
@@ -134,7 +134,7 @@ def test_dead_letters_that_nobody_reads(
     [(9, 0, [("warning", "backlog")]), (9, 2, []), (0, 0, []), (9, None, [])],
 )
 def test_a_backlog_without_a_consumer(messages: int, consumers: int | None, expected: list[tuple[str, str]]) -> None:
-    state = {"orders": QueueState("orders", messages, consumers)}
+    state = {"orders": ObservedQueue("orders", messages, consumers)}
     assert found(check_queues(state, state, frozenset({"DLQ"}))) == expected
 
 
@@ -142,21 +142,21 @@ def test_a_backlog_without_a_consumer(messages: int, consumers: int | None, expe
     "name", ["DLQ.x", "shop.dlq", "shopDLQ", "my-dead-letters", "orders.DeadLetter", "DLA", "a.DLA.b"]
 )
 def test_a_queue_that_is_called_so_holds_dead_letters(name: str) -> None:
-    state = {name: QueueState(name, 9)}
+    state = {name: ObservedQueue(name, 9)}
     assert found(check_queues(state, state, frozenset())) == [("warning", "dead-letters")]
     assert found(check_queues(state, state, frozenset(), frozenset([name]))) == [("warning", "dead-letters")]
 
 
 @pytest.mark.parametrize("name", ["handlar", "idle", "dead", "deadline.letters", "adla"])
 def test_a_queue_with_another_name_holds_messages(name: str) -> None:
-    state = {name: QueueState(name, 9, 0)}
+    state = {name: ObservedQueue(name, 9, 0)}
     assert found(check_queues(state, state, frozenset())) == [("warning", "backlog")]
 
 
 @pytest.mark.parametrize("dead", [False, True])
 def test_five_queues_with_different_counts_are_one_finding(dead: bool) -> None:
     names = [f"{'DLQ.' if dead else ''}q{number}" for number in range(7)]
-    states = {name: QueueState(name, 10 * number + 1, 0) for number, name in enumerate(names)}
+    states = {name: ObservedQueue(name, 10 * number + 1, 0) for number, name in enumerate(names)}
     (finding,) = check_queues(states, states, frozenset())
     what = "dead letters" if dead else "messages"
     assert finding.what.startswith(f"217 {what} are in 7 queues ({names[6]} (61), {names[5]} (51), ")
@@ -172,15 +172,15 @@ def test_five_queues_with_different_counts_are_one_finding(dead: bool) -> None:
 
 
 def test_five_dead_letter_addresses_without_a_queue_are_one_finding() -> None:
-    (finding,) = check_bound([f"DLA.{n}" for n in range(6)], {"q": QueueState("q", 0, 0, "DLA")})
+    (finding,) = check_bound([f"DLA.{n}" for n in range(6)], {"q": ObservedQueue("q", 0, 0, "DLA")})
     assert finding.what.endswith("DLA.0, DLA.1, DLA.2 and 3 more")
 
 
 def test_a_dead_letter_address_of_a_broker_that_has_no_queue_on_it() -> None:
-    on_artemis = {"q": QueueState("q", 0, 0, "DLA")}
+    on_artemis = {"q": ObservedQueue("q", 0, 0, "DLA")}
     assert found(check_bound(["DLA", "DLQ::of.its.own"], on_artemis)) == []
     assert found(check_bound(["elsewhere", "elsewhere"], on_artemis)) == [("error", "unbound")]
-    assert found(check_bound(["elsewhere"], {"q": QueueState("q", 0)})) == []  # not Artemis: it shows no addresses
+    assert found(check_bound(["elsewhere"], {"q": ObservedQueue("q", 0)})) == []  # not Artemis: it shows no addresses
 
 
 @pytest.mark.parametrize(

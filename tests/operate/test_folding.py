@@ -10,16 +10,16 @@ from time import perf_counter
 import pytest
 
 from redelivery.model.destinations import Queue
-from redelivery.operate.letters.folding import Failure, Folding, folded, literal
+from redelivery.operate.letters.folding import Folding, LetterFailure, folded, literal
 
 ORDERS = Queue("orders")
 
 
-def failures(texts: Iterable[str], kind: str = "ValueError") -> list[Failure]:
-    return [Failure(ORDERS, kind, folded(each)) for each in texts]
+def failures(texts: Iterable[str], kind: str = "ValueError") -> list[LetterFailure]:
+    return [LetterFailure(ORDERS, kind, folded(each)) for each in texts]
 
 
-def sizes(found: list[Failure]) -> list[int]:
+def sizes(found: list[LetterFailure]) -> list[int]:
     folding = Folding(found)
     return sorted(Counter(map(folding.fingerprint, found)).values(), reverse=True)
 
@@ -91,7 +91,7 @@ def test_what_is_the_matter_counts(texts: tuple[str, str]) -> None:
 
 def test_origin_and_type_count() -> None:
     found = [*failures(["customer ada is late"]), *failures(["customer bob is late"], "KeyError")]
-    assert sizes([*found, Failure(Queue("bills"), "ValueError", "customer eve is late")]) == [1, 1, 1]
+    assert sizes([*found, LetterFailure(Queue("bills"), "ValueError", "customer eve is late")]) == [1, 1, 1]
 
 
 def test_five_thousand_letters_of_four_causes_are_four_groups() -> None:

@@ -14,8 +14,8 @@ from redelivery.policies.dead_letters import (
     CopyTo,
     DeadLetterStrategy,
     Decision,
+    Discard,
     DiscardingDeadLetterStrategy,
-    Drop,
     IndividualDeadLetterStrategy,
     Native,
     SharedDeadLetterStrategy,
@@ -99,18 +99,18 @@ def test_individual(options: dict[str, Any], queue_copy: Queue, topic_copy: Topi
 def test_expired_and_non_persistent_messages(strategy: Any) -> None:
     kind = type(strategy)
     assert isinstance(decide(strategy, expired=True), CopyTo)
-    assert decide(kind(process_expired=False), expired=True) == Drop("it has expired, and process_expired is False")
+    assert decide(kind(process_expired=False), expired=True) == Discard("it has expired, and process_expired is False")
     assert isinstance(decide(kind(process_expired=False), expired=False), CopyTo)
     copies = kind is not BrokerDeadLetterStrategy  # by its name: other clients send non-persistently without a word
     assert isinstance(decide(strategy, persistent=False), CopyTo) is copies
     non_persistent = decide(kind(process_non_persistent=False), persistent=False)
-    assert isinstance(non_persistent, Drop)
+    assert isinstance(non_persistent, Discard)
     assert "process_non_persistent" in non_persistent.reason
     assert isinstance(decide(kind(process_non_persistent=True), persistent=False), CopyTo)
 
 
 def test_process_expired_false_counts_before_the_broker_is_asked() -> None:
-    assert isinstance(decide(BrokerDeadLetterStrategy(True, process_expired=False), expired=True, native=True), Drop)
+    assert isinstance(decide(BrokerDeadLetterStrategy(True, process_expired=False), expired=True, native=True), Discard)
 
 
 @pytest.mark.parametrize(("given", "seconds"), [(None, None), (0, None), (2.5, 2.5), (timedelta(minutes=1), 60.0)])
@@ -130,7 +130,7 @@ def test_a_dead_letter_is_never_copied_back_to_where_it_came_from(
     strategy: DeadLetterStrategy, original: Queue
 ) -> None:
     decision = decide(strategy, original)
-    assert isinstance(decision, Drop)
+    assert isinstance(decision, Discard)
     assert str(original) in decision.reason
     assert not decision.discarded
 
@@ -141,8 +141,8 @@ def test_a_topic_that_is_called_like_the_dead_letter_queue_is_another_place() ->
 
 def test_discarding_drops_everything_by_default_and_is_counted() -> None:
     decision = decide(DiscardingDeadLetterStrategy(), native=True)
-    assert decision == Drop("messages of queue://orders are discarded", True, 1000)
-    assert decide(DiscardingDeadLetterStrategy(report_interval=0)) == Drop(
+    assert decision == Discard("messages of queue://orders are discarded", True, 1000)
+    assert decide(DiscardingDeadLetterStrategy(report_interval=0)) == Discard(
         "messages of queue://orders are discarded", discarded=True, report_interval=0
     )
 
@@ -167,7 +167,7 @@ def test_discarding_only_what_matches_as_a_whole(expressions: Any, name: str, dr
     strategy = DiscardingDeadLetterStrategy(expressions, otherwise=SharedDeadLetterStrategy("rest"))
     decision = decide(strategy, Queue(name))
     assert decision == (
-        Drop(f"messages of queue://{name} are discarded", True, 1000) if dropped else CopyTo(Queue("rest"))
+        Discard(f"messages of queue://{name} are discarded", True, 1000) if dropped else CopyTo(Queue("rest"))
     )
 
 
@@ -175,7 +175,7 @@ def test_discarding_only_what_matches_as_a_whole(expressions: Any, name: str, dr
 def test_discarding_may_leave_what_has_expired_to_the_other_strategy(expressions: tuple[str, ...]) -> None:
     other = SharedDeadLetterStrategy("rest")
     strategy = DiscardingDeadLetterStrategy(expressions, otherwise=other, drop_expired=False)
-    assert isinstance(decide(strategy), Drop)
+    assert isinstance(decide(strategy), Discard)
     assert decide(strategy, expired=True) == CopyTo(Queue("rest"))
 
 
@@ -186,7 +186,7 @@ def test_another_strategy_may_decide_about_what_has_expired(kind: Any) -> None:
     assert decide(strategy) == decide(kind())
     assert decide(strategy, expired=True) == decide(other, expired=True)
     assert isinstance(decide(strategy, expired=True, persistent=False), CopyTo)
-    assert isinstance(decide(kind(for_expired=other, process_expired=False), expired=True), Drop)
+    assert isinstance(decide(kind(for_expired=other, process_expired=False), expired=True), Discard)
     assert isinstance(decide(kind(for_expired=BrokerDeadLetterStrategy()), expired=True, native=True), Native)
 
 
@@ -194,7 +194,7 @@ def test_discarding_leaves_the_rest_to_the_broker_by_default() -> None:
     strategy = DiscardingDeadLetterStrategy(drop_only=("junk",))
     assert decide(strategy, native=True) == Native()
     assert decide(strategy, native=False) == CopyTo(DLQ)
-    assert isinstance(decide(DiscardingDeadLetterStrategy(("junk",), process_expired=False), expired=True), Drop)
+    assert isinstance(decide(DiscardingDeadLetterStrategy(("junk",), process_expired=False), expired=True), Discard)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from redelivery.policies.dead_letters import (
     BrokerDeadLetterStrategy,
     CopyTo,
     DeadLetterStrategy,
+    Discard,
     DiscardingDeadLetterStrategy,
-    Drop,
     IndividualDeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
@@ -74,8 +74,8 @@ def test_what_has_expired_and_what_is_not_persistent(kind: Any, one: bool, other
     for strategy in strategies:
         expired = strategy.decide(Queue("q"), persistent=True, expired=True, native_available=False)
         weak = strategy.decide(Queue("q"), persistent=False, expired=False, native_available=False)
-        assert isinstance(expired, CopyTo if one else Drop)
-        assert isinstance(weak, CopyTo if other else Drop)
+        assert isinstance(expired, CopyTo if one else Discard)
+        assert isinstance(weak, CopyTo if other else Discard)
 
 
 @BOTH_WAYS
@@ -98,7 +98,7 @@ def test_discarding_of_what_is_named_and_what_has_expired() -> None:
         strategy.decide(Queue(name), persistent=True, expired=expired, native_available=False)
         for name, expired in product(("orders", "bills"), (False, True))
     ]
-    assert [isinstance(each, Drop) for each in decisions] == [True, False, False, False]
+    assert [isinstance(each, Discard) for each in decisions] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("numbers", list(permutations((1, 2, 3, 4), 4)))

@@ -6,7 +6,7 @@ import pytest
 from tests.run.mutants import Fault, caught, planted
 
 from redelivery.client.containers.outcomes import Retry
-from redelivery.client.containers.running import Asked
+from redelivery.client.containers.running import StopRequests
 
 OLD = '        self.after = None if after is None else seconds("after", after)'
 
@@ -35,8 +35,8 @@ def test_a_property_can_have_one() -> None:
     with planted(
         fault("        return 128 + self.number", "        return 127 + self.number", "client.containers.running")
     ):
-        assert Asked(1.0).exit_code == 127
-    assert Asked(1.0).exit_code == 128
+        assert StopRequests(1.0).exit_code == 127
+    assert StopRequests(1.0).exit_code == 128
 
 
 def test_one_that_is_noticed_passes(request: pytest.FixtureRequest) -> None:

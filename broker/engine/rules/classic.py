@@ -26,7 +26,7 @@ from redelivery.policies.brokers.classic.rules import (
     RedeliveryPlugin,
 )
 from redelivery.policies.dead_letter_headers import FAILURE_CAUSE, ORIGINAL_DELIVERY_MODE, ORIGINAL_EXPIRATION
-from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Drop, IndividualDeadLetterStrategy
+from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Discard, IndividualDeadLetterStrategy
 
 log = logging.getLogger(__name__)
 AUDIT_DEPTH: Final = 2048 * 64  # ids remembered per strategy, ActiveMQ's maxAuditDepth for maxProducersToAudit
@@ -81,7 +81,7 @@ class ClassicBroker:
         decision = strategy.decide(
             message.destination, persistent=message.persistent, expired=failure.expired, native_available=False
         )
-        if isinstance(decision, Drop) and decision.discarded:
+        if isinstance(decision, Discard) and decision.discarded:
             self._report(decision.report_interval)
         if not isinstance(decision, CopyTo):
             return ()

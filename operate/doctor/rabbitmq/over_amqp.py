@@ -11,7 +11,7 @@ from redelivery.client.connections.sync import Connection
 from redelivery.client.sync.session import described
 from redelivery.model.destinations import Queue
 from redelivery.operate.doctor.findings import Finding
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ObservedQueue
 from redelivery.operate.doctor.rabbitmq.reported import check_stream
 from redelivery.policies.brokers.formats import read_content
 from redelivery.policies.brokers.policies import BrokerPolicies
@@ -40,10 +40,10 @@ def described_queues(connection: Connection, names: Iterable[str]) -> Described:
         return {name: each for name, each in asked if each is not None}
 
 
-def described_states(found: Described) -> dict[str, QueueState]:
+def described_states(found: Described) -> dict[str, ObservedQueue]:
     """The numbers of their messages and consumers."""
     return {
-        name: QueueState(name, int(each.get("message_count") or 0), int(each.get("consumer_count") or 0))
+        name: ObservedQueue(name, int(each.get("message_count") or 0), int(each.get("consumer_count") or 0))
         for name, each in found.items()
     }
 

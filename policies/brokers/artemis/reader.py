@@ -18,7 +18,7 @@ from redelivery.policies.brokers.artemis.rules import (
 )
 from redelivery.policies.destinations.address_settings import AddressSettings
 from redelivery.policies.files.places import Place, problem_at
-from redelivery.policies.files.report import Report
+from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element
 from redelivery.policies.kinds import FLAG, Kind, whole
 
@@ -57,7 +57,7 @@ def _dialect_of(root: Element, file: str) -> str | None:
     return "hornetq" if "urn:hornetq" in spaces or ("urn:activemq" not in spaces and named) else "artemis"
 
 
-def read_artemis(root: Element, report: Report, dialect: str = "artemis") -> ArtemisRules:
+def read_artemis(root: Element, report: ReadingReport, dialect: str = "artemis") -> ArtemisRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
     if root.name == "address-settings":  # what another file includes
         root = replace(root, name="core", children=(root,))
@@ -78,12 +78,12 @@ def read_artemis(root: Element, report: Report, dialect: str = "artemis") -> Art
     )
 
 
-def read_hornetq(root: Element, report: Report) -> ArtemisRules:
+def read_hornetq(root: Element, report: ReadingReport) -> ArtemisRules:
     """Read HornetQ's rules."""
     return read_artemis(root, report, "hornetq")
 
 
-def _entries(core: Element, report: Report, dialect: str, wildcards: Wildcards) -> Iterator[AddressEntry]:
+def _entries(core: Element, report: ReadingReport, dialect: str, wildcards: Wildcards) -> Iterator[AddressEntry]:
     names = HORNETQ_NAMES if dialect == "hornetq" else NAMES
     for section in core.all("address-settings"):
         for child in section.children:
@@ -100,7 +100,7 @@ def _entries(core: Element, report: Report, dialect: str, wildcards: Wildcards) 
                 yield AddressEntry(match, settings, child.place, given.places)
 
 
-def _is_pattern(match: str, report: Report, place: Place, wildcards: Wildcards, dialect: str) -> bool:
+def _is_pattern(match: str, report: ReadingReport, place: Place, wildcards: Wildcards, dialect: str) -> bool:
     one, rest = wildcards.single_word, wildcards.any_words
     words = match.split(wildcards.delimiter)
     if not match.strip():
@@ -139,7 +139,7 @@ def _queue(queue: Element, address: str, routing: Routing) -> Iterator[BoundQueu
         yield BoundQueue(address or name, name, routing, text, queue.place)
 
 
-def _wildcards(core: Element, report: Report) -> Wildcards:
+def _wildcards(core: Element, report: ReadingReport) -> Wildcards:
     section = core.first("wildcard-addresses")
     if section is None:
         return DEFAULT_WILDCARDS
@@ -150,6 +150,6 @@ def _wildcards(core: Element, report: Report) -> Wildcards:
     return Wildcards(**{name: each.text for name, each in given.items() if len(each.text) == 1})
 
 
-def _of_core(core: Element, name: str, kind: Kind, report: Report) -> Any:
+def _of_core(core: Element, name: str, kind: Kind, report: ReadingReport) -> Any:
     element = core.first(name)
     return None if element is None else report.read(kind.read, name, element.text, element.place)

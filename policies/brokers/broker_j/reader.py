@@ -19,7 +19,7 @@ from redelivery.policies.checks import read_flag
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.json_tree import Json, inside, listed
 from redelivery.policies.files.places import Setting
-from redelivery.policies.files.report import Report
+from redelivery.policies.files.report import ReadingReport
 
 _OWN: Final = frozenset({"virtualhostnodes", "virtualhosts", "modelVersion", "nodeAutoCreationPolicies"})
 _ABOUT: Final = ("virtualhostnodes", "virtualhosts", "context", "name", "modelVersion", "id")
@@ -32,7 +32,7 @@ def is_broker_j(root: Json, file: str) -> bool:
     return not names & DEFINITIONS and bool(names & _OWN or ("queues" in names and not names & BOUND))
 
 
-def read_broker_j(root: Json, report: Report) -> BrokerJRules:
+def read_broker_j(root: Json, report: ReadingReport) -> BrokerJRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
     nodes = root.get("virtualhostnodes")
     hosts = root.get("virtualhosts")
@@ -55,7 +55,7 @@ def read_broker_j(root: Json, report: Report) -> BrokerJRules:
     return BrokerJRules(tuple(found), default or only, _context(root, report))
 
 
-def _hosts_of(node: Json, name: str, report: Report) -> Iterator[BrokerJHost]:
+def _hosts_of(node: Json, name: str, report: ReadingReport) -> Iterator[BrokerJHost]:
     """Read the virtual host of a node: within it, or as a str that the node is made with."""
     context = _context(node, report)
     initial = node.get("virtualHostInitialConfiguration")
@@ -68,7 +68,7 @@ def _hosts_of(node: Json, name: str, report: Report) -> Iterator[BrokerJHost]:
         yield _host(host, host.member("name") or name, context, report)
 
 
-def _host(host: Json, name: str, outer: BrokerJLevel, report: Report) -> BrokerJHost:
+def _host(host: Json, name: str, outer: BrokerJLevel, report: ReadingReport) -> BrokerJHost:
     queues = []
     for queue in listed(host.get("queues"), "queues", report.problem):
         named = queue.member("name")
@@ -91,7 +91,7 @@ def _host(host: Json, name: str, outer: BrokerJLevel, report: Report) -> BrokerJ
     return BrokerJHost(name, tuple(queues), tuple(rules), context if context != BrokerJLevel() else outer)
 
 
-def _level(element: Json, title: str, queue: str, report: Report) -> BrokerJLevel:
+def _level(element: Json, title: str, queue: str, report: ReadingReport) -> BrokerJLevel:
     members = dict(element.items())
     arguments = members.pop("arguments", None)
     members |= dict(arguments.items()) if arguments else {}
@@ -104,7 +104,7 @@ def _level(element: Json, title: str, queue: str, report: Report) -> BrokerJLeve
     return _read(given, element, title, queue, report)
 
 
-def _context(element: Json, report: Report) -> BrokerJLevel:
+def _context(element: Json, report: ReadingReport) -> BrokerJLevel:
     """Read what the context variables of a level say of its queues."""
     context = element.get("context")
     variables = context.items() if context else ()
@@ -112,7 +112,7 @@ def _context(element: Json, report: Report) -> BrokerJLevel:
     return _read(given, context or element, "context", "", report)
 
 
-def _read(given: list[tuple[str, str, Json]], at: Json, title: str, queue: str, report: Report) -> BrokerJLevel:
+def _read(given: list[tuple[str, str, Json]], at: Json, title: str, queue: str, report: ReadingReport) -> BrokerJLevel:
     values: dict[str, Any] = {}
     settings = []
     for name, meant, value in given:
@@ -124,7 +124,7 @@ def _read(given: list[tuple[str, str, Json]], at: Json, title: str, queue: str, 
     return BrokerJLevel(place=at.place, settings=tuple(settings), **values)
 
 
-def _value(name: str, value: Json, queue: str, report: Report) -> Any:
+def _value(name: str, value: Json, queue: str, report: ReadingReport) -> Any:
     if name == names.DLQ_ENABLED:
         enabled = report.read(read_flag, name, value.text, value.place)
         return None if enabled is None else queue + names.DLQ_SUFFIX if enabled and queue else ""
@@ -135,7 +135,7 @@ def _value(name: str, value: Json, queue: str, report: Report) -> Any:
     return report.read(names.OF_A_QUEUE[name][1].read, name, value.text, value.place)
 
 
-def _alternate(value: Json, report: Report) -> str | None:
+def _alternate(value: Json, report: ReadingReport) -> str | None:
     """Read an alternate binding: an object, or in a context variable the same as a str."""
     found = inside(value, names.ALTERNATE, report.problem) if isinstance(value.value, str) else value
     if found is None:

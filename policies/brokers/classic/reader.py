@@ -28,7 +28,7 @@ from redelivery.policies.dead_letters import (
 from redelivery.policies.destinations.map import DestinationMap
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.places import Place, Setting, problem_at
-from redelivery.policies.files.report import ANY, Given, Report
+from redelivery.policies.files.report import ANY, Given, ReadingReport
 from redelivery.policies.files.xml import Element
 from redelivery.policies.kinds import Names
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -60,7 +60,7 @@ def is_activemq(root: Element, file: str) -> bool:
     return "activemq" in root.namespace or not root.children or any(each.name in _SECTIONS for each in root.children)
 
 
-def read_activemq(root: Element, report: Report) -> ClassicRules:
+def read_activemq(root: Element, report: ReadingReport) -> ClassicRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
     broker = root if root.name == "broker" else next((each for each in root.walk() if each.name == "broker"), None)
     if broker is None:
@@ -101,7 +101,7 @@ def _title(element: Element) -> str:
     return f"{element.name} {kind}".strip()
 
 
-def _skip_or_refuse(element: Element, report: Report) -> None:
+def _skip_or_refuse(element: Element, report: ReadingReport) -> None:
     if names.CONCERNS.search(element.name):
         report.problem(f"{element.name!r} is not known here{did_you_mean(element.name, _PLUGINS)}", element.place)
     else:
@@ -109,7 +109,7 @@ def _skip_or_refuse(element: Element, report: Report) -> None:
 
 
 def _distinct(
-    elements: list[Element], report: Report, read: Callable[[Element, Report, str], T | None]
+    elements: list[Element], report: ReadingReport, read: Callable[[Element, ReadingReport, str], T | None]
 ) -> tuple[T, ...]:
     """Read the elements that are for patterns, each pattern once."""
     found: dict[str, T] = {}
@@ -121,7 +121,7 @@ def _distinct(
     return tuple(found.values())
 
 
-def _entry(element: Element, report: Report, pattern: str) -> PolicyEntry:
+def _entry(element: Element, report: ReadingReport, pattern: str) -> PolicyEntry:
     given = _attributes(element, names.ENTRY, report, concerns=names.CONCERNS)
     strategies = [each for child in element.all("deadLetterStrategy") for each in child.children]
     for child in element.children:
@@ -135,7 +135,7 @@ def _entry(element: Element, report: Report, pattern: str) -> PolicyEntry:
     return PolicyEntry(pattern, rules, place=element.place, settings=given.settings, **given.fields)
 
 
-def _pattern(element: Element, report: Report) -> str | None:
+def _pattern(element: Element, report: ReadingReport) -> str | None:
     """Return the key of an entry; None where it is for temporary destinations, or is not a pattern."""
     for name in ("queue", "topic"):
         if name in element.attributes:
@@ -149,14 +149,14 @@ def _pattern(element: Element, report: Report) -> str | None:
     return None
 
 
-def _is_new(pattern: str, seen: Mapping[str, object], report: Report, place: Place) -> bool:
+def _is_new(pattern: str, seen: Mapping[str, object], report: ReadingReport, place: Place) -> bool:
     if pattern in seen:
         report.problem(f"{pattern!r} occurs twice; leave one out", place)
         return False
     return report.checked(lambda: DestinationMap(dict.fromkeys([*seen, pattern], 1)), place) is not None
 
 
-def _dead_letters(element: Element, report: Report) -> DeadLetterRules | None:
+def _dead_letters(element: Element, report: ReadingReport) -> DeadLetterRules | None:
     element = _from_bean(element, "DeadLetterStrategy")
     kind = names.STRATEGIES.get(element.name)
     if kind is None:
@@ -176,7 +176,7 @@ def _dead_letters(element: Element, report: Report) -> DeadLetterRules | None:
     return DeadLetterRules(strategy, place=element.place, settings=settings, **own.fields)
 
 
-def _queue(element: Element, report: Report) -> dict[str, Any]:
+def _queue(element: Element, report: ReadingReport) -> dict[str, Any]:
     """Read the ``deadLetterQueue`` of a shared strategy: an attribute, or an element with a queue or topic in it."""
     named = [(each.name, each) for child in element.all("deadLetterQueue") for each in child.all("queue", "topic")]
     if named:
@@ -189,7 +189,7 @@ def _queue(element: Element, report: Report) -> dict[str, Any]:
     return {} if text is None else {"dead_letter_queue": text if "://" in text else f"queue://{text}"}
 
 
-def _plugins(broker: Element, report: Report) -> Iterator[Plugin]:
+def _plugins(broker: Element, report: ReadingReport) -> Iterator[Plugin]:
     for section in broker.all("plugins"):
         for child in section.children:
             element = _from_bean(child, "Plugin")
@@ -201,7 +201,7 @@ def _plugins(broker: Element, report: Report) -> Iterator[Plugin]:
                 _skip_or_refuse(element, report)
 
 
-def _redelivery(element: Element, report: Report) -> RedeliveryPlugin:
+def _redelivery(element: Element, report: ReadingReport) -> RedeliveryPlugin:
     given = _attributes(element, names.REDELIVERY, report, known=("redeliveryPolicyMap",))
     defaults = [p for each in element.walk() if each.name == "defaultEntry" for p in each.all("redeliveryPolicy")]
     policies = [each for each in element.walk() if each.name == "redeliveryPolicy" and each not in defaults]
@@ -210,7 +210,7 @@ def _redelivery(element: Element, report: Report) -> RedeliveryPlugin:
     return RedeliveryPlugin(entries, default, place=element.place, settings=given.settings, **given.fields)
 
 
-def _policy(element: Element, report: Report, pattern: str) -> RedeliveryEntry | None:
+def _policy(element: Element, report: ReadingReport, pattern: str) -> RedeliveryEntry | None:
     options: dict[str, str] = {}
     settings = []
     for name, text in element.attributes.items():
@@ -238,7 +238,7 @@ def _checked_option(name: str, text: str) -> str:
     return text
 
 
-def _discarding(element: Element, report: Report) -> Iterator[DiscardingPlugin]:
+def _discarding(element: Element, report: ReadingReport) -> Iterator[DiscardingPlugin]:
     given = _attributes(element, names.DISCARDING, report)
     plugin = DiscardingPlugin(place=element.place, settings=given.settings, **given.fields)
     place = element.at("dropOnly")
@@ -250,12 +250,12 @@ def _discarding(element: Element, report: Report) -> Iterator[DiscardingPlugin]:
 def _attributes(
     element: Element,
     names: Names,
-    report: Report,
+    report: ReadingReport,
     *,
     concerns: re.Pattern[str] = ANY,
     known: Collection[str] = (),
 ) -> Given:
-    """Read the attributes that are in ``names``; see `Report.settings` for the others."""
+    """Read the attributes that are in ``names``; see `ReadingReport.settings` for the others."""
     items = ((name, text, element.at(name)) for name, text in element.attributes.items())
     others = known if concerns is not ANY else {*known, *_OF_OTHERS}
     return report.settings(names, items, element.name, concerns=concerns, known=others)

@@ -12,8 +12,8 @@ from redelivery.policies.dead_letters import (
     CopyTo,
     DeadLetterStrategy,
     Decision,
+    Discard,
     DiscardingDeadLetterStrategy,
-    Drop,
     SharedDeadLetterStrategy,
 )
 from redelivery.policies.destinations.map import DestinationMap
@@ -200,10 +200,10 @@ class ClassicRules(Rules):
             destination, persistent=True, expired=False, native_available=False
         )
         target = _target(decision)
-        reason = decision.reason if isinstance(decision, Drop) else ""
+        reason = decision.reason if isinstance(decision, Discard) else ""
         maximum: int | None = 1
         delays: tuple[Delay, ...] = ()
-        if plugin and not (discarded_first and isinstance(decision, Drop) and decision.discarded):
+        if plugin and not (discarded_first and isinstance(decision, Discard) and decision.discarded):
             if entry is not None:
                 maximum, delays = self._resends(entry.policy)
             if removal := plugin.removes_because(entry):

@@ -11,7 +11,7 @@ from redelivery.policies.brokers.client_url.rules import ClientRules
 from redelivery.policies.checks import read_flag
 from redelivery.policies.connection_url import NON_BLOCKING, PREFETCH, REDELIVERY, options_of, parse_query, url_head
 from redelivery.policies.files.places import Place, Setting
-from redelivery.policies.files.report import Report
+from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
 
@@ -29,7 +29,7 @@ def shown_url(url: str) -> str:
     return f"{scheme}({shown_list(rest.partition(')')[0])})" if rest and "//" not in scheme else url_head(url)
 
 
-def read_client_url(url: str, report: Report) -> ClientRules:
+def read_client_url(url: str, report: ReadingReport) -> ClientRules:
     """Read the rules of a URL. What is wrong, or skipped, is in the report; no value of another option is shown."""
     place = Place(shown_url(url))
     options = report.checked(lambda: parse_query(_query(url)), place) or {}

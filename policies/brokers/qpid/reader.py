@@ -11,7 +11,7 @@ from redelivery.model.errors import ConfigError
 from redelivery.policies.brokers.qpid.names import CONCERNS, LEVEL, SUFFIXES
 from redelivery.policies.brokers.qpid.rules import QpidHost, QpidLevel, QpidRules
 from redelivery.policies.files.places import ConfigFileError, problem_at
-from redelivery.policies.files.report import Report
+from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.files.xml import Element, Load, parse
 
 _VARIABLE: Final = re.compile(r"^\$\{[^}]*\}/")
@@ -48,7 +48,7 @@ def with_hosts(root: Element, file: str, load: Load | None) -> Element:
     return replace(root, children=tuple(hosts if each is named else each for each in root.children))
 
 
-def read_qpid(root: Element, report: Report) -> QpidRules:
+def read_qpid(root: Element, report: ReadingReport) -> QpidRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
     server, hosts, default = QpidLevel("broker"), root, None
     suffixes: dict[str, str] = {}
@@ -65,7 +65,7 @@ def read_qpid(root: Element, report: Report) -> QpidRules:
     return QpidRules(server, tuple(_hosts(hosts, report)), default, **suffixes)
 
 
-def _hosts(element: Element, report: Report) -> Iterator[QpidHost]:
+def _hosts(element: Element, report: ReadingReport) -> Iterator[QpidHost]:
     for host in element.all("virtualhost"):
         name, inside = _named(host)
         if not name:
@@ -82,7 +82,7 @@ def _hosts(element: Element, report: Report) -> Iterator[QpidHost]:
                 report.skip(f"{section.name} of virtual host {name!r}", section.place)
 
 
-def _queues(elements: list[Element], report: Report) -> Iterator[QpidLevel]:
+def _queues(elements: list[Element], report: ReadingReport) -> Iterator[QpidLevel]:
     for queue in elements:
         name, inside = _named(queue)
         if not name:
@@ -99,7 +99,7 @@ def _named(element: Element) -> tuple[str, Element]:
     return name, (element.first(name) if name else None) or element
 
 
-def _level(element: Element, title: str, report: Report) -> QpidLevel:
+def _level(element: Element, title: str, report: ReadingReport) -> QpidLevel:
     of_broker = title == "broker"  # whose sections are looked at elsewhere
     children = ((each.name, each.text, each.place) for each in element.children)
     others = {each.name for each in element.children if each.children or of_broker}

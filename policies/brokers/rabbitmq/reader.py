@@ -22,7 +22,7 @@ from redelivery.policies.checks import INT_MAX
 from redelivery.policies.files.expressions import bounded_expression
 from redelivery.policies.files.json_tree import Json, inside, listed
 from redelivery.policies.files.places import problem_at
-from redelivery.policies.files.report import Report
+from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.kinds import Names, whole
 
 _SECTIONS: Final = ("policies", "operator_policies", "parameters", "queues", "exchanges", "bindings", "vhosts")
@@ -62,7 +62,7 @@ def is_rabbitmq(root: Json, file: str) -> bool:
     return any(name in DEFINITIONS or name in BOUND for name, _ in root.items())
 
 
-def read_rabbitmq(root: Json, report: Report) -> RabbitRules:
+def read_rabbitmq(root: Json, report: ReadingReport) -> RabbitRules:
     """Read the rules of a document. What is wrong, or skipped, is in the report."""
     if isinstance(root.value, list):
         return RabbitRules(tuple(_policies(root, report, _HOST, operator=False)))
@@ -93,7 +93,7 @@ def _only_host(root: Json) -> str:
     return root.member("original_vhost_name", hosts.pop() if len(hosts) == 1 else _HOST)
 
 
-def _hosts(root: Json, report: Report) -> tuple[RabbitHost, ...]:
+def _hosts(root: Json, report: ReadingReport) -> tuple[RabbitHost, ...]:
     """Read the virtual hosts of an export, with the type of queue that each makes by default."""
     only = root.get("original_vhost_name")
     found = [] if only is None else [RabbitHost(only.text, _default_kind(root))]
@@ -109,7 +109,7 @@ def _default_kind(host: Json) -> str | None:
     return given.text if given is not None and given.text in KINDS else None
 
 
-def _parameters(section: Json | None, report: Report, host: str) -> Iterator[RabbitPolicy]:
+def _parameters(section: Json | None, report: ReadingReport, host: str) -> Iterator[RabbitPolicy]:
     """Read the operator's policies, which an export has among the parameters of its plug-ins."""
     for parameter in listed(section, "parameters", report.problem):
         value = parameter.get("value")
@@ -120,12 +120,12 @@ def _parameters(section: Json | None, report: Report, host: str) -> Iterator[Rab
             report.skip(f"parameters: {parameter.member('component', '?')}", parameter.place)
 
 
-def _policies(section: Json | None, report: Report, host: str, *, operator: bool) -> Iterator[RabbitPolicy]:
+def _policies(section: Json | None, report: ReadingReport, host: str, *, operator: bool) -> Iterator[RabbitPolicy]:
     for policy in listed(section, "operator_policies" if operator else "policies", report.problem):
         yield from _policy(policy, report, host, operator=operator)
 
 
-def _policy(policy: Json, report: Report, host: str, *, operator: bool) -> Iterator[RabbitPolicy]:
+def _policy(policy: Json, report: ReadingReport, host: str, *, operator: bool) -> Iterator[RabbitPolicy]:
     pattern, definition = policy.get("pattern"), policy.get("definition")
     if pattern is None or definition is None:
         report.problem("a policy without a pattern or a definition", policy.place)
@@ -151,7 +151,9 @@ def _policy(policy: Json, report: Report, host: str, *, operator: bool) -> Itera
     yield RabbitPolicy(name, pattern.text, level, virtual_host, apply_to, priority or 0, operator, others)
 
 
-def _queues(section: Json | None, report: Report, host: str, hosts: tuple[RabbitHost, ...]) -> Iterator[RabbitQueue]:
+def _queues(
+    section: Json | None, report: ReadingReport, host: str, hosts: tuple[RabbitHost, ...]
+) -> Iterator[RabbitQueue]:
     default = {each.name: each.default_kind for each in hosts}
     for queue in listed(section, "queues", report.problem):
         name, arguments = queue.member("name"), queue.get("arguments")
@@ -174,7 +176,7 @@ def _lasts(queue: Json) -> bool:
     )
 
 
-def _exchanges(section: Json, report: Report, host: str) -> Iterator[RabbitExchange]:
+def _exchanges(section: Json, report: ReadingReport, host: str) -> Iterator[RabbitExchange]:
     for exchange in listed(section, "exchanges", report.problem):
         name, arguments = exchange.member("name"), exchange.get("arguments")
         if not name:
@@ -188,7 +190,7 @@ def _exchanges(section: Json, report: Report, host: str) -> Iterator[RabbitExcha
         yield RabbitExchange(name, kind, exchange.member("vhost", host), alternate.text if alternate else None)
 
 
-def _bindings(section: Json | None, report: Report, host: str) -> Iterator[RabbitBinding]:
+def _bindings(section: Json | None, report: ReadingReport, host: str) -> Iterator[RabbitBinding]:
     for binding in listed(section, "bindings", report.problem):
         arguments = binding.get("arguments")
         yield RabbitBinding(
@@ -208,7 +210,7 @@ def _plain(value: Json) -> Any:
     return tuple(map(_plain, value)) if isinstance(value.value, list) else value.value
 
 
-def _level(element: Json, title: str, names: Names, report: Report) -> RabbitLevel:
+def _level(element: Json, title: str, names: Names, report: ReadingReport) -> RabbitLevel:
     found = ((name, each) for name, each in element.items() if each.value is not None or name not in names)
     given = ((name, each.text, each.place) for name, each in found)
     known = _KNOWN if names is NAMES else _KNOWN_ARGUMENTS

@@ -19,7 +19,7 @@ from tests.conformance.blocking import Shell
 import redelivery
 from redelivery import DeadLetter, Drop, IllegalStateError, RedeliveryPolicy, Retry, SharedDeadLetterStrategy
 from redelivery.broker import EmbeddedBroker
-from redelivery.client.containers.running import Asked
+from redelivery.client.containers.running import StopRequests
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "production.md"
 POLICY = RedeliveryPolicy(initial_redelivery_delay=0.01, redelivery_delay=0.01, maximum_redeliveries=3)
@@ -143,7 +143,7 @@ def test_its_start_and_its_end_are_a_line_each(
 
 
 def test_a_signal_is_no_warning(heard: Heard) -> None:
-    assert not Asked(30.0).again(signal.SIGTERM)
+    assert not StopRequests(30.0).again(signal.SIGTERM)
     (line,) = heard.of("redelivery.worker")
     assert line.levelno == logging.INFO
     assert line.getMessage().startswith("SIGTERM: ")

@@ -15,7 +15,7 @@ from redelivery.client.containers.calls import arguments, convert, converter
 from redelivery.client.containers.lanes import MAKERS
 from redelivery.client.containers.outcomes import Fate, Verdict, judge
 from redelivery.client.containers.plan import AT_ONCE, IDLE, Plan
-from redelivery.client.containers.running import Asked, handling
+from redelivery.client.containers.running import StopRequests, handling
 from redelivery.client.containers.settings import check_settings
 
 
@@ -209,7 +209,7 @@ class TestThePlan:
 
 
 def test_the_first_signal_drains_and_the_second_ends() -> None:
-    asked = Asked(30.0)
+    asked = StopRequests(30.0)
     assert not asked.again(signal.SIGTERM)
     assert asked.again(signal.SIGINT)
     assert (asked.times, asked.exit_code) == (2, 128 + signal.SIGINT)
@@ -220,7 +220,7 @@ def test_the_handlers_of_before_are_there_again() -> None:
 
     before = signal.signal(signal.SIGTERM, own)
     try:
-        with handling(Asked(30.0)):
+        with handling(StopRequests(30.0)):
             assert signal.getsignal(signal.SIGTERM) is not own
         assert signal.getsignal(signal.SIGTERM) is own
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -8,7 +8,7 @@ from tests.policies.readers.documents import classic, policy_entries, read
 import redelivery
 from redelivery.model.destinations import Queue, Topic
 from redelivery.policies.brokers.classic.rules import ClassicRules, DiscardingPlugin
-from redelivery.policies.dead_letters import CopyTo, Drop
+from redelivery.policies.dead_letters import CopyTo, Discard
 from redelivery.policies.files.places import ConfigFileError
 
 INDIVIDUAL = """
@@ -139,7 +139,7 @@ def test_the_flags_of_the_redelivery_plug_in_say_where_a_message_ends(
         strategy.decide(Queue(queue), persistent=True, expired=each, native_available=False) for each in (False, True)
     )
     kept = CopyTo(Queue("ActiveMQ.DLQ"))
-    assert failed == kept if fate == "ActiveMQ.DLQ" else isinstance(failed, Drop)
+    assert failed == kept if fate == "ActiveMQ.DLQ" else isinstance(failed, Discard)
     assert expired == kept  # the plug-in does not touch it
 
 

@@ -30,7 +30,7 @@ from redelivery.policies.brokers.rules import (
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.json_tree import Json
-from redelivery.policies.files.report import Report
+from redelivery.policies.files.report import ReadingReport
 from redelivery.policies.kinds import whole
 
 ROOT = Path(__file__).parents[3]
@@ -59,7 +59,7 @@ class TinyRules(Rules):
         return ()
 
 
-def read_tiny(root: Json, report: Report) -> TinyRules:
+def read_tiny(root: Json, report: ReadingReport) -> TinyRules:
     given = ((name, value.text, value.place) for name, value in root.items())
     return TinyRules(**report.settings({"most": ("most", whole(1))}, given, "tiny").fields)
 

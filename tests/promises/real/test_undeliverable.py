@@ -12,7 +12,7 @@ from tests.promises.real.started import ARTEMIS, artemis_with, running, setting
 
 import redelivery
 from redelivery.operate.doctor.management import artemis_queues
-from redelivery.operate.doctor.observed import QueueState
+from redelivery.operate.doctor.observed import ObservedQueue
 from redelivery.testing.brokers.spec import Site
 from redelivery.testing.brokers.specs import qpid
 
@@ -27,7 +27,7 @@ def scanning(text: Callable[[Site], str]) -> Callable[[Site], str]:
     return lambda site: text(site).replace("<acceptors>", f"{SCAN}<acceptors>")
 
 
-def at_the_address(connection: redelivery.Connection) -> list[QueueState]:
+def at_the_address(connection: redelivery.Connection) -> list[ObservedQueue]:
     return [each for each in artemis_queues(connection).values() if each.address == "AUTO"]
 
 

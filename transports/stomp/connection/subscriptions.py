@@ -54,7 +54,7 @@ class StompDelivery(StompFields, Delivery):
         self.head = b"MESSAGE\nredelivered:true" + self.head.removeprefix(b"MESSAGE")
 
 
-class Marking(Protocol):
+class MarksRedelivered(Protocol):
     """Flags what was delivered before, where the broker does not say."""
 
     def mark(self, deliveries: Iterable[StompDelivery]) -> None:
@@ -99,7 +99,7 @@ class StompSubscription:
         self.stopping = False  # UNSUBSCRIBE is on its way: what comes now is released
         # all that came and is not settled, in order, where that has to be known
         self.unsettled: dict[StompDelivery, None] | None = {} if dialect.needs_extra_subscription else None
-        self.redelivered: Marking | None = None  # what the session has shown before, where the broker does not say
+        self.redelivered: MarksRedelivered | None = None  # where the broker does not say it
         self.held: list[StompDelivery] = []  # dispatched, and not in the transaction
         window = dialect.default_prefetch if link.prefetch is None else link.prefetch
         self.batch_limit = max(1, window // 2)
