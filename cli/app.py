@@ -91,10 +91,13 @@ def run(
     name: Annotated[str, typer.Argument(metavar="MODULE:APP", help="A redelivery.App, such as shop.workers:app.")],
     *,
     broker: Broker,
-    drain_timeout: Annotated[float, typer.Option(help="Seconds in which handlers finish what is in hand.")] = 30.0,
+    drain_timeout: Annotated[
+        float, typer.Option(help="Seconds for handlers to finish the messages being handled.")
+    ] = 30.0,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log at DEBUG, and not at INFO.")] = False,
 ) -> None:
-    """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes what is in hand.
+    """Run the listeners of an application until SIGTERM or Ctrl-C: the first one finishes the messages
+    being handled.
 
     What is said of the broker goes before what the app says.
     """

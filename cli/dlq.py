@@ -1,4 +1,4 @@
-"""``redelivery dlq``: dead letters: look at them, send them back, take them away."""
+"""``redelivery dlq``: dead letters: look at them, send them back, delete them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Rate = Annotated[str | None, typer.Option("--rate", metavar="N/s", help="So many
 
 @dlq.callback()
 def about() -> None:
-    """Dead letters: look at them, send them back, take them away."""
+    """Dead letters: look at them, send them back, delete them."""
 
 
 @dlq.command(name="ls")
@@ -240,11 +240,11 @@ def purge(
     yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Take letters away, for good: export them first."""
+    """Delete letters permanently: export them first."""
     needed = dry_run or group is not None
     with looking("dlq purge", broker, queue, yes=yes, needed=needed) as connection:
         work = LetterWork("purge", connection, _selection(queue, where, group, limit), nowhere(), json_)
-        work.begin(dry_run=dry_run, yes=yes, what="take away {}, for good")
+        work.begin(dry_run=dry_run, yes=yes, what="delete {} permanently")
         work.move(work.planned)
         work.end()
 

@@ -1,4 +1,4 @@
-"""A worker: takes orders until SIGTERM or Ctrl-C, finishes the orders in hand, and exits with 0.
+"""A worker: takes orders until SIGTERM or Ctrl-C, finishes the orders being handled, and exits with 0.
 
 python worker.py stomp://user:password@localhost:61613 [number of threads]
 

@@ -24,7 +24,7 @@ class Capabilities:
     ``message_ids``: the broker says the id of a sent message.
     ``duplicate_id_property``: the property by which the broker drops a second message of the same value that is sent to
         the same destination; None: it drops none.
-    ``hangs_up``: after which messages the broker closes the connection to a consumer, as far as is known.
+    ``hangs_up``: after which messages the broker closes the connection to a consumer.
     ``body_kinds``: the kinds of body that arrive as they were sent.
     ``subscriptions``: the kinds of named subscriptions to topics that it has, of ``durable``, ``shared`` and
         ``shared durable``; ``no_subscription`` says why not the others, or what stands for them.

@@ -188,7 +188,7 @@ class InDoubt:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerEnded:
-    """The broker has ended a consumer; what it had delivered is the broker's again."""
+    """The broker has ended a consumer; what it had delivered goes back to the broker."""
 
     session: int
     destination: Destination
@@ -205,7 +205,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost:
-    """A connection is gone, noticed at ``at``; what was not acknowledged is the broker's again.
+    """A connection is gone, noticed at ``at``; what was not acknowledged goes back to the broker.
 
     The sessions know before the observer does: no call that begins then returns what had been prefetched.
     ``planned``: it was left, to move to a priority broker that has answered.

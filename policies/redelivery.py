@@ -52,7 +52,7 @@ class RedeliveryPolicy:
     ``maximum_redelivery_delay``: caps the back-off, None for no cap; not below the first delay. One below
     ``redelivery_delay`` gives ``redelivery_delay``.
     ``use_collision_avoidance``, ``collision_avoidance_percent`` (0 to 100): moves each delay but the first up or down
-    by chance, after the cap.
+    randomly, after the cap.
     A multiplier, a cap and a percentage are refused where their switch is not given: they would have no effect. With a
     switch that is given as False they are kept. What `from_activemq` reads has ActiveMQ's meaning in any case: there a
     multiplier of at most 1 is no back-off, and a cap below the first delay caps the later ones.

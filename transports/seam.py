@@ -134,7 +134,7 @@ class Channel(ABC):
 
     @abstractmethod
     def detach(self, link: Link) -> Flow[None]:
-        """Stop consuming; deliveries of the link that are neither settled nor in `commit` are the broker's again."""
+        """Stop consuming; deliveries of the link that are neither settled nor in `commit` go back to the broker."""
 
     def fetch(self, link: Link) -> Flow[None]:  # noqa: ARG002  # of those that can ask
         """All that the broker has for the link now, as far as its window goes, has come; where the protocol can ask."""

@@ -162,7 +162,9 @@ class ConnectionState(Adopter):
 
     def _say_lost(self, error: JMSError, *, again: bool) -> None:
         level = self._lines.level(logging.WARNING, f"{self.url}: connections lost")
-        log.log(level, "%s: the connection was lost%s: %s", self.url, ", and is dialled again" if again else "", error)
+        log.log(
+            level, "%s: the connection was lost%s: %s", self.url, ", and the library reconnects" if again else "", error
+        )
 
     def _say_error(self, error: JMSError) -> None:
         log.log(self._lines.level(logging.ERROR, f"{self.url}: errors"), "%s: %s", self.url, error)

@@ -84,7 +84,7 @@ class App:
         return other
 
     def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
-        """Connect, consume until SIGTERM or SIGINT, finish what is in hand within ``drain_timeout`` seconds, and close.
+        """Connect, consume until SIGTERM or SIGINT, finish what is handled within ``drain_timeout`` seconds, and close.
 
         Raises:
             SystemExit: see `ListenerContainer.run`.

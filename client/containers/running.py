@@ -63,7 +63,7 @@ class StopRequests:
         self.times, self.number = self.times + 1, number
         if self.times == 1:
             log.info(
-                "%s: what is in hand is finished, within %g s; a second one ends it at once",
+                "%s: the messages being handled are finished, within %g s; a second one ends it at once",
                 signal.Signals(number).name,
                 self.drain_timeout,
             )
@@ -108,7 +108,7 @@ class Runs(Protocol):
         """Consume."""
 
     def drain(self, timeout: float | timedelta = ...) -> Any:
-        """Take nothing new, and finish what is in hand."""
+        """Take nothing new, and finish the messages being handled."""
 
     def stop(self) -> Any:
         """Take nothing new; of tasks: and cancel what runs."""

@@ -60,7 +60,7 @@ class ListenerContainer(BaseContainer):
             raise
 
     def drain(self, timeout: float | timedelta = 30.0) -> bool:
-        """Take nothing new, and finish what is in hand. What was prefetched is the broker's again.
+        """Take nothing new, and finish the messages being handled. What was prefetched goes back to the broker.
 
         Returns:
             Whether all handlers have returned within ``timeout`` seconds.

@@ -1,6 +1,6 @@
 """Remembers what a connection has delivered and lost: how often, by message id, over its losses.
 
-A broker's word for it is too little: STOMP carries a flag, some brokers count by chance, and a message whose handling
+A broker's word for it is too little: STOMP carries a flag, some brokers count randomly, and a message whose handling
 ends the connection each time never fails by any other count. So what an application had when its connection was lost is
 noted, and counted when it is redelivered.
 """

@@ -112,7 +112,7 @@ class Ledger(Waiting):
         if delivery.state is HELD:
             self._drop_from_hand(delivery, READY)
         elif delivery.state not in (TAKEN, ACCEPTED) or self.lost or consumer not in self.consumers:
-            return  # the broker's again
+            return  # it has gone back to the broker
         if delivery.state is not ACCEPTED:
             delivery.state = READY
         if consumer.stage is ENDED or consumer.stage is CLOSED:
@@ -236,7 +236,7 @@ class Ledger(Waiting):
     def _batch_failed(
         self, consumer: ConsumerState, batch: list[Received], now: float, cause: BaseException | None, ruling: Ruling
     ) -> None:
-        if consumer.error is not None:  # the broker has ended it: they are the broker's again
+        if consumer.error is not None:  # the broker has ended it: they go back to the broker
             for delivery in batch:
                 self._drop_from_hand(delivery, GONE)
             return
@@ -303,7 +303,7 @@ class Ledger(Waiting):
         consumer.step("reopen")
 
     def link_ended(self, consumer: ConsumerState, error: JMSError) -> None:
-        """The broker has ended a consumer: all of it is the broker's again, what is held too (see `stranded`)."""
+        """The broker has ended a consumer: all of it goes back to the broker, what is held too (see `stranded`)."""
         consumer.step("end")
         consumer.error = consumer.error or error
         self.link_has_ended = True
@@ -321,7 +321,7 @@ class Ledger(Waiting):
             self._failed(tuple(self.held), now, None)
 
     def transport_lost(self) -> None:
-        """The connection is gone: everything is the broker's again, and no order can be carried out."""
+        """The connection is gone: everything goes back to the broker, and no order can be carried out."""
         self.lost = True
         for consumer in self.consumers:
             self._forget_ready(consumer)

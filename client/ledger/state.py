@@ -20,11 +20,11 @@ class State(IntEnum):
     HELD = 1  # with the application, not acknowledged
     DELAYED = 2  # waits for a non-blocking redelivery
     CONDEMNED = 3  # ready, but over its limit: to be dead-lettered instead of shown
-    GONE = 4  # settled, or the broker's again
+    GONE = 4  # settled, or back at the broker
     TAKEN = 5  # the caller acknowledges it at once (AUTO, DUPS_OK)
-    RETURNED = 6  # the broker's again although the application holds it: the broker has ended its consumer
+    RETURNED = 6  # back at the broker although the application holds it: the broker has ended its consumer
     ACCEPTED = 7  # acknowledged (AUTO, DUPS_OK), or about to be, when an interrupt kept it from the application
-    STALE = 8  # the broker's again although the application holds it: the connection that brought it was lost
+    STALE = 8  # back at the broker although the application holds it: the connection that brought it was lost
 
 
 # Looking a member up in its class costs a fifth of a microsecond, on the path of every message.

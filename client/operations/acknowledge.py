@@ -14,7 +14,7 @@ from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSE
 from redelivery.model.messages import Message
 
 log = logging.getLogger(MESSAGES)
-STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they are the broker's again"
+STRANDED: Final = "the broker has ended a consumer whose messages would be acknowledged; they go back to the broker"
 
 
 def dispatched(s: SessionState, delivery: Received) -> None:

@@ -117,7 +117,7 @@ def _check_browsable(peer: Peer, target: Destination, selector: Selector | None)
         raise UnsupportedError(f"{target} is a pattern: a browser looks at one queue; make a browser for each")
     if not peer.capabilities.browse:
         raise UnsupportedError(
-            f"{peer.provider_name} over {peer.protocol} has no browsing, as far as is known: it would hand the "
+            f"{peer.provider_name} over {peer.protocol} has no browsing: it would hand the "
             "messages out to be consumed; use its own tools to look, or a broker and protocol that browse"
         )
     check_evaluates(peer, selector)

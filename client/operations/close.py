@@ -11,7 +11,7 @@ from redelivery.transports.seam import NO_ANSWER, Flow
 
 
 def close_ledger(s: SessionState) -> Flow[None]:
-    """A transacted session counts what it held as rolled back; everything is the broker's again."""
+    """A transacted session counts what it held as rolled back; everything goes back to the broker."""
     s.take_in()
     held = s.ledger.covered()
     if s.mode == AckMode.TRANSACTED:

@@ -80,7 +80,7 @@ def _stays(s: SessionState, order: Poison, verdict: DeadLetterPlan | None, error
     delivery, now = order.delivery, s.now()
     wait = s.ledger.poison_failed(order, now)
     s.dead_letters.stays(s.ledger)
-    outlook = "it stays unacknowledged, and is the broker's again"  # its consumer is closed
+    outlook = "it stays unacknowledged, and goes back to the broker"  # its consumer is closed
     if wait is not None:
         s.history.put_off(delivery, now + wait)
         outlook = f"it stays unacknowledged, and is tried again in {wait:.3g} s"

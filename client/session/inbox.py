@@ -39,7 +39,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interrupted:
-    """The connection is gone, and another one will come; what was delivered is the broker's again.
+    """The connection is gone, and another one will come; what was delivered goes back to the broker.
 
     ``planned``: it will be gone when the session is at rest.
     """

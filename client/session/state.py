@@ -113,7 +113,7 @@ class SessionState:
         self.report(error, deadly=consumer.listening and not again, logged=again)
 
     def on_lost(self, error: JMSError, at: datetime, *, comes_back: bool = False, planned: bool = False) -> None:
-        """The connection is gone, since ``at`` as far as is known; for the connection.
+        """The connection is gone, noticed at ``at``; for the connection.
 
         ``comes_back``: there will be another one, or another loss. ``planned``: see Interrupted.
         """

@@ -72,7 +72,7 @@ class AddressSettings:
     """Artemis' ``address-setting``; durations in seconds, or given as timedelta. A field not given has the default.
 
     ``redelivery_delay`` (0): before the first redelivery; each later one is ``redelivery_delay_multiplier`` (1.0) times
-    the previous one, moved up or down by chance by less than ``redelivery_collision_avoidance_factor`` (0.0, 0 to 1)
+    the previous one, moved up or down randomly by less than ``redelivery_collision_avoidance_factor`` (0.0, 0 to 1)
     of it, and at most ``max_redelivery_delay`` (ten times ``redelivery_delay``).
     ``max_delivery_attempts`` (10): deliveries in all, then the message goes to ``dead_letter_address``, or is removed
     where that is None; -1 for no limit.

@@ -89,7 +89,7 @@ def test_a_signal_finishes_what_is_in_hand(shop: Shop, number: signal.Signals) -
     assert process.returncode == 0, log
     assert shop.out == ["slow"]
     assert [message.body for message in shop.broker.messages("orders")] == ["not taken"]
-    assert f"{number.name}: what is in hand is finished, within 30 s; a second one ends it at once" in log
+    assert f"{number.name}: the messages being handled are finished, within 30 s; a second one ends it at once" in log
 
 
 def test_a_second_signal_ends_it_and_the_message_stays(shop: Shop) -> None:
@@ -125,7 +125,7 @@ def test_it_goes_on_when_the_broker_has_been_away(shop: Shop) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(SOON) == 0
         assert process.stderr is not None
-        assert "is dialled again" in process.stderr.read()
+        assert "the library reconnects" in process.stderr.read()
         assert process.stdout is not None
         assert process.stdout.read() == ""
 

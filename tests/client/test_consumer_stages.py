@@ -156,7 +156,7 @@ class TestEndedByTheBroker:
         assert WORDS in str(reported[0])
 
     def test_a_commit_of_what_it_delivered_is_refused_and_the_session_goes_on(self, bench: Bench) -> None:
-        """Its deliveries are the broker's again: what was sent for them must not be sent."""
+        """Its deliveries go back to the broker: what was sent for them must not be sent."""
         bench.send("m1")
         session, consumer = bench.consuming(AckMode.TRANSACTED, exception_listener=lambda _: None)
         other = session.consumer("other")

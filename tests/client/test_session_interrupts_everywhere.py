@@ -321,7 +321,7 @@ def test_a_second_send_of_a_transaction(connected: Connected) -> None:
 
 @pytest.mark.parametrize("mode", [CLIENT, TRANSACTED], ids=lambda mode: mode.name)
 def test_close(connected: Connected, mode: AckMode) -> None:
-    """It can be closed once more, and then everything is the broker's again."""
+    """It can be closed once more, and then everything goes back to the broker."""
 
     def prepare(scene: Scene) -> None:
         scene.take("m1", "m2")

@@ -86,7 +86,7 @@ def test_a_receive_that_waits_ends_with_its_consumer(
     assert away.site.broker.queue_depth("orders") == 1
 
 
-@pytest.mark.parametrize("pause", [0.01, 5.0])  # it is dialled again and again, or waited for the first attempt
+@pytest.mark.parametrize("pause", [0.01, 5.0])  # it connects again and again, or waits for the first attempt
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
 def test_to_close_it_is_no_loss(
     protocol: str, pause: float, shell: Shell, opened: ExitStack, caplog: pytest.LogCaptureFixture

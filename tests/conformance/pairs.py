@@ -104,7 +104,7 @@ _ARTEMIS_STOMP: Mapping[str, str] = {
     **_PRIORITIES,
     **_HANGS_UP,
     **_NO_BROWSING,
-    "counts after a lost connection": "Artemis tells by chance whether a message was delivered before",
+    "counts after a lost connection": "Artemis says randomly whether a message was delivered before",
     "redelivered after a close": "UNSUBSCRIBE releases what was delivered without a flag",
 }
 _ARTEMIS_AMQP: Mapping[str, str] = {
@@ -124,7 +124,7 @@ _HORNETQ_STOMP: Mapping[str, str] = {
     **_temporaries("HornetQ makes no queue that is not configured"),
     **_PRIORITIES,
     **_NO_BROWSING,
-    "counts after a lost connection": "HornetQ tells by chance whether a message was delivered before",
+    "counts after a lost connection": "HornetQ says randomly whether a message was delivered before",
     "redelivered after a close": "UNSUBSCRIBE releases what was delivered without a flag",
     "batches beyond the window": "HornetQ's window is 10 KiB; further subscriptions may change the order, or hold "
     "messages back until they end",

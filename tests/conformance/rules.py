@@ -21,7 +21,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "test_batches.py::test_batch_rolls_back_and_comes_again_in_order",
         "test_batches.py::test_batch_with_sends_is_one_transaction",
     ),
-    "what was enlisted and never committed is the broker's again": (
+    "what was enlisted and never committed goes back to the broker": (
         "test_batches.py::test_batch_left_uncommitted_at_close_is_all_there",
     ),
     "CLIENT does the same in a transaction of its own": (

@@ -39,7 +39,7 @@ SOCKETS: Final = 4096  # descriptors: over STOMP on Classic each session has a s
 MOST_PER_RECONNECTION: Final = 1024  # bytes
 MOST_PER_MESSAGE: Final = 64  # bytes of each that was received
 MOST_PER_SESSION: Final = 64 << 10  # bytes while it is open
-MOST_LEFT: Final = 8 << 10  # bytes of each that was opened and closed once more: the allocator's, as far as is known
+MOST_LEFT: Final = 8 << 10  # bytes of each that was opened and closed once more: the allocator's
 
 
 def many(number: int, pair: Pair) -> int:

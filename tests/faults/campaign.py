@@ -207,7 +207,7 @@ class Run:
                     return
 
 
-# The second: a mode, or QUORUM; "" for a mode by chance, of those without a row of its own, and for usual queues.
+# The second: a mode, or QUORUM; "" for a random mode of those without a row of its own, and for usual queues.
 Case: TypeAlias = tuple[Kind, str, Killed]
 Runs: TypeAlias = dict[tuple[str, str, Killed], Run | None]
 
@@ -239,7 +239,7 @@ def look_again(broker: RealBroker, runs: Sequence[Run]) -> None:
 def _put_back(runs: Sequence[Run]) -> None:
     """Send again, as an operator would, what the broker itself has given up: it is in its dead-letter queue, not lost.
 
-    Artemis counts what was prefetched when a connection dropped, by chance, up to its max-delivery-attempts of 10.
+    Artemis counts what was prefetched when a connection dropped, randomly, up to its max-delivery-attempts of 10.
     """
     if not runs:
         return

@@ -118,7 +118,7 @@ class Work:
             thread.join(60)
             assert not thread.is_alive(), "it hangs"
         assert not self._errors, self._errors
-        self._connection.close()  # what the broker has pushed to it is the broker's again
+        self._connection.close()  # what the broker has pushed to it goes back to the broker
         sent = self._take(self._sent, self._confirmed)
         moved = self._take(self._moved, self._inputs)
         missing = len(self._confirmed - sent.keys()) + len(self._inputs - moved.keys())

@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def broker_failed(self) -> bool:
-        """Whether it may be a broker's own fault, which comes by chance (docs/brokers/hornetq.md, rabbitmq.md).
+        """Whether it may be a broker's own fault, which comes randomly (docs/brokers/hornetq.md, rabbitmq.md).
 
         HornetQ drops a message for a consumer that it is still making, and has it again after the consumer's end.
         RabbitMQ 3.10 stops answering an AMQP session; the exception listener hears it when the session is closed.

@@ -72,7 +72,7 @@ def files(cells: Cells) -> Mapping[Path, str]:
 
 def _index(cells: Cells) -> str:
     played = [each for each in scenarios().values() if any(target.plays(each) for target in TARGETS.values())]
-    lines = ["| target | equal | by chance either | different | not played |", "|---|---|---|---|---|"]
+    lines = ["| target | equal | randomly either | different | not played |", "|---|---|---|---|---|"]
     for name, target in TARGETS.items():
         seen = Counter(cells[each, name] for each in scenarios())
         numbers = " | ".join(str(seen[outcome]) for outcome in (EQUAL, EITHER, DIFFERENT, NOT_PLAYED))
@@ -127,7 +127,7 @@ def _rows(targets: list[str], cells: Cells) -> Iterator[tuple[str, str, str, str
             outcome = cells[scenario.id, target]
             for each in differences(scenario, target) if outcome != NOT_PLAYED else ():
                 number = f"fault {each.fault}: " if each.fault else ""
-                by_chance = " (by chance)" if outcome == EITHER else ""
+                by_chance = " (randomly)" if outcome == EITHER else ""
                 group = groups.setdefault((each.why, f"{number}{each.instead}"), {})
                 group.setdefault(f"`{scenario.id}`{by_chance}", []).append(target)
     for (why, instead), found in groups.items():

@@ -140,7 +140,7 @@ class Walk:
         if actor.consumers:
             consumer = actor.consumers.pop(self.rng.randrange(len(actor.consumers)))
             consumer.close()
-            if actor.session.ack_mode is AckMode.INDIVIDUAL:  # what it has delivered may be the broker's again
+            if actor.session.ack_mode is AckMode.INDIVIDUAL:  # what it has delivered may have gone back to the broker
                 actor.held = {body: held for body, held in actor.held.items() if held[1] is not consumer}
 
     def close(self, actor: Actor) -> None:

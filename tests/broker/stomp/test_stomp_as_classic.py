@@ -16,7 +16,7 @@ from tests.broker.raw_stomp import Raw
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.real import RealBroker
 
-Shown = tuple[str, Mapping[str, str], bytes]
+Taken = tuple[str, Mapping[str, str], bytes]
 PAUSE = 0.25  # seconds
 
 
@@ -31,12 +31,12 @@ class Trial:
     def send(self, body: bytes, **headers: str) -> str:
         return self._client.call("SEND", body, **{"destination": f"/queue/{self._name}", **headers}).command
 
-    def take(self, number: int, queue: str | None = None, patience: float = PAUSE * 2) -> list[Shown]:
+    def take(self, number: int, queue: str | None = None, patience: float = PAUSE * 2) -> list[Taken]:
         """So many messages, as far as they are there."""
         with Raw(self._url) as client:
             client.subscribe(f"/queue/{queue or self._name}", "auto")
             client.socket.settimeout(patience)
-            found: list[Shown] = []
+            found: list[Taken] = []
             try:
                 while len(found) < number:
                     found.append(self._shown(client))
@@ -44,7 +44,7 @@ class Trial:
                 return found
             return found
 
-    def dead_letters(self) -> list[Shown]:
+    def dead_letters(self) -> list[Taken]:
         return [each for each in self.take(100, "ActiveMQ.DLQ") if self._name in repr(each) or "/queue/*" in repr(each)]
 
     def hold(self) -> None:
@@ -57,7 +57,7 @@ class Trial:
     def close(self) -> None:
         self._client.drop()
 
-    def _shown(self, client: Raw) -> Shown:
+    def _shown(self, client: Raw) -> Taken:
         frame = client.next()
         headers = {name: value.replace(self._name, "*") for name, value in frame.headers.items()}
         for name in ("message-id", "timestamp", "ack", "scheduledJobId"):
@@ -97,7 +97,7 @@ def delayed(trial: Trial) -> object:
     return sent, sorted(found[:2], key=repr), found[2:]
 
 
-def delayed_beyond_its_end(trial: Trial) -> tuple[str, list[Shown], list[Shown]]:
+def delayed_beyond_its_end(trial: Trial) -> tuple[str, list[Taken], list[Taken]]:
     sent = trial.send(b"x", persistent="true", AMQ_SCHEDULED_DELAY="300", expires=ms(0.25))
     return sent, trial.take(1, patience=2.0), trial.dead_letters()  # Classic's scheduler is slow
 

@@ -64,7 +64,7 @@ class Place(Enum):
     DELAYED = "delayed"
     SETTLED = "settled"
     POISONED = "poisoned"
-    BROKER = "the broker's again"
+    BROKER = "back at the broker"
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ BOTH = pytest.mark.parametrize("non_blocking", [False, True], ids=["blocking", "
 @MODES
 @BOTH
 def test_a_lost_connection_makes_it_forget_everything(mode: AckMode, non_blocking: bool) -> None:
-    """kill-*: all is the broker's again, nothing is acknowledged, counted or waited for."""
+    """kill-*: all goes back to the broker, nothing is acknowledged, counted or waited for."""
     rig = Rig(mode, non_blocking=non_blocking)
     orders = rig.consumer(policy(delay=1))
     rig.deliver(orders, "waits", "held", "unseen")

@@ -30,7 +30,7 @@ _HEAD: Final = """# Minutes of lost connections
 
 `scripts/soak-report` writes this page. On each pair of protocol and broker, and with each driver, a program sends
 numbered messages, and a listener container of two workers receives them, while both connections have a fault about
-every two seconds, one of four by chance:
+every two seconds, one of four at random:
 
 | fault | |
 | --- | --- |

@@ -97,7 +97,7 @@ def test_example_1_of_artemis(on_artemis: Mapping[str, Played]) -> None:
 @promise("artemis-example-2")
 @pytest.mark.together("examples on artemis")
 def test_example_2_of_artemis_draws_within_its_band(on_artemis: Mapping[str, Played]) -> None:
-    """The document's own draws (875, 1375, 975) are in that band; a real broker draws by chance."""
+    """The document's own draws (875, 1375, 975) are in that band; a real broker draws randomly."""
     waits = on_artemis["example2"].waits
     assert_waits(on_artemis["example2"], *[(500, 1500)] * 8)
     assert max(waits) - min(waits) > 50, "nothing was drawn"

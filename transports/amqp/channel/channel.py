@@ -178,7 +178,7 @@ class AmqpChannel(Channel):
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:
         """Discharge; in CLIENT mode, where there are no sends to go with it, `accepted`.
 
-        There, what is the broker's again by now raises JMSError, and the rest is acknowledged all the same.
+        There, what has gone back to the broker by now raises JMSError, and the rest is acknowledged all the same.
         """
         ours = cast(Sequence[AmqpDelivery], deliveries)
         if self._mode == AckMode.TRANSACTED:
@@ -229,7 +229,7 @@ class AmqpChannel(Channel):
             for each in ended:
                 yield from self._context.answer(each)
         except ConnectionLostError:
-            return  # then everything is the broker's again
+            return  # then everything goes back to the broker
         except JMSError as error:
             self._report(error)
 

@@ -13,7 +13,7 @@ from redelivery.transports.seam import Flow, Pending
 
 
 def detach(context: AmqpChannelContext, receivers: Sequence[Receiver]) -> Flow[None]:
-    """End them; what is not settled is the broker's again. Raises JMSError where no answer comes."""
+    """End them; what is not settled goes back to the broker. Raises JMSError where no answer comes."""
     for receiver in receivers:
         receiver.wanted = False  # or what is released may come to this link again
     if context.dialect.drain:

@@ -30,7 +30,7 @@ class AmqpDelivery(AmqpFields, Delivery):
     """One message of one receiver.
 
     ``handle`` is the engine's own for it; ``credited``: its credit was given again; ``back``: how often it
-    had gone back before, once it is the broker's again itself.
+    had gone back before, once it has gone back to the broker itself.
     """
 
     __slots__ = ("_expires", "_found", "_places", "back", "credited", "format", "handle", "raw", "receiver")
@@ -76,7 +76,7 @@ class AmqpDelivery(AmqpFields, Delivery):
         return DELIVERY_LOG.count(self.receiver.table.broker, self._id()) if self.back is None else self.back
 
     def went_back(self) -> None:
-        """The application had it, and it is the broker's again."""
+        """The application had it, and it goes back to the broker."""
         message_id = self._id()
         if message_id is not None:
             self.back = self.proven()
@@ -331,7 +331,7 @@ class Receiver(Endpoint):
         if self.ended is not None:
             raise type(self.ended)(f"the message cannot be acknowledged any more: {self.ended}") from self.ended
         if delivery not in self.unsettled:
-            raise IllegalStateError("the message is acknowledged already, or the broker's again")
+            raise IllegalStateError("the message is acknowledged already, or has gone back to the broker")
 
     def take(self, delivery: AmqpDelivery) -> None:
         """Take a delivery out of the unsettled ones. Raises as `settle`."""

@@ -240,7 +240,7 @@ class StompChannel(Channel):
             yield from self._unsubscribe(undo, [each for group in self._subscriptions.values() for each in group])
             clean = True
         except ConnectionLostError:
-            return  # then everything is the broker's again
+            return  # then everything goes back to the broker
         except JMSError as error:
             self._report(error)
         finally:

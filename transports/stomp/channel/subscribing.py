@@ -206,7 +206,7 @@ def release_unsettled(context: StompChannelContext, subscriptions: Sequence[Stom
     The oldest is released first: a quorum queue delivers them again in the order in which they came back.
 
     Raises:
-        JMSError: it was refused; the messages are the broker's again when the connection ends.
+        JMSError: it was refused; the messages go back to the broker when the connection ends.
     """
     consuming = [each for each in subscriptions if not each.superseded]
     if consuming:
