@@ -62,7 +62,8 @@ check: $(READY)  ## lint, format, types, import contracts; whether the pages tha
 	@$(BIN)/mypy tests
 	@$(BIN)/mypy examples benchmarks scripts/pages.py
 	@$(BIN)/lint-imports --no-cache
-	@for page in $(PAGES); do $(BIN)/python $$page --check || exit 1; done
+	@for page in $(PAGES) "-m benchmarks" "-m benchmarks.cpu_page" "-m benchmarks.observers"; do \
+	  $(BIN)/python $$page --check || exit 1; done
 
 bench: $(READY)  ## processor time; ratios to raw stomp.py: a table, JSON and a plot
 	@$(BIN)/python -m benchmarks.cpu_page

@@ -1,27 +1,101 @@
-"""A loop over a bare socket at the fake AMQP peer: what `benchmarks.bare` is over STOMP.
+"""Loops over a bare socket at the fake AMQP peer, as `benchmarks.bare` has them over STOMP.
 
-It knows how the peer writes: a performative begins at the ninth byte of a frame with a code of one byte, a message is
+They know how the peer writes: a performative begins at the ninth byte of a frame with a code of one byte, a message is
 one frame, and its body are the last bytes of it.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+from urllib.parse import urlsplit
 
-from benchmarks.bare import more
-from benchmarks.naming import AMQP
+from benchmarks.bare import EACH, more
+from benchmarks.machine import Spent, Stopwatch
 from benchmarks.peers.amqp_feed import DIGITS, NUMBER, TAG, frame, message, transfer
-from benchmarks.peers.values import Encoded, Small, described, fields_of, number
+from benchmarks.peers.values import Encoded, Small, Symbol, described, descriptor, fields_of, number
 from benchmarks.places import Place
-from benchmarks.plain_amqp import ATTACH, DISPOSITION, FLOW, TRANSFER, Session, session_at
-from benchmarks.stopwatch import Spent, Stopwatch
 
+SASL, AMQP = b"AMQP\x03\x01\x00\x00", b"AMQP\x00\x01\x00\x00"
+OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
+OUTCOME: Final = 0x44  # of SASL
+WINDOW: Final = (1 << 31) - 1
 _CREDIT: Final = 1000
 _SIZE: Final = 1024
 _CODE: Final = 10  # where the code of a performative is
 _ACCEPTED: Final = described(0x24, [])
 _FIRST, _LAST, _NAME = b"~fi~", b"~la~", b"~tx~"
+
+
+class Session:
+    """A connection with one session; handle 0 is its link to or from a queue."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self._rest = b""
+        self._came: list[bytes] = []
+        connection.sendall(SASL)
+        self.say(0x41, Symbol("ANONYMOUS"), b"", kind=1)
+        self.next(OUTCOME)
+        connection.sendall(AMQP)
+        self.say(OPEN, "bench")
+        self.say(BEGIN, None, 0, WINDOW, WINDOW)
+        self.next(BEGIN)
+
+    def say(self, code: int, *fields: object, payload: bytes = b"", kind: int = 0) -> None:
+        """Write one performative."""
+        self.socket.sendall(frame(described(code, list(fields)) + payload, 0, kind))
+
+    def attach(self, queue: str, *, receives: bool) -> None:
+        """Attach the link, and give it credit or wait for it."""
+        ends = (described(0x28, [queue] if receives else []), described(0x29, [] if receives else [queue]))
+        self.say(ATTACH, queue, 0, receives, Small(0), Small(0), *ends, None, None, 0)
+        self.next(ATTACH)
+        if not receives:
+            self.next(FLOW)
+
+    def grant(self, received: int, credit: int) -> None:
+        """Let so many more messages come."""
+        self.say(FLOW, received, WINDOW, 0, WINDOW, 0, received, credit)
+
+    def frames(self) -> list[bytes]:
+        """Return the whole frames of the next read, or those that were left of the one before."""
+        if self._came:
+            came, self._came = self._came, []
+            return came
+        data, at, found = self._rest + more(self.socket), 0, []
+        while len(data) - at >= 8:
+            end = at + (8 if data[at : at + 4] == b"AMQP" else int.from_bytes(data[at : at + 4], "big"))
+            if end > len(data):
+                break
+            if end > at + 8:
+                found.append(data[at:end])
+            at = end
+        self._rest = data[at:]
+        return found
+
+    def next(self, wanted: int) -> list[bytes]:
+        """Return the fields of the next performative of this code; those before it are dropped."""
+        while True:
+            found = self.frames()
+            for at, each in enumerate(found):
+                code, inner = descriptor(each[8:72])
+                if code == wanted:
+                    self._came = found[at + 1 :]
+                    return fields_of(each, 8 + inner)[0]
+
+
+@contextmanager
+def session_at(url: str) -> Iterator[Session]:
+    """Connect to a fake peer; close on leaving."""
+    with socket.create_connection(("127.0.0.1", urlsplit(url).port), timeout=60) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        session = Session(connection)
+        yield session
+        session.say(CLOSE)
+        session.next(CLOSE)
 
 
 def _disposition(state: Encoded) -> bytes:
@@ -30,7 +104,7 @@ def _disposition(state: Encoded) -> bytes:
 
 
 def _request(body: Encoded) -> bytes:
-    """To the coordinator, on handle 1."""
+    """Return a request to the coordinator, on handle 1."""
     return frame(transfer(1, first=True, more=False) + described(0x77, body))
 
 
@@ -40,43 +114,57 @@ _DECLARE: Final = _request(described(0x31, []))
 _DISCHARGE: Final = _request(described(0x32, [_NAME, False]))
 
 
-def consume(place: Place, queue: str, count: int, *, each: bool = False, read: bool = True) -> Spent:
-    """Body and id of every message; one disposition for those of one read, or ``each`` in a write of its own."""
-    length = taken = 0
+class _Receiver:
+    """The link from a queue; the peer numbers what it sends from 0."""
+
+    def __init__(self, session: Session, queue: str) -> None:
+        session.attach(queue, receives=True)
+        self._session, self._granted = session, 0
+        self.grant(0)
+
+    def grant(self, taken: int) -> None:
+        """Give more credit, where half of it is used up."""
+        if self._granted - taken <= _CREDIT // 2:
+            self._session.grant(taken, _CREDIT)
+            self._granted = taken + _CREDIT
+
+
+def consume(place: Place, queue: str, count: int, *, ack: str, read: bool = True) -> Spent:
+    """Read body and id of every message; one disposition for those of one read, or EACH in a write of its own."""
+    taken = 0
     with session_at(place.url) as session:
         watch = Stopwatch()
         receiver = _Receiver(session, queue)
         while taken < count:
             first = taken
-            for each_frame in receiver.frames():
-                if each_frame[_CODE] != TRANSFER:
+            for each in session.frames():
+                if each[_CODE] != TRANSFER:
                     continue
                 if read:
-                    length += _read(each_frame)
-                if each:
+                    _read(each)
+                if ack == EACH:
                     session.socket.sendall(_numbered(_SETTLE, taken, taken))
                 taken += 1
-            if not each and first < taken:
+            if ack != EACH and first < taken:
                 session.socket.sendall(_numbered(_SETTLE, first, taken - 1))
             receiver.grant(taken)
         return watch.stop()
 
 
 def commit(place: Place, queue: str, count: int, *, batch: int) -> Spent:
-    """Body and id of every message; a batch's disposition, its discharge and the next declaration in one write."""
-    length = taken = done = 0
+    """Read body and id; a batch's disposition, its discharge and the next declaration are one write."""
+    taken = done = 0
     with session_at(place.url) as session:
         watch = Stopwatch()
         session.say(ATTACH, "coordinator", 1, False, Small(0), Small(0), described(0x28, []), described(0x30, []))
-        session.next(ATTACH)
         session.next(FLOW)
         receiver = _Receiver(session, queue)
         session.socket.sendall(_sent(_DECLARE, 0))
         requests, unanswered, name = 1, 1, b""
         while done < count:
-            for each in receiver.frames():
+            for each in session.frames():
                 if each[_CODE] == TRANSFER:
-                    length += _read(each)
+                    _read(each)
                     taken += 1
                 elif each[_CODE] == DISPOSITION:
                     unanswered -= 1
@@ -96,65 +184,29 @@ def commit(place: Place, queue: str, count: int, *, batch: int) -> Spent:
 
 
 def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
-    """Confirmed, with at most ``window`` open."""
+    """Send confirmed messages, with at most ``window`` open."""
     head, body = message(_SIZE, "text", to=queue)
     template = frame(transfer(0, first=True, more=False) + head + body)
     with session_at(place.url) as session:
         watch = Stopwatch()
-        session.attach(AMQP[place.broker], queue, receives=False)
-        session.next(FLOW)
-        frames = _Frames(session.socket)
+        session.attach(queue, receives=False)
         written = answered = 0
         while answered < count:
             able = range(written, min(count, answered + window))
             if able:
-                session.socket.sendall(
-                    b"".join([_sent(template, each).replace(DIGITS, b"%08x" % each) for each in able])
-                )
+                frames = [_sent(template, each).replace(DIGITS, b"%08x" % each) for each in able]
+                session.socket.sendall(b"".join(frames))
                 written = able.stop
-            for each in frames.next():
+            for each in session.frames():
                 if each[_CODE] == DISPOSITION:
                     _, _, last = fields_of(each, _CODE + 1, 3)[0]
                     answered = number(last) + 1
         return watch.stop()
 
 
-class _Frames:
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._rest = connection, b""
-
-    def next(self) -> list[bytes]:
-        """The whole frames of the next read."""
-        data, at, found = self._rest + more(self._connection), 0, []
-        while len(data) - at >= 8:
-            end = at + int.from_bytes(data[at : at + 4], "big")
-            if end > len(data):
-                break
-            found.append(data[at:end])
-            at = end
-        self._rest = data[at:]
-        return found
-
-
-class _Receiver:
-    """Handle 0; the peer numbers what it sends from 0."""
-
-    def __init__(self, session: Session, queue: str) -> None:
-        session.attach(AMQP["fake"], queue, receives=True)
-        self._session, self._granted = session, 0
-        self.frames = _Frames(session.socket).next
-        self.grant(0)
-
-    def grant(self, taken: int) -> None:
-        """More credit, where half of it is used up."""
-        if self._granted - taken <= _CREDIT // 2:
-            self._session.grant(taken, taken, _CREDIT)
-            self._granted = taken + _CREDIT
-
-
-def _read(message: bytes) -> int:
+def _read(message: bytes) -> tuple[str, str]:
     at = message.index(b"ID:")
-    return len(message[at : at + message[at - 1]].decode()) + len(message[-_SIZE:].decode())
+    return message[at : at + message[at - 1]].decode(), message[-_SIZE:].decode()
 
 
 def _numbered(template: bytes, first: int, last: int) -> bytes:

@@ -1,4 +1,4 @@
-"""activemq-client over OpenWire and qpid-jms over AMQP, where Java and Maven are there: one warm JVM for all."""
+"""The Java clients, activemq-client over OpenWire and qpid-jms over AMQP: one warm JVM for all, if Maven is there."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from benchmarks.cases import Contender, JavaRun
-from benchmarks.naming import AMQP
-from benchmarks.places import Place, read_line
-from benchmarks.results import BenchmarkError
-from benchmarks.stopwatch import Spent
+from benchmarks.cases import Contender
+from benchmarks.machine import BenchmarkError, Spent
+from benchmarks.ours import mode_and_size
+from benchmarks.places import Place, names, read_line
 from redelivery.testing.brokers.real import RealBroker
 
 POM = Path(__file__).with_name("java") / "pom.xml"
 BUILT = Path(__file__).with_name("out") / "java"
-
-
 NO_TRANSACTIONS: Final = frozenset(("rabbitmq",))  # over AMQP
 
 
@@ -30,21 +27,21 @@ class JavaClient:
         self._command = ["java", "-cp", classpath, "Bench"]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def contender(self, broker: RealBroker, protocol: str, java: JavaRun) -> Contender | None:
-        """The JMS client beside ours: by OpenWire beside STOMP where there is one, else by AMQP; None: by neither."""
-        if java.batch and broker.name in NO_TRANSACTIONS:
-            return None
+    def contender(self, broker: RealBroker, protocol: str, case: str) -> Contender | None:
+        """Return the JMS client beside ours: by OpenWire beside STOMP, else by AMQP; None: by neither."""
+        mode, size = mode_and_size(case)
+        sends, transacted = case.startswith("send"), case.startswith("commit")
         if protocol == "stomp" and "openwire" in broker.urls:
             name, url, prefix = "Java activemq-client", broker.urls["openwire"], ""
-        elif broker.name in AMQP:
-            names = AMQP[broker.name]
-            prefix = names.prefix if java.window else names.there("")  # a queue to consume is there
-            name, url = "Java qpid-jms", broker.urls["amqp"]
-        else:
+        elif broker.name == "hornetq" or (transacted and broker.name in NO_TRANSACTIONS):
             return None
+        else:
+            its = names("amqp", broker.name)
+            prefix = its.prefix if sends else its.there("")  # a queue to consume is there
+            name, url = "Java qpid-jms", broker.urls["amqp"]
+        verb = f"send {size or 1}" if sends else f"consume {int(mode)} {size}"
 
         def run(_place: Place, queue: str, count: int) -> Spent:
-            verb = f"send {java.window}" if java.window else f"consume {java.mode} {java.batch}"
             return Spent(self._run(f"{url} {prefix}{queue} {count} {verb}"), None)
 
         return Contender(name, run, first=1000)
@@ -75,7 +72,7 @@ class JavaClient:
 
 
 def missing() -> str | None:
-    """What it lacks here, None: nothing."""
+    """Return what it lacks here, None: nothing."""
     lacking = [name for name in ("java", "mvn") if shutil.which(name) is None]
     return f"no {' and no '.join(lacking)}" if lacking else None
 

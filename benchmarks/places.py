@@ -1,4 +1,4 @@
-"""Where a case runs: a fake peer, or a real broker. Both give a queue with messages and check it afterwards."""
+"""Fake peers and real brokers: each gives a queue with messages, and checks afterwards that a client did its work."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import json
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
-from benchmarks.naming import AMQP, STOMP
-from benchmarks.plain_amqp import PlainAmqp
-from benchmarks.plain_stomp import PlainStomp
-from benchmarks.results import BenchmarkError
+import redelivery
+from benchmarks.machine import BenchmarkError
 from redelivery.testing.brokers.real import RealBroker
 
-ANSWER_TIMEOUT = 60.0  # seconds
-PATIENCE = 0.2  # seconds in which what was not acknowledged would be redelivered
+ANSWER_TIMEOUT: Final = 60.0  # seconds
+PATIENCE: Final = 0.2  # seconds in which what was not acknowledged would be redelivered
+CHUNK: Final = 1000  # messages on their way to a queue
 FAKE: Final = "fake"
 PAIRS: Final = (
     ("activemq", ("stomp", "amqp")),
@@ -28,31 +27,65 @@ PAIRS: Final = (
     ("rabbitmq", ("stomp", "amqp")),
     ("hornetq", ("stomp",)),
 )
-COUNTED: Final = {"stomp": ("SEND", "ACK"), "amqp": ("transfers", "accepted")}  # what a fake peer calls sent, acked
+COUNTED: Final = {"stomp": ("SEND", "ACK"), "amqp": ("transfers", "accepted")}  # as fake peers call sent, and acked
+
+
+class Names(NamedTuple):
+    """How a raw client must name a queue.
+
+    ``prefix``: of a destination; ``existing``: of one that is there already, where that differs. ``capability``: of an
+    AMQP terminus. ``send``, ``subscribe``: headers of STOMP; ``host``: of its CONNECT.
+    """
+
+    prefix: str = ""
+    existing: str | None = None
+    capability: str | None = None
+    send: Mapping[str, str] = {}
+    subscribe: Mapping[str, str] = {}
+    host: str | None = None
+
+    def there(self, queue: str) -> str:
+        """Return the address of a queue that exists."""
+        return (self.prefix if self.existing is None else self.existing) + queue
+
+
+_NAMES: Final = {
+    "stomp/artemis": Names(send={"destination-type": "ANYCAST"}, subscribe={"subscription-type": "ANYCAST"}),
+    "stomp/rabbitmq": Names("/queue/", host="/"),
+    "stomp/hornetq": Names("jms.queue."),
+    "amqp/activemq": Names(capability="queue"),
+    "amqp/artemis": Names(capability="queue"),
+    "amqp/rabbitmq": Names("/queue/", "/amq/queue/"),
+}
+
+
+def names(protocol: str, broker: str) -> Names:
+    """Return how a raw client names a queue there."""
+    return _NAMES.get(f"{protocol}/{broker}", Names("/queue/" if protocol == "stomp" else ""))
 
 
 class Place(Protocol):
-    """What a contender is let loose on; ``broker`` is `FAKE` or a name of `PAIRS`."""
+    """A peer that a contender is let loose on; ``broker`` is `FAKE` or a name of `PAIRS`."""
 
     protocol: str
     broker: str
-    name: str
+    title: str
     url: str
 
     def prepare(self, messages: int, size: int = 1024, kind: str = "text") -> str:
-        """The name of a queue that holds so many messages; 0 for one to send to."""
+        """Return the name of a queue that holds so many messages; 0 for one to send to."""
 
     def finish(self, queue: str, *, sent: int | None = None, acked: int | None = None) -> None:
-        """After the client has left: check what arrived and leave nothing behind. Raises BenchmarkError."""
+        """After the client has left, check what arrived and leave nothing behind. Raises BenchmarkError."""
 
 
 def key(place: Place) -> str:
-    """As in ``amqp/artemis``."""
+    """Return a name as ``amqp/artemis``."""
     return f"{place.protocol}/{place.broker}"
 
 
 def read_line(process: subprocess.Popen[bytes], what: str) -> str:
-    """The next line that a child writes, waited for at most ANSWER_TIMEOUT."""
+    """Return the next line that a child writes, waited for at most ANSWER_TIMEOUT."""
     assert process.stdout is not None, "started with a pipe"
     if not select.select([process.stdout], [], [], ANSWER_TIMEOUT)[0]:
         raise BenchmarkError(f"{what} wrote nothing for {ANSWER_TIMEOUT:.0f} s")
@@ -69,14 +102,19 @@ class FakePlace:
 
     def __init__(self, protocol: str, process: subprocess.Popen[bytes]) -> None:
         self.protocol, self.process = protocol, process
-        self.name = f"{protocol.upper()}, fake peer"
+        self.title = "fake peer"
         self.url = f"{protocol}://127.0.0.1:{int(read_line(process, 'the fake peer'))}"
 
     def prepare(self, messages: int, size: int = 1024, kind: str = "text") -> str:
         return f"bench.{messages}.{size}.{kind}"
 
+    def counts(self) -> dict[str, Any]:
+        """Return what came over the connection that has ended."""
+        found: dict[str, Any] = json.loads(read_line(self.process, "the fake peer"))
+        return found
+
     def finish(self, queue: str, *, sent: int | None = None, acked: int | None = None) -> None:
-        counts: dict[str, Any] = json.loads(read_line(self.process, "the fake peer"))
+        counts = self.counts()
         for name, wanted in zip(COUNTED[self.protocol], (sent, acked), strict=True):
             if wanted is not None and counts[name] != wanted:
                 raise BenchmarkError(f"{queue}: the peer counted {name} {counts[name]} times instead of {wanted}")
@@ -84,7 +122,7 @@ class FakePlace:
 
 @contextmanager
 def fake_place(protocol: str) -> Iterator[FakePlace]:
-    """A fake peer, started and stopped."""
+    """Start a fake peer, and stop it."""
     command = [sys.executable, "-m", f"benchmarks.peers.{protocol}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:  # noqa: S603  a fixed command
         try:
@@ -94,15 +132,11 @@ def fake_place(protocol: str) -> Iterator[FakePlace]:
 
 
 class BrokerPlace:
-    """A running broker by one protocol."""
+    """A running broker by one protocol; this library fills and empties its queues, outside the measured time."""
 
     def __init__(self, protocol: str, broker: RealBroker) -> None:
-        self.protocol, self.broker = protocol, broker.name
-        self.name = f"{protocol.upper()}, {broker.title}"
+        self.protocol, self.broker, self.title = protocol, broker.name, broker.title
         self.url = broker.urls[protocol]
-        self._plain: PlainStomp | PlainAmqp = (
-            PlainStomp(self.url, STOMP[broker.name]) if protocol == "stomp" else PlainAmqp(self.url, AMQP[broker.name])
-        )
         self._prefix = f"redelivery.bench.{uuid4().hex[:8]}"
         self._numbers = count()
 
@@ -110,11 +144,19 @@ class BrokerPlace:
         assert kind == "text", "a real broker is given texts only"
         queue = f"{self._prefix}.{next(self._numbers)}"
         if messages:
-            self._plain.fill(queue, messages, size)
+            with redelivery.connect(self.url) as connection, connection.session() as session:
+                producer = session.producer(queue, persistent=False)
+                for first in range(0, messages, CHUNK):
+                    sent = [producer.send_async("x" * size) for _ in range(first, min(messages, first + CHUNK))]
+                    for each in sent:
+                        each.result(ANSWER_TIMEOUT)
         return queue
 
     def finish(self, queue: str, *, sent: int | None = None, acked: int | None = None) -> None:
-        if acked is not None and not self._plain.is_empty(queue, PATIENCE):
-            raise BenchmarkError(f"{queue}: messages were not acknowledged")
-        if sent is not None:
-            self._plain.empty(queue, sent)
+        with redelivery.connect(self.url) as connection, connection.session("dups_ok") as session:
+            consumer = session.consumer(queue)
+            if acked is not None and consumer.receive(PATIENCE) is not None:
+                raise BenchmarkError(f"{queue}: messages were not acknowledged")
+            for _ in range(sent or 0):
+                if consumer.receive(ANSWER_TIMEOUT) is None:
+                    raise BenchmarkError(f"{queue}: not all of {sent} messages arrived")

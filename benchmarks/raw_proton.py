@@ -14,14 +14,11 @@ from proton.handlers import MessagingHandler, TransactionHandler
 from proton.reactor import Container, LinkOption
 from proton.utils import BlockingConnection
 
-from benchmarks.naming import AMQP
-from benchmarks.places import Place
-from benchmarks.results import BenchmarkError
-from benchmarks.stopwatch import Spent, Stopwatch
+from benchmarks.machine import BenchmarkError, Spent, Stopwatch
+from benchmarks.ours import BODY, PATIENCE
+from benchmarks.places import Place, names
 
-PATIENCE = 120.0  # seconds without an end: the run has failed
 CREDIT = 1000
-BODY = "x" * 1024
 
 
 class Queue(LinkOption):  # type: ignore[misc]  # proton is an extra, and so Any
@@ -41,7 +38,7 @@ class Handler(MessagingHandler, ABC):  # type: ignore[misc]  # proton is an extr
 
     def __init__(self, place: Place, address: str, count: int, prefetch: int, auto_accept: bool = True) -> None:
         super().__init__(prefetch=prefetch, auto_accept=auto_accept)
-        self.place, self.address, self.option = place, address, Queue(AMQP[place.broker].capability)
+        self.place, self.address, self.option = place, address, Queue(names("amqp", place.broker).capability)
         self.count, self.done = count, 0
         self.watch = Stopwatch()
         self.failure = ""
@@ -66,10 +63,9 @@ class Handler(MessagingHandler, ABC):  # type: ignore[misc]  # proton is an extr
         self.fail(str(event.transport.condition))
 
     def on_connection_error(self, event: Event) -> None:
-        self.fail(str(event.connection.remote_condition))
+        self.fail(str((event.link or event.connection).remote_condition))
 
-    def on_link_error(self, event: Event) -> None:
-        self.fail(str(event.link.remote_condition))
+    on_link_error = on_connection_error
 
     def fail(self, why: str) -> None:
         self.failure = why
@@ -92,8 +88,8 @@ class Receive(Handler):
     """simple_recv: auto_accept; reads the body and the id, or nothing."""
 
     def __init__(self, place: Place, queue: str, count: int, read: bool) -> None:
-        super().__init__(place, AMQP[place.broker].there(queue), count, CREDIT)
-        self.read, self.length = read, 0
+        super().__init__(place, names("amqp", place.broker).there(queue), count, CREDIT)
+        self.read = read
 
     def begin(self) -> None:
         self.container.create_receiver(self.connection, self.address, options=self.option)
@@ -101,7 +97,7 @@ class Receive(Handler):
     def on_message(self, event: Event) -> None:
         if self.read:
             message = event.message
-            self.length += len(message.body) + len(message.id)
+            _ = message.id, message.body
         self.done += 1
         if self.done == self.count:
             self.finish()
@@ -111,8 +107,8 @@ class ReceiveTransacted(Handler, TransactionHandler):  # type: ignore[misc]  # p
     """tx_recv: credit for a batch, which is accepted in a transaction and committed."""
 
     def __init__(self, place: Place, queue: str, count: int, batch: int) -> None:
-        super().__init__(place, AMQP[place.broker].there(queue), count, 0, auto_accept=False)
-        self.batch, self.current, self.length = batch, 0, 0
+        super().__init__(place, names("amqp", place.broker).there(queue), count, 0, auto_accept=False)
+        self.batch, self.current = batch, 0
 
     def begin(self) -> None:
         self.receiver = self.container.create_receiver(self.connection, self.address, options=self.option)
@@ -124,7 +120,7 @@ class ReceiveTransacted(Handler, TransactionHandler):  # type: ignore[misc]  # p
 
     def on_message(self, event: Event) -> None:
         message = event.message
-        self.length += len(message.body) + len(message.id)
+        _ = message.id, message.body
         self.transaction.accept(event.delivery)
         self.current += 1
         if self.current == self.batch:
@@ -139,17 +135,16 @@ class ReceiveTransacted(Handler, TransactionHandler):  # type: ignore[misc]  # p
             self.finish()
 
     def on_transaction_declare_failed(self, _event: Event) -> None:
-        self.fail("no transaction")
+        self.fail("no transaction, or not committed")
 
-    def on_transaction_commit_failed(self, _event: Event) -> None:
-        self.fail("not committed")
+    on_transaction_commit_failed = on_transaction_declare_failed
 
 
 class Send(Handler):
     """simple_send, with a window: sends while there is credit, counts what is accepted."""
 
     def __init__(self, place: Place, queue: str, count: int, window: int) -> None:
-        super().__init__(place, AMQP[place.broker].prefix + queue, count, 0)
+        super().__init__(place, names("amqp", place.broker).prefix + queue, count, 0)
         self.window, self.sent = window, 0
 
     def begin(self) -> None:
@@ -172,35 +167,33 @@ class Send(Handler):
         self.fail("a message was refused")
 
 
-def mechanisms(place: Place) -> str:
-    """How to log in."""
-    return "PLAIN" if urlsplit(place.url).username else "ANONYMOUS"
-
-
 def consume(place: Place, queue: str, count: int, *, read: bool = True) -> Spent:
-    """Container and MessagingHandler."""
     return Receive(place, queue, count, read).run()
 
 
 def consume_transacted(place: Place, queue: str, count: int, *, batch: int) -> Spent:
-    """Container and TransactionHandler."""
     return ReceiveTransacted(place, queue, count, batch).run()
 
 
 def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
-    """Persistent, at most ``window`` of them unanswered: Container and MessagingHandler."""
+    """``window``: so many are unanswered at most."""
     return Send(place, queue, count, window).run()
 
 
 def send_blocking(place: Place, queue: str, count: int) -> Spent:
     """Persistent, one by one: BlockingConnection."""
-    names = AMQP[place.broker]
+    its = names("amqp", place.broker)
     connection = BlockingConnection(place.url, timeout=PATIENCE, allowed_mechs=mechanisms(place))
     try:
-        sender = connection.create_sender(names.prefix + queue, options=Queue(names.capability))
+        sender = connection.create_sender(its.prefix + queue, options=Queue(its.capability))
         watch = Stopwatch()
         for number in range(count):
             sender.send(Message(id=str(number), body=BODY, durable=True))
         return watch.stop()
     finally:
         connection.close()
+
+
+def mechanisms(place: Place) -> str:
+    """How to log in."""
+    return "PLAIN" if urlsplit(place.url).username else "ANONYMOUS"

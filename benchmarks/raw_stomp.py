@@ -1,7 +1,7 @@
 """Raw stomp.py as its documentation shows it: a listener, ``ack`` in ``on_message``; begin, ack, commit.
 
-What waits for the broker (a commit, a window of sends) waits on the main thread, because the listener's thread is the
-one that reads. Every function returns what the messages took.
+A commit, or a window of sends, waits for the broker on the main thread, because the listener's thread is the one that
+reads. Every function returns what the messages took.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from urllib.parse import urlsplit
 import stomp
 from stomp.utils import Frame
 
-from benchmarks.naming import STOMP
-from benchmarks.places import Place
-from benchmarks.results import BenchmarkError
-from benchmarks.stopwatch import Spent, Stopwatch
-
-PATIENCE = 120.0  # seconds without an end: the run has failed
+from benchmarks.machine import BenchmarkError, Spent, Stopwatch
+from benchmarks.ours import BODY, PATIENCE
+from benchmarks.places import Place, names
 
 
 class Reading(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no types
@@ -29,11 +26,10 @@ class Reading(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has n
 
     def __init__(self, connection: stomp.Connection12, count: int, ack: bool) -> None:
         self.connection, self.left, self.ack = connection, count, ack
-        self.read = 0
         self.done = threading.Event()
 
     def on_message(self, frame: Frame) -> None:
-        self.read += len(frame.body) + len(frame.headers["message-id"])
+        _ = frame.headers["message-id"], frame.body
         if self.ack:
             self.connection.ack(frame.headers["ack"])
         self.left -= 1
@@ -47,7 +43,6 @@ class Handing(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has n
     def __init__(self) -> None:
         self.messages: SimpleQueue[Frame] = SimpleQueue()
         self.receipts: SimpleQueue[str] = SimpleQueue()
-        self.read = 0
 
     def on_message(self, frame: Frame) -> None:
         self.messages.put(frame)
@@ -59,7 +54,7 @@ class Handing(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has n
 @contextmanager
 def connected(place: Place) -> Iterator[stomp.Connection12]:
     parts = urlsplit(place.url)
-    connection = stomp.Connection12([(parts.hostname, parts.port)], vhost=STOMP[place.broker].host)
+    connection = stomp.Connection12([(parts.hostname, parts.port)], vhost=names("stomp", place.broker).host)
     connection.connect(parts.username, parts.password, wait=True)
     try:
         yield connection
@@ -68,11 +63,11 @@ def connected(place: Place) -> Iterator[stomp.Connection12]:
 
 
 def subscribe(connection: stomp.Connection12, place: Place, queue: str, ack: str) -> None:
-    names = STOMP[place.broker]
-    connection.subscribe(names.prefix + queue, id="1", ack=ack, headers=dict(names.subscribe))
+    its = names("stomp", place.broker)
+    connection.subscribe(its.prefix + queue, id="1", ack=ack, headers=dict(its.subscribe))
 
 
-def consume(place: Place, queue: str, count: int, *, ack: str) -> Spent:
+def consume(place: Place, queue: str, count: int, *, ack: str = "client-individual") -> Spent:
     """``ack``: auto, or client-individual with an ACK for each message."""
     with connected(place) as connection:
         reading = Reading(connection, count, ack != "auto")
@@ -97,7 +92,7 @@ def consume_transacted(place: Place, queue: str, count: int, *, batch: int, node
             transaction = connection.begin()
             for _ in range(batch):
                 frame = handing.messages.get(timeout=PATIENCE)
-                handing.read += len(frame.body) + len(frame.headers["message-id"])
+                _ = frame.headers["message-id"], frame.body
                 connection.ack(frame.headers["ack"], transaction=transaction)
             connection.commit(transaction, receipt=str(number))
             handing.receipts.get(timeout=PATIENCE)
@@ -106,9 +101,8 @@ def consume_transacted(place: Place, queue: str, count: int, *, batch: int, node
 
 def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
     """Persistent, each with a receipt, at most ``window`` of them open."""
-    body = "x" * 1024
-    names = STOMP[place.broker]
-    destination, headers = names.prefix + queue, {"persistent": "true"} | dict(names.send)
+    its = names("stomp", place.broker)
+    destination, headers = its.prefix + queue, {"persistent": "true", **its.send}
     with connected(place) as connection:
         handing = Handing()
         connection.set_listener("", handing)
@@ -116,7 +110,7 @@ def send(place: Place, queue: str, count: int, *, window: int) -> Spent:
         for number in range(count):
             if number >= window:
                 handing.receipts.get(timeout=PATIENCE)
-            connection.send(destination, body, headers=dict(headers), receipt=str(number))
+            connection.send(destination, BODY, headers=dict(headers), receipt=str(number))
         for _ in range(min(window, count)):
             handing.receipts.get(timeout=PATIENCE)
         return watch.stop()

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import redelivery
+from benchmarks.machine import HERE, in_process
 from redelivery.spark.log.chain import SegmentChain
 from redelivery.spark.log.damage import survey_chain
 from redelivery.spark.log.segments import SegmentWriter
@@ -30,85 +30,62 @@ from redelivery.spark.log.wal import Wal
 from redelivery.spark.options.query import SourceOptions
 from redelivery.spark.read.driver import DriverStreamReader
 
-ROOT: Final = Path(__file__).parents[1]
-OUTPUT: Final = ROOT / "docs" / "spark-bounds.json"
 MIB: Final = 1 << 20
 PATIENCE: Final = 1500.0  # seconds for a case
-_WARM: Final = 90  # messages
+RATE: Final = 30.0  # messages a second, when it is measured how late they are
 
 
-def send(url: str, queue: str, count: int, size: int) -> None:
-    """So many messages with bodies of so many random bytes, which nothing compresses."""
-    block = memoryview(uuid.uuid4().bytes * (size // 16 + 2))
-    with redelivery.connect(url) as connection, connection.session(redelivery.AckMode.TRANSACTED) as session:
+def memory(name: str) -> float:
+    """Return MiB of this process: ``VmRSS`` now, ``VmHWM`` at most."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+def send(url: str, queue: str, count: int, size: int, rate: float = 0.0) -> None:
+    """Send so many random bodies, which nothing compresses; so many a second by the clock, or at once."""
+    began = time.monotonic()
+    with redelivery.connect(url) as connection, connection.session("transacted") as session:
         producer = session.producer(queue)
         for number in range(count):
-            producer.send(bytes(block[number % 16 : number % 16 + size]) if size < MIB else _random(size))
-            if (number + 1) % (1000 if size < MIB else 4) == 0:
+            time.sleep(max(0.0, began + number / rate - time.monotonic()) if rate else 0)
+            producer.send(os.urandom(size))
+            if rate or (number + 1) % max(4, min(1000, 4 * MIB // size)) == 0:
                 session.commit()
         session.commit()
 
 
-def paced(url: str, queue: str, bodies: Iterable[bytes | None], rate: float) -> None:
-    """One a body, so many a second by the clock, however long each takes; None: a str that says when."""
-    began = time.monotonic()
-    with redelivery.connect(url) as connection, connection.session() as session:
-        producer = session.producer(queue)
-        for number, body in enumerate(bodies):
-            time.sleep(max(0.0, began + number / rate - time.monotonic()))
-            producer.send(repr(time.time()) if body is None else body)
-
-
-def _random(size: int) -> bytes:
-    with Path("/dev/urandom").open("rb") as source:
-        return source.read(size)
-
-
-def memory(name: str) -> float:
-    """MiB of this process: ``VmRSS`` now, ``VmHWM`` at most."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) / 1024
-    raise OSError(f"/proc/self/status has no {name}")
-
-
 @contextmanager
 def reading(url: str, queue: str, **options: str) -> Iterator[DriverStreamReader]:
-    """The reader of a queue, with segments in a new folder."""
+    """Read a queue, with segments in a new folder."""
     with tempfile.TemporaryDirectory() as folder:
-        given = {"url": url, "destination": queue, "walLocation": folder, **options}
-        reader = DriverStreamReader(SourceOptions.parse(given))
+        reader = DriverStreamReader(
+            SourceOptions.parse({"url": url, "destination": queue, "walLocation": folder, **options})
+        )
         try:
             yield reader
         finally:
             reader.stop()
 
 
-def drain(reader: DriverStreamReader, count: int, each: Callable[[int], None] = lambda _: None) -> int:
-    """Batches until there were so many rows, planned and committed as Spark does. Raises OSError: they did not come."""
+def drain(reader: DriverStreamReader, count: int, each: Callable[[int], None] = lambda _: None) -> None:
+    """Plan and commit batches as Spark does until there were so many rows. Raises OSError: they did not come."""
     start = reader.initialOffset()
     done, until = 0, time.monotonic() + PATIENCE
     while done < count:
         end = reader.latestOffset(start, reader.getDefaultReadLimit())
         if end != start:
-            done += rows_between(reader, start["seq"], end["seq"])
+            lanes = reader._lanes
+            assert lanes is not None
+            done += sum(lanes._segments[number].rows for number in range(start["seq"] + 1, end["seq"] + 1))
             reader.commit(end)
             start = end
             each(done)
         if time.monotonic() > until:
             raise OSError(f"{done} of {count} messages came")
-    return done
-
-
-def rows_between(reader: DriverStreamReader, start: int, end: int) -> int:
-    """Rows of a batch."""
-    lanes = reader._lanes
-    assert lanes is not None
-    return sum(lanes._segments[number].rows for number in range(start + 1, end + 1))
 
 
 def large(url: str, queue: str, count: int, size: int) -> dict[str, float]:
-    """Bodies of a MiB with the default options, and Spark reads."""
+    """Drain bodies of a MiB with the default options."""
     with reading(url, queue) as reader:
         before = memory("VmRSS")
         drain(reader, count)
@@ -116,7 +93,7 @@ def large(url: str, queue: str, count: int, size: int) -> dict[str, float]:
 
 
 def backlog(url: str, queue: str, count: int, size: int) -> dict[str, Any]:
-    """Many small ones: what the process has after each tenth."""
+    """Drain many small ones, and note what the process has after each tenth."""
     samples: list[float] = []
     began = time.monotonic()
 
@@ -128,45 +105,39 @@ def backlog(url: str, queue: str, count: int, size: int) -> dict[str, Any]:
         before = memory("VmRSS")
         drain(reader, count, sample)
     seconds = time.monotonic() - began
-    return {
-        **{"rss_before_mib": before, "rss_mib_after_each_tenth": samples, "rss_peak_mib": memory("VmHWM")},
-        **{"messages": count, "body_bytes": size, "rows_per_second": round(count / seconds)},
-    }
+    memories = {"rss_before_mib": before, "rss_mib_after_each_tenth": samples, "rss_peak_mib": memory("VmHWM")}
+    return {**memories, "messages": count, "body_bytes": size, "rows_per_second": round(count / seconds)}
 
 
 def trickle(url: str, queue: str, count: int, size: int) -> dict[str, float]:
-    """Five messages a second while Spark is busy with a batch: files and listings."""
+    """Send five messages a second while Spark is busy with a batch: files and listings."""
+    listings: Counter[str] = Counter()
+    original = LocalStore.list
+
+    def counted(store: LocalStore, folder: str) -> list[str]:
+        listings[folder] += 1
+        return original(store, folder)
+
     with reading(url, queue) as reader:
-        listings: Counter[str] = Counter()
-        original = LocalStore.list
-
-        def counted(store: LocalStore, folder: str) -> list[str]:
-            listings[folder] += 1
-            return original(store, folder)
-
-        start = reader.initialOffset()
-        reader.latestOffset(start, None)  # Spark asks, gets nothing and is busy from here on
-        LocalStore.list = counted  # type: ignore[assignment,method-assign]  # to count
-        paced(url, queue, [bytes(size)] * count, 5)
-        time.sleep(reader.options.linger + 1)  # the last transaction ends
-        segments = reader.wal.store.location
-        files = len([*Path(segments, "seg").iterdir()])
-        LocalStore.list = original  # type: ignore[method-assign]  # as it was
+        reader.latestOffset(reader.initialOffset(), None)  # Spark asks, gets nothing and is busy from here on
+        with patch.object(LocalStore, "list", counted):
+            send(url, queue, count, size, 5.0)
+            time.sleep(reader.options.linger + 1)  # the last transaction ends
+            files = len([*Path(reader.wal.store.location, "seg").iterdir()])
         return {"messages": count, "files": files, "listings": sum(listings.values()), "segments": files / 2}
 
 
-def pending(url: str, queue: str, count: int, size: int) -> dict[str, float]:
-    """So many segments that Spark has not read: what it costs to know which messages are in doubt."""
-    del url, queue, size
+def pending(_url: str, _queue: str, count: int, _size: int) -> dict[str, float]:
+    """Make so many segments that Spark has not read: what it costs to know which messages are in doubt."""
     import pyarrow as pa
 
-    schema = pa.schema([("message_id", pa.string())])
     with tempfile.TemporaryDirectory() as folder:
         wal = Wal.open(LocalStore(folder))
-        writer = SegmentWriter(schema, "none", "a")
+        writer = SegmentWriter(pa.schema([("message_id", pa.string())]), "none", "a")
         writer.add(pa.record_batch({"message_id": ["m"]}), [("m", bytes(16))], 1)
         wal.publish(1, 0, writer.finish())
-        source, target = Path(folder, "seg", "000000000001-0000.arrow"), Path(folder, "seg")
+        target = Path(folder, "seg")
+        source = target / "000000000001-0000.arrow"
         for number in range(2, count + 1):  # the same content: links are quick
             if number % 50_000 == 2:
                 copy = target / f".copy-{number}"
@@ -188,35 +159,16 @@ def pending(url: str, queue: str, count: int, size: int) -> dict[str, float]:
         return {"segments": count, "query_start_s": round(begin, 1), "first_ms": first, "then_ms": then}
 
 
-def latency(url: str, queue: str, count: int, size: int) -> dict[str, float]:
-    """receiver=executor in Spark at 30 messages a second: from sending to the end of the batch that has it."""
-    del size
+def latency(url: str, queue: str, count: int, _size: int) -> dict[str, float]:
+    """Measure how late rows are with receiver=executor in Spark, after messages of 3 s."""
+    from benchmarks.spark_cases import EXECUTOR, waits
     from benchmarks.spark_session import spark_session
 
-    ends: list[tuple[float, list[float]]] = []
-
-    def keep(frame: Any, _: int) -> None:
-        bodies = [float(row.body) for row in frame.selectExpr("string(body) AS body").collect()]
-        ends.append((time.time(), bodies))
-
-    with tempfile.TemporaryDirectory() as folder, spark_session() as spark:
-        options = {"url": url, "destination": queue, "walLocation": f"{folder}/wal", "receiver": "executor"}
-        stream = spark.readStream.format("jms").options(**options).load()
-        query = stream.writeStream.foreachBatch(keep).option("checkpointLocation", f"{folder}/checkpoint").start()
-        try:
-            for number in (_WARM, count):  # the first batch with rows starts Spark's workers, and takes seconds
-                ends.clear()
-                sender = threading.Thread(target=paced, args=(url, queue, [None] * number, 30))
-                sender.start()
-                until = time.monotonic() + PATIENCE
-                while sum(len(bodies) for _, bodies in ends) < number and time.monotonic() < until:
-                    time.sleep(0.1)
-                sender.join()
-        finally:
-            query.stop()
-    waits = sorted((end - sent) * 1000 for end, bodies in ends for sent in bodies)
-    deciles = statistics.quantiles(waits, n=10)
-    return {"messages": len(waits), "per_second": 30, "p50_ms": round(deciles[4]), "p90_ms": round(deciles[8])}
+    warm = round(3 * RATE)  # the first batch with rows starts Spark's workers, and takes seconds
+    with spark_session() as spark:
+        late = sorted(waits(spark, url, queue, warm + count, RATE, EXECUTOR)[warm:])
+    deciles = [each * 1000 for each in statistics.quantiles(late, n=10)]
+    return {"messages": len(late), "per_second": RATE, "p50_ms": round(deciles[4]), "p90_ms": round(deciles[8])}
 
 
 Case = Callable[[str, str, int, int], Mapping[str, Any]]
@@ -229,43 +181,31 @@ CASES: Final[Mapping[str, tuple[Case, int, int, bool]]] = {  # messages, bytes o
 }
 
 
-def main() -> int:
-    """One case in this process (``--child``), or those that are asked for, each in one of its own."""
+def one(name: str, url: str, queue: str, count: int) -> Mapping[str, Any]:
+    """Run one case in this process."""
+    case, _, size, _ = CASES[name]
+    return case(url, queue, count, size)
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url", help="a broker that may be used")
     parser.add_argument("--only", choices=CASES, action="append", help="this case; all without it")
     parser.add_argument("--count", type=int, help="so many messages instead of a case's own number")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="a JSON file that keeps the other cases")
-    parser.add_argument("--child", nargs=2, metavar=("CASE", "QUEUE"), help=argparse.SUPPRESS)
+    output = HERE / "docs" / "spark-bounds.json"
+    parser.add_argument("--output", type=Path, default=output, help="a JSON file that keeps the other cases")
     given = parser.parse_args()
-    if given.child:
-        case, count, size, _ = CASES[given.child[0]]
-        print(json.dumps(case(given.url, given.child[1], given.count or count, size)))
-        return 0
     found = json.loads(given.output.read_text(encoding="utf-8")) if given.output.exists() else {}
     for name in given.only or CASES:
         _, count, size, before = CASES[name]
-        count = given.count or count
-        queue = f"bench.bounds.{uuid.uuid4().hex[:8]}"
+        count, queue = given.count or count, f"bench.bounds.{uuid.uuid4().hex[:8]}"
         if before:
-            send(given.url, queue, count, size)
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.spark_bounds",
-            given.url,
-            "--count",
-            str(count),
-            "--child",
-            name,
-            queue,
-        ]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, timeout=2 * PATIENCE)  # noqa: S603  # this module
-        found[name] = json.loads(done.stdout.splitlines()[-1])
+            in_process(f"spark_bounds.send({given.url!r}, {queue!r}, {count}, {size})", timeout=PATIENCE)
+        call = f"spark_bounds.one({name!r}, {given.url!r}, {queue!r}, {count})"
+        found[name] = in_process(call, timeout=2 * PATIENCE)
         print(name, json.dumps(found[name]))
         given.output.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,68 +8,82 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import redelivery
+from benchmarks.machine import BenchmarkError
 from benchmarks.places import Place
-from benchmarks.results import BenchmarkError, Curve, Measure
+from benchmarks.record import Measure
 from benchmarks.spark_fake import EMPTY, FORMAT, IDLE, MESSAGES, ROWS, FakeSource, IdleSource
-from benchmarks.spark_outside import outside
 from benchmarks.spark_session import PATIENCE, Batch, steady, stream
+from redelivery.spark.log.store.opening import open_store
 from redelivery.spark.options.query import SourceOptions
+from redelivery.spark.read.receiving.batch_receiver import BatchReceiver
+from redelivery.spark.read.receiving.received_batch import BatchPause
+from redelivery.spark.rows.digests import Key
 
-GROUP: Final = "Spark source"
 BATCH: Final = 30_000  # rows
-SEGMENT: Final = 10_000  # rows, as `segmentRows` is by default
 DRIVER, EXECUTOR = "driver", "executor"
-TARGETS: Final = {DRIVER: 0.75, EXECUTOR: 0.8}
-SEGMENTS: Final = {DRIVER: SEGMENT, EXECUTOR: BATCH}  # rows of a transaction
+SEGMENTS: Final = {DRIVER: 10_000, EXECUTOR: BATCH}  # rows of a transaction: `segmentRows` by default, and a batch
 SIZES: Final = (1_000, 10_000, 50_000)  # rows of a batch
 PARTITIONS: Final = (1, 2)
 WARM: Final = 3  # batches in which a query's processes start
 MOST: Final = 3  # rounds at the fake receiver
 RATE: Final = 3.0  # messages per second, when it is measured how late they are
-PER_SECOND: Final = "rows/s"
+Found = Iterator[tuple[str, Measure]]  # with its key
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How much is run: rounds, and a scale of the number of batches; ``sizes``: rows of a batch without a broker."""
+class _Nothing:
+    """No segment is in doubt."""
 
-    rounds: int
-    scale: float
-    sizes: Sequence[int] = SIZES
+    def in_doubt(self) -> Mapping[str, Sequence[Key]]:
+        return {}
 
-    def batches(self, most: int) -> int:
-        """So many batches at full scale, and 3 at least."""
-        return max(3, round(most * self.scale))
+    def confirmed(self, name: str) -> bool:
+        raise AssertionError(name)
 
 
-def of_place(spark: Any, place: Place, extent: Extent) -> list[Measure]:
-    """Both receivers on a real broker, each in turn with the same session outside Spark."""
-    count = BATCH * extent.batches(6)
+def outside(options: SourceOptions, folder: Path, count: int, rows: int) -> float:
+    """Return rows per second of the source's own session, rows and segments without Spark around them.
+
+    They go into durable segments of so many rows; the time is from the end of the first to that of the last.
+    """
+    store = open_store(str(folder))
+    done, ends = 0, [(0, 0.0)]
+    with BatchReceiver(options, _Nothing(), prefetch=options.prefetch) as receiver:
+        while done < count:
+            batch = receiver.receive(rows, options.segment_bytes, lambda: BatchPause(0.1))
+            if batch is None:
+                raise BenchmarkError(f"{options.destination}: {count - done} of {count} messages did not come")
+            store.put_if_absent(f"{len(ends):08d}.arrow", batch.data)
+            receiver.confirm()
+            done += batch.received
+            ends.append((done, time.perf_counter()))
+    (first, began), (last, ended) = ends[1], ends[-1]
+    return (last - first) / (ended - began)
+
+
+def _batches(most: int, scale: float) -> int:
+    """Return so many batches at full scale, and 3 at least."""
+    return max(3, round(most * scale))
+
+
+def of_place(spark: Any, place: Place, rounds: int, scale: float) -> Found:
+    """Measure both receivers on a real broker, each in turn with the same session outside Spark."""
+    count = BATCH * _batches(6, scale)
     rates: dict[str, list[tuple[float, float]]] = {DRIVER: [], EXECUTOR: []}
-    for _ in range(extent.rounds):
+    for _ in range(rounds):
         for receiver, found in rates.items():
-            bare = _outside(place, receiver, count)
-            found.append((_inside(spark, place, receiver, count), bare))
-    return [
-        measure
-        for receiver, found in rates.items()
-        for measure in _compared(place, receiver, *(statistics.median(each) for each in zip(*found, strict=True)))
-    ]
-
-
-def _compared(place: Place, receiver: str, inside: float, bare: float) -> Iterator[Measure]:
-    key = f"spark-{place.protocol}-{receiver}"
-    name = f"{place.name}: receiver={receiver}, batches of {BATCH:,}"
-    yield Measure(key, name, inside, PER_SECOND, None, group=GROUP)
-    name = f"{place.name}: the same session outside Spark, segments of {SEGMENTS[receiver]:,}"
-    yield Measure(f"{key}-outside", name, bare, PER_SECOND, None, group=GROUP)
-    name = f"{place.name}: receiver={receiver} against the session outside Spark"
-    yield Measure(f"{key}-ratio", name, inside / bare, "times", TARGETS[receiver], at_most=False, group=GROUP)
+            found.append((_inside(spark, place, receiver, count), _outside(place, receiver, count)))
+    for receiver, found in rates.items():
+        inside, bare = (statistics.median(each) for each in zip(*found, strict=True))
+        key, title = f"spark-{place.protocol}-{receiver}", f"{place.protocol.upper()}, {place.title}"
+        yield key, Measure(f"{title}: receiver={receiver}, batches of {BATCH:,}", inside, "rows/s")
+        session = f"{title}: the same session outside Spark, segments of {SEGMENTS[receiver]:,}"
+        yield f"{key}-outside", Measure(session, bare, "rows/s")
+        against = f"{title}: receiver={receiver} against the session outside Spark"
+        yield f"{key}-ratio", Measure(against, inside / bare, "times")
 
 
 def _outside(place: Place, receiver: str, count: int) -> float:
@@ -93,78 +107,46 @@ def _inside(spark: Any, place: Place, receiver: str, count: int) -> float:
     return steady(found)
 
 
-def fake(spark: Any, extent: Extent) -> tuple[list[Measure], list[Curve]]:
-    """The receiver of executors with rows or messages out of nowhere."""
+def fake(spark: Any, rounds: int, scale: float) -> Found:
+    """Measure the receiver of executors with rows or messages out of nowhere, and empty batches."""
     spark.dataSource.register(FakeSource)
+    spark.dataSource.register(IdleSource)
     _fake(spark, ROWS, 1, 1_000, 5)  # warms the JVM up
 
-    def rate(destination: redelivery.Queue, partitions: int, rows: int) -> float:
-        runs = (
-            _fake(spark, destination, partitions, rows, extent.batches(10)) for _ in range(min(extent.rounds, MOST))
-        )
+    def rate(destination: redelivery.Queue, parts: int, rows: int) -> float:
+        runs = (_fake(spark, destination, parts, rows, _batches(10, scale)) for _ in range(min(rounds, MOST)))
         return statistics.median(steady(run[WARM:]) for run in runs)
 
-    rates = {(parts, rows): rate(ROWS, parts, rows) for parts in PARTITIONS for rows in extent.sizes}
-    most, many = max(extent.sizes), PARTITIONS[-1]
-    title = f"without a broker, {many} partitions, batches of {most:,}"
-    measures = [
-        Measure("spark-fake", title, rates[many, most], PER_SECOND, 150_000, at_most=False, group=GROUP),
-        Measure(
-            "spark-messages",
-            f"{title}, rows made of messages",
-            rate(MESSAGES, many, most),
-            PER_SECOND,
-            None,
-            group=GROUP,
-        ),
-    ]
-    measures += _empty(spark, extent.batches(20))
-    curves = [
-        Curve(
-            f"spark-fake-{parts}",
-            f"without a broker, {parts} partition{'s' if parts > 1 else ''}",
-            tuple((rows, rates[parts, rows]) for rows in extent.sizes),
-        )
-        for parts in PARTITIONS
-    ]
-    return measures, curves
-
-
-def _empty(spark: Any, count: int) -> list[Measure]:
-    """An empty batch of ours, and one of a source in Python that does nothing."""
-    spark.dataSource.register(IdleSource)
+    most, many = SIZES[-1], PARTITIONS[-1]
+    for parts in PARTITIONS:
+        for rows in SIZES:
+            title = f"without a broker, {parts} partition{'s' if parts > 1 else ''}, batches of {rows:,}"
+            key = "spark-fake" if (parts, rows) == (many, most) else f"spark-fake-{parts}-{rows}"
+            yield key, Measure(title, rate(ROWS, parts, rows), "rows/s")
+    yield "spark-messages", Measure(f"{title}, rows made of messages", rate(MESSAGES, many, most), "rows/s")
+    count = _batches(20, scale)
     ours = _fake(spark, EMPTY, 1, 1, count)
     with _folder() as folder:
         idle = stream(spark, IDLE, {}, folder / "checkpoint", until=lambda found: len(found) >= count + WARM)
     took, least = (1000 * statistics.median(batch.seconds for batch in each[WARM:]) for each in (ours, idle))
-    return [
-        Measure("spark-empty", "without a broker, an empty batch", took, "ms", 200, group=GROUP),
-        Measure("spark-idle", "an empty batch of a source that does nothing", least, "ms", None, group=GROUP),
-    ]
+    yield "spark-empty", Measure("without a broker, an empty batch", took, "ms")
+    yield "spark-idle", Measure("an empty batch of a source that does nothing", least, "ms")
 
 
 def _fake(spark: Any, destination: redelivery.Queue, partitions: int, rows: int, count: int) -> list[Batch]:
-    """So many batches and more, and those that warm its processes up."""
+    """Run so many batches and more, and those that warm its processes up."""
+    more = {"receiver": EXECUTOR, "numPartitions": str(partitions), "maxMessagesPerBatch": str(rows)}
     with _folder() as folder:
-        options = _options(
-            "stomp://nowhere:1",
-            str(destination),
-            folder,
-            receiver=EXECUTOR,
-            numPartitions=str(partitions),
-            maxMessagesPerBatch=str(rows),
-        )
+        options = _options("stomp://nowhere:1", str(destination), folder, **more)
         return stream(spark, FORMAT, options, folder / "checkpoint", until=lambda found: len(found) >= count + WARM)
 
 
-def latency(spark: Any, place: Place, extent: Extent) -> list[Measure]:
-    """From `send` until the row is in the hands of foreachBatch, with few messages: the median and the 90th percentile.
+def waits(spark: Any, url: str, queue: str, count: int, rate: float, receiver: str) -> list[float]:
+    """Return the seconds from `send` until each row is in the hands of foreachBatch, at so many messages a second.
 
     Raises:
         BenchmarkError: the messages did not come.
     """
-    count = max(10, round(45 * extent.scale))
-    queue = place.prepare(0)
     late: list[float] = []
     done = threading.Event()
 
@@ -175,27 +157,34 @@ def latency(spark: Any, place: Place, extent: Extent) -> list[Measure]:
         if len(late) >= count:
             done.set()
 
-    with _folder() as folder, redelivery.connect(place.url) as connection, connection.session() as session:
-        options = _options(place.url, queue, folder, receiver=DRIVER)
+    with _folder() as folder, redelivery.connect(url) as connection, connection.session() as session:
+        options = _options(url, queue, folder, receiver=receiver)
         writer = spark.readStream.format("jms").options(**options).load().writeStream.foreachBatch(take)
         query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
         try:
             producer = session.producer(queue, persistent=False)
-            for _ in range(count):
+            began = time.monotonic()
+            for number in range(count):
+                time.sleep(max(0.0, began + number / rate - time.monotonic()))
                 producer.send(str(time.time_ns()))
-                time.sleep(1 / RATE)
             if not done.wait(PATIENCE):
                 raise BenchmarkError(f"{queue}: {len(late)} of {count} rows came: {query.exception()}")
         finally:
             query.stop()
+    return late
+
+
+def latency(spark: Any, place: Place, scale: float) -> Found:
+    """Measure how late rows are, with few messages."""
+    count = max(10, round(45 * scale))
+    queue = place.prepare(0)
+    late = waits(spark, place.url, queue, count, RATE, DRIVER)
     place.finish(queue, acked=count)
     warm = sorted(late[len(late) // 5 :])
-    name = f"{place.name}: receiver=driver, {RATE:g} messages a second, from send to foreachBatch"
+    title = f"{place.protocol.upper()}, {place.title}: receiver=driver, {RATE:g} messages a second"
     p50, p90 = statistics.median(warm) * 1000, statistics.quantiles(warm, n=10)[8] * 1000
-    return [
-        Measure("spark-latency", f"{name}, p50", p50, "ms", 250, group=GROUP),
-        Measure("spark-latency-90", f"{name}, p90", p90, "ms", None, group=GROUP),
-    ]
+    yield "spark-latency", Measure(f"{title}, from send to foreachBatch, p50", p50, "ms")
+    yield "spark-latency-90", Measure(f"{title}, from send to foreachBatch, p90", p90, "ms")
 
 
 def _options(url: str, destination: str, folder: Path, **more: str) -> Mapping[str, str]:

@@ -113,7 +113,7 @@ class FakeReceiver:
         del size, pace, first
         if self._destination == EMPTY:
             return None
-        return (made if self._destination == ROWS else make)(rows)
+        return received(rows, premade=self._destination == ROWS)
 
     def confirm(self) -> bool:
         return True
@@ -146,16 +146,6 @@ class Made:
         return 1
 
 
-def make(rows: int) -> ReceivedBatch:
-    """A batch of so many messages."""
-    return _encoded(_columns(rows))
-
-
-def made(rows: int) -> ReceivedBatch:
-    """The same of rows that were made before."""
-    return _encoded(_premade(rows))
-
-
 def _columns(rows: int) -> Sequence[tuple[Any, Sequence[Key]]]:
     columns = Columns()
     for number in range(rows):
@@ -170,9 +160,10 @@ def _columns(rows: int) -> Sequence[tuple[Any, Sequence[Key]]]:
 _premade = lru_cache(maxsize=4)(_columns)  # as long as the worker's process lives, which Spark uses again
 
 
-def _encoded(batches: Sequence[tuple[Any, Sequence[Key]]]) -> ReceivedBatch:
+def received(rows: int, *, premade: bool) -> ReceivedBatch:
+    """Return a batch of so many messages; of rows that were made before, or are made now."""
     attempt = uuid4().hex
     writer = SegmentWriter(arrow_schema(), "zstd", attempt)
-    for batch, keys in batches:
+    for batch, keys in (_premade if premade else _columns)(rows):
         writer.add(batch, keys, batch.nbytes)
     return ReceivedBatch(writer.finish(), attempt, writer.rows, writer.size, writer.keys, writer.rows, 0)

@@ -8,22 +8,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from benchmarks.results import BenchmarkError
+from benchmarks.machine import HERE, BenchmarkError
 
-ROOT = Path(__file__).parents[1]
 PATIENCE = 120.0  # seconds without an end: the run has failed
 LOOK = 0.05  # seconds between two looks at a stream
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """One micro-batch. Times are seconds since 1970.
 
     ``known``: when its end was. ``pending``: rows that had been received by then, its own included; 0: none are before
@@ -45,20 +42,14 @@ class Batch:
 @contextmanager
 def spark_session() -> Iterator[SparkSession]:
     """``local[2]``, whose workers are this interpreter and can import the benchmarks; its JVM ends on leaving."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("redelivery benchmarks")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "1g")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
+    local = "127.0.0.1"
+    settings = {"ui.enabled": "false", "ui.showConsoleProgress": "false", "sql.session.timeZone": "UTC"}
+    settings |= {"driver.bindAddress": local, "driver.host": local, "driver.memory": "1g"}
+    builder = SparkSession.builder.master("local[2]").appName("redelivery benchmarks")
+    session = builder.config(map={f"spark.{name}": value for name, value in settings.items()}).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     gateway = session.sparkContext._gateway  # Spark leaves its JVM running until Python ends
     try:
@@ -100,19 +91,16 @@ def stream(
 
 
 def batches(query: Any) -> list[Batch]:
-    """Those of a query that were run so far, empty ones included; not the triggers that found nothing to run."""
+    """Return those that were run so far, empty ones included; not the triggers that found nothing to run."""
     return [_batch(each) for each in query.recentProgress if "addBatch" in each["durationMs"]]
 
 
 def _batch(progress: Mapping[str, Any]) -> Batch:
     began = datetime.fromisoformat(progress["timestamp"]).timestamp()
     (source,) = progress["sources"]
-    latest = source["latestOffset"]
-    took = progress["durationMs"]
-    known, ended = (began + took[phase] / 1000 for phase in ("latestOffset", "triggerExecution"))
-    report = json.loads(latest) if latest else None  # null: the source reports nothing
-    pending = report.get("pendingRows", 0) if report else 0
-    return Batch(progress["numInputRows"], began, known, ended, pending)
+    known, ended = (began + progress["durationMs"][phase] / 1000 for phase in ("latestOffset", "triggerExecution"))
+    report = json.loads(source["latestOffset"] or "null")  # null: the source reports nothing
+    return Batch(progress["numInputRows"], began, known, ended, report.get("pendingRows", 0) if report else 0)
 
 
 def steady(found: Sequence[Batch]) -> float:

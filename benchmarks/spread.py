@@ -1,4 +1,4 @@
-"""What it costs that a container's workers share what is there: ``python -m benchmarks.spread`` writes it on the page.
+"""``python -m benchmarks.spread``: the costs of sharing a backlog among a container's workers, on docs/benchmarks.md.
 
 Each real broker that is to be measured runs already: REDELIVERY_ACTIVEMQ_URL=stomp://…,amqp://… and so on.
 """
@@ -8,27 +8,20 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import redelivery
+from benchmarks.machine import HERE
 from benchmarks.places import PAIRS
+from benchmarks.targets import TEXT, paragraphs, table
 from redelivery.broker import EmbeddedBroker
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+PAGE: Final = HERE / "docs" / "benchmarks.md"
 TITLE: Final = "## What sharing a backlog costs"
-INTRODUCTION: Final = """A container of four workers, by the window of its consumers: as it is without a `prefetch=`
-(each worker takes its next message when it has done with the one before; over AMQP up to 16 more come with it once its
-last 100 took less than 5 ms each), `prefetch=0` (never more), and `prefetch=100`. *A second* is messages a second of
-{messages} to a handler that does nothing, the dearest case; *a backlog* is seconds for 40 messages of 20 ms each,
-which four workers can do in 0.2 s. Medians of {rounds} rounds, in turns. Measured on {date} by
-`python -m benchmarks.spread`, on a machine of {cores} cores on which the brokers and other programs ran too: only large
-ratios mean anything. HornetQ is not there, since no client can set its window."""
 MESSAGES, ROUNDS, WORKERS, BACKLOG = 1000, 3, 4, 40
 WINDOWS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("as it is", {}),
@@ -39,7 +32,7 @@ PATIENCE: Final = 60.0  # seconds
 
 
 def places(broker: EmbeddedBroker) -> Iterator[tuple[str, str]]:
-    """The name and URL of each pair that can be measured."""
+    """Yield the name and URL of each pair that can be measured."""
     yield "vm", broker.vm_url
     yield "stomp-embedded", broker.stomp_url
     yield "amqp-embedded", broker.amqp_url
@@ -54,7 +47,7 @@ def places(broker: EmbeddedBroker) -> Iterator[tuple[str, str]]:
 
 
 def took(url: str, mode: str, messages: int, work: Callable[[], object], options: dict[str, Any]) -> float:
-    """Seconds from the start of the container to the last message; infinity where they did not all come."""
+    """Return seconds from the start of the container to the last message; infinity where they did not all come."""
     queue = f"benchmark.spread.{uuid4().hex}"
     left, end = threading.Semaphore(messages - 1), threading.Event()
 
@@ -78,7 +71,7 @@ def took(url: str, mode: str, messages: int, work: Callable[[], object], options
 
 
 def row(name: str, url: str, mode: str) -> tuple[str, ...]:
-    """Of one pair and mode of acknowledging."""
+    """Return the row of one pair and mode of acknowledging."""
     quick: dict[str, list[float]] = {label: [] for label, _ in WINDOWS}
     slow: dict[str, list[float]] = {label: [] for label, _ in WINDOWS}
     for _ in range(ROUNDS):
@@ -91,17 +84,15 @@ def row(name: str, url: str, mode: str) -> tuple[str, ...]:
 
 
 def section(rows: list[tuple[str, ...]]) -> str:
-    """Of the page."""
+    """Return the section of the page."""
     heads = ("pair", "ack_mode", *(f"a second, {label}" for label, _ in WINDOWS))
     heads += tuple(f"a backlog, {label}" for label, _ in WINDOWS)
-    facts = {"messages": MESSAGES, "rounds": ROUNDS, "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
-    text = textwrap.wrap(" ".join(INTRODUCTION.format(**facts).split()), 120)
-    table = ["| " + " | ".join(each) + " |" for each in (heads, ("---",) * len(heads), *rows)]
-    return "\n".join([TITLE, "", *text, "", *table]) + "\n"
+    numbers = {"messages": MESSAGES, "rounds": ROUNDS, "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
+    return "\n".join([TITLE, "", *paragraphs(TEXT["spread"], **numbers), *table(heads, rows), ""])
 
 
 def kept(page: str) -> str:
-    """The section of a page, to be put behind another one; empty: it has none."""
+    """Return the section of a page, to be put behind another one; empty: it has none."""
     _, found, rest = page.partition(TITLE)
     return f"\n{found}{rest}" if found else ""
 

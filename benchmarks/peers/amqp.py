@@ -1,4 +1,4 @@
-"""An AMQP 1.0 peer that out-runs any Python client: ``python -m benchmarks.peers.amqp [--port 0]``.
+"""An AMQP 1.0 peer that out-runs any Python client: ``python -m benchmarks.peers.amqp``.
 
 It is no broker. A receiver from ``bench.<n>.<size>.<kind>`` gets n messages of size bytes, within its credit, written
 from a block that was encoded once; what is sent is counted, forgotten and accepted, all that one read brought by one
@@ -19,57 +19,51 @@ from benchmarks.peers.amqp_feed import Feed, frame
 from benchmarks.peers.server import Server, listen, parse_queue
 from benchmarks.peers.values import (
     NULL,
+    VALUE_SECTION,
     Encoded,
     Small,
     Symbol,
-    body_value,
     described,
     descriptor,
+    end_of,
     fields_of,
     number,
     scalar,
-    symbols,
 )
 
 SASL = b"AMQP\x03\x01\x00\x00"
+MECHANISMS = Encoded(b"\xe0\x12\x02\xa3\x09ANONYMOUS\x05PLAIN")  # an array of two symbols
 ACCEPTED, COORDINATOR, DECLARE, DECLARED, TRANSACTIONAL = 0x24, 0x30, 0x31, 0x33, 0x34
 OUTCOMES = {ACCEPTED: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
 WINDOW = (1 << 31) - 1
 CREDIT = 1 << 20
-PRODUCT = ((Symbol("product"), "ActiveMQ"), (Symbol("version"), "5.18.3"))
+PRODUCT = {Symbol("product"): "ActiveMQ", Symbol("version"): "5.18.3"}
 
 
 @dataclass(slots=True)
 class Inbound:
-    """A link that the client sends over."""
+    """A link that the client sends over; ``count``: of whole deliveries, ``number``: of the one that comes."""
 
     coordinator: bool
-    count: int = 0  # whole deliveries
-    number: int = 0  # of the delivery that comes
+    count: int = 0
+    number: int = 0
 
 
 @dataclass(slots=True)
 class Session:
-    """One channel."""
+    """One channel.
+
+    ``number``: of the next delivery to the client; ``written``: transfer frames, of which the client takes ``window``;
+    ``owed``: deliveries of the client that await their outcome.
+    """
 
     inbound: dict[int, Inbound] = field(default_factory=dict)  # by handle
     feed: Feed | None = None
-    number: int = 0  # of the next delivery to the client
-    written: int = 0  # transfer frames
-    window: int = 0  # so many of them the client takes
+    number: int = 0
+    written: int = 0
+    window: int = 0
     received: int = 0  # transfer frames
-    owed: range = range(0)  # deliveries of the client that await their outcome
-    outcomes: bytearray = field(default_factory=bytearray)  # by the number of the delivery, 0: none yet
-
-
-@dataclass(frozen=True, slots=True)
-class Enlisted:
-    """Deliveries whose outcome waits for a discharge."""
-
-    channel: int
-    session: Session
-    deliveries: range
-    settled: bool
+    owed: range = range(0)
 
 
 class AmqpServer(Server):
@@ -78,10 +72,9 @@ class AmqpServer(Server):
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(connection)
         self.sessions: dict[int, Session] = {}
-        self.ended: list[Session] = []
-        self.transactions: dict[object, list[Enlisted]] = {}
+        self.transactions: dict[object, list[tuple[int, range, bool]]] = {}  # channel, deliveries, whether settled
         self.largest_frame = 512
-        self.seen = dict.fromkeys(("transfers", "declared", "committed", "rolled back"), 0)
+        self.seen = dict.fromkeys(("transfers", "declared", "committed", "rolled back", *OUTCOMES.values()), 0)
         self.controls: dict[int, Callable[[int, list[bytes]], None]] = {
             0x10: self.on_open,
             0x11: self.on_begin,
@@ -95,14 +88,11 @@ class AmqpServer(Server):
         }
 
     def counts(self) -> dict[str, int]:
-        """Deliveries sent by the client, transactions, and the client's outcomes."""
-        sessions = (*self.ended, *self.sessions.values())
-        return self.seen | {
-            name: sum(each.outcomes.count(code) for each in sessions) for code, name in OUTCOMES.items()
-        }
+        """Return the deliveries sent by the client, transactions, and the client's outcomes."""
+        return self.seen
 
     def refill(self) -> bool:
-        """The next block of some feed."""
+        """Write the next block of some feed."""
         for channel, session in self.sessions.items():
             feed = session.feed
             if feed is None:
@@ -111,7 +101,6 @@ class AmqpServer(Server):
             if taken:
                 session.number += taken
                 session.written += taken * feed.frames
-                session.outcomes += bytes(taken)
                 self.out.extend(parts)
                 return True
             if feed.draining and not feed.left:  # the rest of the credit is used up by nothing
@@ -121,11 +110,14 @@ class AmqpServer(Server):
         return False
 
     def take(self, data: bytes) -> None:
-        """Every whole frame, and one disposition for what they sent."""
+        """Take every whole frame, and answer what they sent by one disposition."""
         at = 0
         while len(data) - at >= 8:
             if data[at : at + 4] == b"AMQP":
-                self.on_header(data[at : at + 8])
+                header = data[at : at + 8]
+                self.out.append(memoryview(header))
+                if header == SASL:
+                    self.say(0x40, MECHANISMS, kind=1)
                 at += 8
                 continue
             size = int.from_bytes(data[at : at + 4], "big")
@@ -138,82 +130,68 @@ class AmqpServer(Server):
         for channel, session in self.sessions.items():
             self.answer(channel, session)
 
-    def on_header(self, header: bytes) -> None:
-        """Agree with the protocol; let anyone in."""
-        self.out.append(memoryview(header))
-        if header == SASL:
-            self.say(0x40, symbols("ANONYMOUS", "PLAIN"), kind=1)
-
     def on_frame(self, data: bytes, at: int, end: int) -> None:
-        """By its performative."""
         body = at + 4 * data[at + 4]
         channel = data[at + 6] << 8 | data[at + 7]
         code, inner = (data[body + 2], 3) if data[body + 1] == 0x53 else descriptor(data[body : body + 64])
         if code == 0x14:
             fields, payload = fields_of(data, body + inner, 6)
-            self.on_transfer(channel, fields, data, payload, end)
+            self.on_transfer(channel, fields, data[payload:end])
         else:
             self.controls[code](channel, fields_of(data, body + inner)[0])
 
     def on_open(self, _channel: int, fields: list[bytes]) -> None:
-        """A connection without time-outs."""
         self.largest_frame = number(fields[2], WINDOW) if len(fields) > 2 else WINDOW
-        self.say(0x10, "bench", None, WINDOW, None, *[None] * 5, dict(PRODUCT))
+        self.say(0x10, "bench", None, WINDOW, None, *[None] * 5, PRODUCT)
 
     def on_begin(self, channel: int, fields: list[bytes]) -> None:
-        """On the same channel."""
         self.sessions[channel] = Session(window=number(fields[2]))
         self.say(0x11, Encoded(b"\x60" + channel.to_bytes(2, "big")), 0, WINDOW, WINDOW, channel=channel)
 
     def on_attach(self, channel: int, fields: list[bytes]) -> None:
-        """Everything that is asked for; a sender gets its credit at once."""
+        """Agree to everything that is asked for; a sender gets its credit at once."""
         fields += [NULL] * (7 - len(fields))
         name, handle, role, send_mode, receive_mode, source, target = map(Encoded, fields[:7])
         session, receives = self.sessions[channel], scalar(role) is True
         modes = (send_mode, receive_mode, source, target, None, None)
         self.say(0x12, name, handle, not receives, *modes, 0 if receives else None, channel=channel)
         if receives:
-            _, at = descriptor(source)
-            address = scalar(fields_of(source, at)[0][0])
+            address = scalar(fields_of(source, descriptor(source)[1])[0][0])
             assert isinstance(address, bytes), "a source has an address"
-            wanted = self.wanted(address.decode())
-            session.feed = Feed(channel, number(handle), *wanted, self.largest_frame)
+            session.feed = Feed(channel, number(handle), *self.wanted(address.decode()), self.largest_frame)
             return
         session.inbound[number(handle)] = Inbound(descriptor(target)[0] == COORDINATOR)
         self.flow(channel, session, number(handle), 0, CREDIT)
 
     def wanted(self, address: str) -> tuple[int, int, str]:
-        """How many messages a receiver from there gets, of how many bytes, of which kind."""
+        """Return how many messages a receiver from there gets, of how many bytes, of which kind."""
         return parse_queue(address)
 
     def on_flow(self, channel: int, fields: list[bytes]) -> None:
-        """How far the window and the credit have moved."""
         session = self.sessions[channel]
         session.window = number(fields[0]) + number(fields[1])
         feed = session.feed
-        if len(fields) < 7 or feed is None or scalar(fields[4]) != feed.handle:
-            return
-        feed.limit = number(fields[5]) + number(fields[6])
-        feed.draining = len(fields) > 8 and scalar(fields[8]) is True
+        if len(fields) > 6 and feed is not None and scalar(fields[4]) == feed.handle:
+            feed.limit = number(fields[5]) + number(fields[6])
+            feed.draining = len(fields) > 8 and scalar(fields[8]) is True
 
     def on_disposition(self, channel: int, fields: list[bytes]) -> None:
-        """Outcomes of the client; those that are not settled are settled here, or by the discharge."""
+        """Note the client's outcomes; those that are not settled are settled here, or by the discharge."""
         if scalar(fields[0]) is not True or len(fields) < 5:
             return
-        session = self.sessions[channel]
         first = number(fields[1])
         deliveries = range(first, number(fields[2], first) + 1)
         settled = scalar(fields[3]) is True
         code, at = descriptor(fields[4])
         if code == TRANSACTIONAL:
-            (name, *outcome), _ = fields_of(fields[4], at)
-            code, _ = descriptor(outcome[0])
-            self.transactions[scalar(name)].append(Enlisted(channel, session, deliveries, settled))
-        elif not settled:
-            self.settle(channel, deliveries, Encoded(fields[4]), receiver=False)
-        session.outcomes[deliveries.start : deliveries.stop] = bytes((code,)) * len(deliveries)
+            (name, *_), _ = fields_of(fields[4], at)
+            self.transactions[scalar(name)].append((channel, deliveries, settled))
+        else:
+            self.seen[OUTCOMES[code]] += len(deliveries)
+            if not settled:
+                self.settle(channel, deliveries, Encoded(fields[4]), receiver=False)
 
-    def on_transfer(self, channel: int, fields: list[bytes], data: bytes, payload: int, end: int) -> None:
+    def on_transfer(self, channel: int, fields: list[bytes], payload: bytes) -> None:
         """Count it and owe it an answer; what a coordinator gets is answered at once."""
         session = self.sessions[channel]
         session.received += 1
@@ -227,7 +205,7 @@ class AmqpServer(Server):
             self.flow(channel, session, number(fields[0]), link.count, CREDIT)
         if link.coordinator:
             self.answer(channel, session)
-            self.control(channel, link.number, body_value(data[payload:end]))
+            self.control(channel, link.number, payload)
             return
         self.seen["transfers"] += 1
         if len(fields) < 5 or scalar(fields[4]) is not True:
@@ -239,9 +217,14 @@ class AmqpServer(Server):
             self.settle(channel, session.owed, described(ACCEPTED, []), receiver=True)
             session.owed = range(0)
 
-    def control(self, channel: int, delivery: int, request: bytes) -> None:
-        """Declare or discharge."""
+    def control(self, channel: int, delivery: int, payload: bytes) -> None:
+        """Declare or discharge: settle what was enlisted, or forget it."""
+        at = 0
+        while (found := descriptor(payload[at : at + 64]))[0] != VALUE_SECTION:
+            at = end_of(payload, at)
+        request = payload[at + found[1] :]
         code, at = descriptor(request)
+        state = described(ACCEPTED, [])
         if code == DECLARE:
             self.seen["declared"] += 1
             name = self.seen["declared"].to_bytes(4, "big")
@@ -249,21 +232,15 @@ class AmqpServer(Server):
             state = described(DECLARED, [name])
         else:
             fields, _ = fields_of(request, at)
-            self.discharge(scalar(fields[0]), failed=len(fields) > 1 and scalar(fields[1]) is True)
-            state = described(ACCEPTED, [])
+            failed = len(fields) > 1 and scalar(fields[1]) is True
+            self.seen["rolled back" if failed else "committed"] += 1
+            for where, deliveries, settled in self.transactions.pop(scalar(fields[0])):
+                self.seen["accepted"] += 0 if failed else len(deliveries)
+                if not failed and not settled:
+                    self.settle(where, deliveries, described(ACCEPTED, []), receiver=False)
         self.settle(channel, range(delivery, delivery + 1), state, receiver=True)
 
-    def discharge(self, name: object, *, failed: bool) -> None:
-        """Let what was enlisted stand and settle it, or undo it."""
-        self.seen["rolled back" if failed else "committed"] += 1
-        for each in self.transactions.pop(name):
-            if failed:
-                each.session.outcomes[each.deliveries.start : each.deliveries.stop] = bytes(len(each.deliveries))
-            elif not each.settled:
-                self.settle(each.channel, each.deliveries, described(ACCEPTED, []), receiver=False)
-
     def on_detach(self, channel: int, fields: list[bytes]) -> None:
-        """The feed ends with its link."""
         session, handle = self.sessions[channel], number(fields[0])
         session.inbound.pop(handle, None)
         if session.feed is not None and session.feed.handle == handle:
@@ -271,25 +248,22 @@ class AmqpServer(Server):
         self.say(0x16, handle, True, channel=channel)
 
     def on_end(self, channel: int, _fields: list[bytes]) -> None:
-        """Its outcomes are kept for the counts."""
-        self.ended.append(self.sessions.pop(channel))
+        del self.sessions[channel]
         self.say(0x17, channel=channel)
 
     def on_close(self, _channel: int, _fields: list[bytes]) -> None:
-        """Goodbye."""
         self.finished = True
-        self.ended += self.sessions.values()
         self.sessions.clear()
         self.say(0x18)
 
     def settle(self, channel: int, deliveries: range, state: Encoded, *, receiver: bool) -> None:
-        """A settled disposition."""
+        """Write a settled disposition."""
         self.say(0x15, receiver, deliveries.start, deliveries.stop - 1, True, state, channel=channel)
 
     def flow(
         self, channel: int, session: Session, handle: int, count: int, credit: int, *, drain: bool = False
     ) -> None:
-        """The state of a link."""
+        """Write the state of a link."""
         link = (handle, count, credit, 0, drain)
         self.say(0x13, session.received, WINDOW, session.number, WINDOW, *link, channel=channel)
 
@@ -299,4 +273,4 @@ class AmqpServer(Server):
 
 
 if __name__ == "__main__":
-    listen(AmqpServer, "AMQP 1.0")
+    listen(AmqpServer)

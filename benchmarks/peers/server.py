@@ -1,8 +1,7 @@
-"""What the fake peers share: a socket served by one thread that reads and writes in turn, and the bodies they send."""
+"""Servers of the fake peers: a socket served by one thread that reads and writes in turn, and the bodies they send."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import select
@@ -99,11 +98,9 @@ class Server(ABC):
         return True
 
 
-def listen(kind: type[Server], what: str) -> None:
+def listen(kind: type[Server]) -> None:
     """Serve every connection until killed; the first line written is the port."""
-    parser = argparse.ArgumentParser(description=f"a peer of {what} that out-runs any Python client")
-    parser.add_argument("--port", type=int, default=0, help="0 (the default): any free one; it is printed")
-    with socket.create_server(("127.0.0.1", parser.parse_args().port)) as server:
+    with socket.create_server(("127.0.0.1", 0)) as server:
         print(server.getsockname()[1], flush=True)
         while True:
             connection, _ = server.accept()

@@ -1,4 +1,4 @@
-"""A STOMP peer that out-runs any Python client: ``python -m benchmarks.peers.stomp [--port 0]``.
+"""A STOMP peer that out-runs any Python client: ``python -m benchmarks.peers.stomp``.
 
 It is no broker. A SUBSCRIBE to ``/queue/bench.<n>.<size>.<kind>`` gets n MESSAGE frames of size bytes, written from a
 block that was encoded once; everything else is read, counted and forgotten, and every receipt is answered. It names
@@ -36,8 +36,10 @@ def head_of(subscription: bytes, number: int, size: int, kind: str) -> bytes:
 class Feed:
     """The messages of one subscription, as far as its window lets them go."""
 
-    def __init__(self, headers: Mapping[bytes, bytes], counts: Mapping[bytes, int]) -> None:
-        self.count, self.size, self.kind = parse_queue(headers[b"destination"].decode().removeprefix("/queue/"))
+    def __init__(
+        self, wanted: tuple[int, int, str], headers: Mapping[bytes, bytes], counts: Mapping[bytes, int]
+    ) -> None:
+        self.count, self.size, self.kind = wanted
         automatic = headers.get(b"ack", b"auto") == b"auto"
         self.window = self.count if automatic else int(headers.get(b"activemq.prefetchSize", 1000))
         self.sent, self.counts, self.acked_before = 0, counts, counts[b"ACK"]
@@ -103,12 +105,17 @@ class StompServer(Server):
         if answers:
             self.out.append(memoryview(b"".join(answers)))
 
+    def wanted(self, destination: str) -> tuple[int, int, str]:
+        """Return how many messages a subscription gets, of how many bytes, of which kind."""
+        return parse_queue(destination.removeprefix("/queue/"))
+
     def control(self, command: bytes, frame: bytes) -> tuple[bytes, ...]:
         """The frames that come once: the newest subscription is the one that is fed."""
         if command in (b"CONNECT", b"STOMP"):
             return (CONNECTED,)
         if command == b"SUBSCRIBE":
-            self.feed = Feed(dict(line.partition(b":")[::2] for line in frame.split(b"\n")[1:]), self.seen)
+            headers = dict(line.partition(b":")[::2] for line in frame.split(b"\n")[1:])
+            self.feed = Feed(self.wanted(headers[b"destination"].decode()), headers, self.seen)
         elif command in (b"UNSUBSCRIBE", b"DISCONNECT"):
             self.feed = None
             self.finished = command == b"DISCONNECT"
@@ -116,4 +123,4 @@ class StompServer(Server):
 
 
 if __name__ == "__main__":
-    listen(StompServer, "STOMP")
+    listen(StompServer)

@@ -1,0 +1,184 @@
+"""docs/benchmarks.md and the table on the terminal, made of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from benchmarks.record import BARE, Measure, Record, Row, Timing
+from benchmarks.targets import (
+    AT_LEAST,
+    AT_MOST,
+    CASES,
+    MISSED,
+    STORED,
+    TEXT,
+    UNKNOWN,
+    WHY,
+    item,
+    paragraphs,
+    table,
+    written,
+)
+
+HEADS: Final = (
+    *("case", "CPU µs", "msg/s", "against", "CPU µs", "msg/s"),
+    *("CPU ratio", "CPU target", "ratio", "target", "reached", "remark"),
+)
+STORED_HEADS: Final = ("protocol", "step", "Classic, msg/s", "embedded, msg/s", "ratio", "spread", "target", "reached")
+BEHIND_HEADS: Final = ("pair", "case", "against", "ratio", "waiting", "functions")
+ITSELF, SPARK, STORE = "By themselves", "Spark source", "A store of a million messages"
+BESIDE_CLASSIC: Final = "The embedded broker with a store, beside ActiveMQ Classic"
+BEHIND: Final = "Behind the Java client: where the time goes"
+WHYS: Final = "Missed targets: what the time is spent on"
+TEXTS: Final = {SPARK: "spark", BESIDE_CLASSIC: "stored"}
+PICTURE: Final = (
+    "![how many times as fast as the raw clients, as the Java clients, and how near to a bare socket](benchmarks.png)"
+)
+Lines = Sequence[Sequence[str]]
+Table = tuple[str, Sequence[str], Lines]  # title, heads, rows
+
+
+def verdict(value: bool | None) -> str:
+    """Return a word for a reader: nothing where there is no target."""
+    return "" if value is None else "yes" if value else "**no**"
+
+
+def _number(value: float | None, form: str, before: str = "") -> str:
+    return "" if value is None else f"{before}{value:{form}}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    def of(timing: Timing) -> tuple[str, str]:
+        return _number(timing.cpu, ".1f"), f"{timing.median:,.0f}"
+
+    return (
+        CASES[row.case.rpartition("/")[2]],
+        *of(row.ours),
+        row.name,
+        *of(row.theirs),
+        _number(row.cpu_ratio, ".2f"),
+        _number(row.cpu_target, "g", "≥ "),
+        f"{row.ratio:.2f}",
+        _number(row.target, "g", "≥ "),
+        verdict(row.reached),
+        "peer-bound" if row.peer_bound else row.theirs.remark,
+    )
+
+
+def in_order(record: Record, names: Iterable[str]) -> Iterator[str]:
+    """Yield the names of cases in the order of the page."""
+    order = [f"{place}/{case}" for place in record.places for case in CASES]
+    yield from sorted(names, key=order.index)
+
+
+def tables(record: Record) -> Iterator[Table]:
+    """Yield each table of numbers."""
+    for place, title in record.places.items():
+        names = in_order(record, [case for case in record.rows if case.rpartition("/")[0] == place])
+        yield title, HEADS, [_cells(row) for case in names for row in record.beside(case)]
+    if record.stored:
+        rows = []
+        for each in record.stored.values():
+            numbers = (f"{each.theirs:,.0f}", f"{each.ours:,.0f}", f"{each.ratio:.2f}", f"{each.spread:.0%}")
+            target = f"≥ {STORED[each.title]:g}"
+            rows.append((each.protocol.upper(), each.title, *numbers, target, verdict(each.reached)))
+        yield BESIDE_CLASSIC, STORED_HEADS, rows
+    groups: dict[str, list[tuple[str, ...]]] = {ITSELF: [], SPARK: [], STORE: []}
+    for key, measure in record.measures.items():
+        group = SPARK if key.startswith("spark-") else STORE if key.startswith("stored-") else ITSELF
+        groups[group].append(_measured(key, measure))
+    yield from ((group, ("what", "measured", "limit", "reached"), rows) for group, rows in groups.items() if rows)
+
+
+def _measured(key: str, measure: Measure) -> tuple[str, ...]:
+    limit = _number(AT_MOST.get(key), "g", "≤ ") + _number(AT_LEAST.get(key), "g", "≥ ")
+    return measure.title, f"{measure.value:,.2f} {measure.unit}", limit, verdict(measure.reached(key))
+
+
+def behind(record: Record) -> Table:
+    """Return the table of the cases in which a Java client is ahead."""
+    rows = []
+    for case in in_order(record, record.behind):
+        place, _, key = case.rpartition("/")
+        each = record.behind[case]
+        functions = ", ".join(f"{name} {share:.0%}" for name, share in each.functions.items())
+        title = (record.places[place], CASES[key])
+        rows.append((*title, each.against, f"{each.ratio:.2f}", f"{each.waiting:.0%}", functions))
+    return BEHIND, BEHIND_HEADS, rows
+
+
+def terminal(record: Record) -> str:
+    """Return the tables alone."""
+    found = (*tables(record), *([behind(record)] if record.behind else []))
+    lines = [line for title, heads, rows in found for line in ("", title, "", *table(heads, rows))]
+    return "\n".join([*lines, "", *notes(record)])
+
+
+def notes(record: Record) -> list[str]:
+    """Return what was not there, and what broke off."""
+    return [*record.notes, *(f"{name} failed: {error}" for name, error in record.failures.items())]
+
+
+def page(record: Record) -> str:
+    """Return the page; a section of `benchmarks.spread` may follow."""
+    lines = ["# Benchmarks", "", *paragraphs(TEXT["introduction"])]
+    rounds = f"{record.rounds:g} rounds, fewer where a real broker has no target."
+    lines += [f"Machine: {written(record.machine)}. {rounds}", ""]
+    for date in sorted(set(record.again.values())):
+        names = ", ".join(name for name, when in record.again.items() if when == date)
+        lines.append(f"Run again later, on {date}, so that these numbers are of another run than the others: {names}.")
+    lines += ["", PICTURE, ""] if record.again else [PICTURE, ""]
+    for title, heads, rows in tables(record):
+        text = paragraphs(TEXT[TEXTS[title]]) if title in TEXTS else []
+        lines += [f"## {title}", "", *text, *table(heads, rows), ""]
+    whys = list(reasons(record))
+    if whys:
+        lines += [f"## {WHYS}", "", *paragraphs(TEXT["missed"]), *whys, ""]
+    if record.behind:
+        title, heads, rows = behind(record)
+        lines += [f"## {title}", "", *paragraphs(TEXT["behind"]), *table(heads, rows), ""]
+    lines += [f"- {note}" for note in notes(record)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def missed(record: Record) -> Iterator[tuple[str, str, str]]:
+    """Yield name, title, and what the numbers themselves say, of each row whose target is missed."""
+    for case in in_order(record, record.rows):
+        rows = record.beside(case)
+        bare = next((row.theirs for row in rows if row.name == BARE), None)
+        for row in rows:
+            if row.reached is False:
+                place, _, key = case.rpartition("/")
+                yield case, f"{record.places[place]}, {CASES[key]}, against {row.name}", _facts(row, bare)
+    for each in record.stored.values():
+        if not each.reached:
+            yield f"stored/{each.protocol}/{each.title}", f"{each.protocol.upper()}, stored: {each.title}", ""
+    linear = record.measures.get("bare-linear-text")
+    for key, measure in record.measures.items():
+        if measure.reached(key) is False:
+            known = linear is not None and "-linear-" in key
+            facts = f" (a bare socket, without a client: {linear.value:.2f})" if linear and known else ""
+            yield key, measure.title, facts
+
+
+def reasons(record: Record) -> Iterator[str]:
+    """Yield an item of a list for each sentence, with all rows that it is about."""
+    found: dict[str, list[str]] = {}
+    for name, title, facts in missed(record):
+        why = " ".join(WHY[MISSED[name]].split()) if name in MISSED else UNKNOWN
+        found.setdefault(why + facts, []).append(title)
+    for sentence, titles in found.items():
+        yield item(f"{'; '.join(titles)}: {sentence}")
+
+
+def _facts(row: Row, bare: Timing | None) -> str:
+    """Return what a bare socket reaches, and how long our process waits."""
+    found = []
+    if bare is not None:
+        cheaper = f", of processor time {row.theirs.cpu / bare.cpu:.2f}" if bare.cpu and row.theirs.cpu else ""
+        found.append(f"a bare socket's ratio is {bare.median / row.theirs.median:.2f}{cheaper}")
+    waiting = 0.0 if row.ours.cpu is None else 1 - row.ours.cpu * row.ours.median / 1e6
+    if waiting > 0.1:
+        found.append(f"our process waits {waiting:.0%} of the time")
+    return f" ({'; '.join(found)})" if found else ""
