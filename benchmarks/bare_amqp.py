@@ -36,6 +36,7 @@ class Session:
         self.socket = connection
         self._rest = b""
         self._came: list[bytes] = []
+        self._granted = 0
         connection.sendall(SASL)
         self.say(0x41, Symbol("ANONYMOUS"), b"", kind=1)
         self.next(OUTCOME)
@@ -49,16 +50,20 @@ class Session:
         self.socket.sendall(frame(described(code, list(fields)) + payload, 0, kind))
 
     def attach(self, queue: str, *, receives: bool) -> None:
-        """Attach the link, and give it credit or wait for it."""
+        """Attach the link, and give it credit or wait for it; the peer numbers what it sends from 0."""
         ends = (described(0x28, [queue] if receives else []), described(0x29, [] if receives else [queue]))
         self.say(ATTACH, queue, 0, receives, Small(0), Small(0), *ends, None, None, 0)
         self.next(ATTACH)
-        if not receives:
+        if receives:
+            self.grant(0)
+        else:
             self.next(FLOW)
 
-    def grant(self, received: int, credit: int) -> None:
-        """Let so many more messages come."""
-        self.say(FLOW, received, WINDOW, 0, WINDOW, 0, received, credit)
+    def grant(self, taken: int) -> None:
+        """Give more credit, where half of it is used up."""
+        if self._granted - taken <= _CREDIT // 2:
+            self.say(FLOW, taken, WINDOW, 0, WINDOW, 0, taken, _CREDIT)
+            self._granted = taken + _CREDIT
 
     def frames(self) -> list[bytes]:
         """Return the whole frames of the next read, or those that were left of the one before."""
@@ -114,27 +119,12 @@ _DECLARE: Final = _request(described(0x31, []))
 _DISCHARGE: Final = _request(described(0x32, [_NAME, False]))
 
 
-class _Receiver:
-    """The link from a queue; the peer numbers what it sends from 0."""
-
-    def __init__(self, session: Session, queue: str) -> None:
-        session.attach(queue, receives=True)
-        self._session, self._granted = session, 0
-        self.grant(0)
-
-    def grant(self, taken: int) -> None:
-        """Give more credit, where half of it is used up."""
-        if self._granted - taken <= _CREDIT // 2:
-            self._session.grant(taken, _CREDIT)
-            self._granted = taken + _CREDIT
-
-
 def consume(place: Place, queue: str, count: int, *, ack: str, read: bool = True) -> Spent:
     """Read body and id of every message; one disposition for those of one read, or EACH in a write of its own."""
     taken = 0
     with session_at(place.url) as session:
         watch = Stopwatch()
-        receiver = _Receiver(session, queue)
+        session.attach(queue, receives=True)
         while taken < count:
             first = taken
             for each in session.frames():
@@ -147,7 +137,7 @@ def consume(place: Place, queue: str, count: int, *, ack: str, read: bool = True
                 taken += 1
             if ack != EACH and first < taken:
                 session.socket.sendall(_numbered(_SETTLE, first, taken - 1))
-            receiver.grant(taken)
+            session.grant(taken)
         return watch.stop()
 
 
@@ -158,7 +148,7 @@ def commit(place: Place, queue: str, count: int, *, batch: int) -> Spent:
         watch = Stopwatch()
         session.say(ATTACH, "coordinator", 1, False, Small(0), Small(0), described(0x28, []), described(0x30, []))
         session.next(FLOW)
-        receiver = _Receiver(session, queue)
+        session.attach(queue, receives=True)
         session.socket.sendall(_sent(_DECLARE, 0))
         requests, unanswered, name = 1, 1, b""
         while done < count:
@@ -179,7 +169,7 @@ def commit(place: Place, queue: str, count: int, *, batch: int) -> Spent:
                 )
                 session.socket.sendall(b"".join(parts))
                 requests, unanswered = requests + 2, 2
-            receiver.grant(taken)
+            session.grant(taken)
         return watch.stop()
 
 

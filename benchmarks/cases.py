@@ -130,9 +130,9 @@ def compare(place: Place, case: str, rivals: Iterable[Contender], rounds: int, s
 
 def timing(runs: list[tuple[int, Spent]], remark: str = "") -> Timing:
     """Return the medians of all rounds."""
-    rates = [count / spent.seconds for count, spent in runs]
     costs = [spent.cpu / count * 1e6 for count, spent in runs if spent.cpu is not None]
-    return Timing(statistics.median(rates), statistics.median(costs) if costs else None, remark)
+    rate = statistics.median(count / spent.seconds for count, spent in runs)
+    return Timing(rate, statistics.median(costs) if costs else None, remark)
 
 
 def whole(case: str, count: float) -> int:

@@ -63,15 +63,14 @@ OBSERVERS: Final[Mapping[str, Callable[[], Observer]]] = {
 }
 
 
-def one(case: str, name: str | None, messages: int) -> list[float]:
-    """Return the µs of each part of a run with this observer."""
-    return measure(case, messages, observer=None if name is None else OBSERVERS[name]())
+def one(case: str, name: str | None, messages: int) -> float:
+    """Return the least µs of the parts of a run with this observer; None: with none."""
+    return min(measure(case, messages, observer=None if name is None else OBSERVERS[name]()))
 
 
 def least(case: str, name: str | None, messages: int, tree: Path = HERE) -> float:
-    """Return microseconds of a message with this observer (None: with none), with the sources of the tree."""
-    found: list[float] = in_process(f"observers.one({case!r}, {name!r}, {messages})", tree=tree)
-    return min(found)
+    """Return the same in a process of its own, with the sources of the tree."""
+    return float(in_process(f"observers.one({case!r}, {name!r}, {messages})", tree=tree))
 
 
 def costs(messages: int, rounds: int) -> tuple[dict[tuple[str, str], float], int]:

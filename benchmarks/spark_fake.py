@@ -97,8 +97,7 @@ class IdleReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
 class Ready(Probe):
     """Asks nobody."""
 
-    def ready(self, seconds: float, *, quiet: bool) -> bool:
-        del seconds, quiet
+    def ready(self, seconds: float, *, quiet: bool) -> bool:  # noqa: ARG002  # as its base has it
         return True
 
 

@@ -6,11 +6,12 @@ Each real broker that is to be measured runs already: REDELIVERY_ACTIVEMQ_URL=st
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -32,18 +33,11 @@ PATIENCE: Final = 60.0  # seconds
 
 
 def places(broker: EmbeddedBroker) -> Iterator[tuple[str, str]]:
-    """Yield the name and URL of each pair that can be measured."""
-    yield "vm", broker.vm_url
-    yield "stomp-embedded", broker.stomp_url
-    yield "amqp-embedded", broker.amqp_url
-    for name, protocols in PAIRS:
-        if name == "hornetq":
-            continue  # nobody can set its window
+    """Yield the name and URL of each pair that can be measured; nobody can set HornetQ's window."""
+    yield from (("vm", broker.vm_url), ("stomp-embedded", broker.stomp_url), ("amqp-embedded", broker.amqp_url))
+    for name, protocol in ((name, protocol) for name, protocols in PAIRS[:-1] for protocol in protocols):
         urls = os.environ.get(f"REDELIVERY_{name.upper()}_URL", "").split(",")
-        for protocol in protocols:
-            for url in urls:
-                if url.startswith(f"{protocol}://"):
-                    yield f"{protocol}-{name}", url
+        yield from ((f"{protocol}-{name}", url) for url in urls if url.startswith(f"{protocol}://"))
 
 
 def took(url: str, mode: str, messages: int, work: Callable[[], object], options: dict[str, Any]) -> float:
@@ -72,29 +66,28 @@ def took(url: str, mode: str, messages: int, work: Callable[[], object], options
 
 def row(name: str, url: str, mode: str) -> tuple[str, ...]:
     """Return the row of one pair and mode of acknowledging."""
-    quick: dict[str, list[float]] = {label: [] for label, _ in WINDOWS}
-    slow: dict[str, list[float]] = {label: [] for label, _ in WINDOWS}
-    for _ in range(ROUNDS):
-        for label, options in WINDOWS:
-            quick[label].append(took(url, mode, MESSAGES, lambda: None, options))
-            slow[label].append(took(url, mode, BACKLOG, lambda: time.sleep(0.02), options))
-    speeds = [f"{MESSAGES / statistics.median(quick[label]):,.0f}" for label, _ in WINDOWS]
-    times = [f"{statistics.median(slow[label]):.2f}" for label, _ in WINDOWS]
-    return name, mode, *speeds, *times
+    speeds: dict[str, list[float]] = {label: [] for label, _ in WINDOWS}
+    times: dict[str, list[float]] = {label: [] for label, _ in WINDOWS}
+    for label, options in WINDOWS * ROUNDS:
+        speeds[label].append(MESSAGES / took(url, mode, MESSAGES, lambda: None, options))
+        times[label].append(took(url, mode, BACKLOG, lambda: time.sleep(0.02), options))
+    quick = (f"{statistics.median(each):,.0f}" for each in speeds.values())
+    return name, mode, *quick, *(f"{statistics.median(each):.2f}" for each in times.values())
 
 
-def section(rows: list[tuple[str, ...]]) -> str:
+def section(rows: Sequence[Sequence[str]], date: str, cores: object) -> str:
     """Return the section of the page."""
-    heads = ("pair", "ack_mode", *(f"a second, {label}" for label, _ in WINDOWS))
-    heads += tuple(f"a backlog, {label}" for label, _ in WINDOWS)
-    numbers = {"messages": MESSAGES, "rounds": ROUNDS, "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
-    return "\n".join([TITLE, "", *paragraphs(TEXT["spread"], **numbers), *table(heads, rows), ""])
+    heads = ["pair", "ack_mode", *(f"{what}, {label}" for what in ("a second", "a backlog") for label, _ in WINDOWS)]
+    text = paragraphs(TEXT["spread"], messages=MESSAGES, rounds=ROUNDS, cores=cores, date=date)
+    return "\n".join(["", TITLE, "", *text, *table(heads, rows), ""])
 
 
 def kept(page: str) -> str:
-    """Return the section of a page, to be put behind another one; empty: it has none."""
-    _, found, rest = page.partition(TITLE)
-    return f"\n{found}{rest}" if found else ""
+    """Return the section of a page as it is written now, with its numbers; empty: it has none."""
+    rest = page.partition(TITLE)[2]
+    rows = [line.strip("| ").split(" | ") for line in rest.splitlines() if line.startswith("| ")]
+    words = re.search(r"Measured on (\S+) by .* of (\d+) cores", " ".join(rest.split()))
+    return section(rows[2:], *words.groups()) if words else ""
 
 
 def main() -> None:
@@ -102,12 +95,11 @@ def main() -> None:
     with EmbeddedBroker("benchmark-spread", stomp_port=0, amqp_port=0) as broker:
         for name, url in places(broker):
             for mode in ("transacted", "client"):
-                if mode == "transacted" and name == "amqp-rabbitmq":
-                    continue  # it has no transactions
-                rows.append(row(name, url, mode))
-                print(*rows[-1], file=sys.stderr, flush=True)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.removesuffix(kept(page)) + "\n" + section(rows), encoding="utf-8")
+                if mode == "client" or name != "amqp-rabbitmq":  # it has no transactions
+                    rows.append(row(name, url, mode))
+                    print(*rows[-1], file=sys.stderr, flush=True)
+    before = PAGE.read_text(encoding="utf-8").partition(f"\n{TITLE}")[0]
+    PAGE.write_text(before + section(rows, time.strftime("%Y-%m-%d"), os.cpu_count()), encoding="utf-8")
 
 
 if __name__ == "__main__":

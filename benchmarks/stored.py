@@ -12,7 +12,7 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -23,7 +23,6 @@ import redelivery
 from benchmarks.machine import in_process
 from benchmarks.ours import BODY
 from benchmarks.record import Measure, Stored
-from redelivery import Consumer, Session
 from redelivery.broker import EmbeddedBroker
 from redelivery.testing.brokers.native import NativeBroker
 from redelivery.testing.brokers.specs.activemq import SPEC
@@ -40,47 +39,36 @@ NAMES: Final = (*(f"stored/{protocol}" for protocol in PROTOCOLS), FILL)
 
 
 class Client:
-    """A client of one broker; each method is one step."""
+    """A client of one broker, with a session of each mode, and a queue for each."""
 
     def __init__(self, url: str) -> None:
-        queue = f"bench.stored.{uuid4().hex[:8]}"
         self.connection = redelivery.connect(url)
-        self.auto, self.transacted = self.connection.session(), self.connection.session("transacted")
-        self._queue = queue
-        self._one = self.auto.producer(queue)
-        self._many = self.transacted.producer(f"{queue}.t")
-        self._consumers: dict[Session, Consumer] = {}
+        self._queue = f"bench.stored.{uuid4().hex[:8]}"
+        self._sessions = {mode: self.connection.session(mode) for mode in ("auto", "transacted")}
+        self._producers = {mode: each.producer(f"{self._queue}.{mode}") for mode, each in self._sessions.items()}
+        self._consumers: dict[str, redelivery.Consumer] = {}
 
-    def send(self) -> None:
-        self._one.send(BODY)
-
-    def receive(self) -> None:
-        self._take(self.auto, self._queue, 1)
-
-    def send_and_commit(self, batch: int = 1) -> None:
-        for _ in range(batch):
-            self._many.send(BODY)
-        self.transacted.commit()
-
-    def receive_and_commit(self, batch: int = 1) -> None:
-        self._take(self.transacted, f"{self._queue}.t", batch)
-        self.transacted.commit()
-
-    def _take(self, session: Session, queue: str, messages: int) -> None:
-        consumer = self._consumers.get(session) or session.consumer(queue)
-        self._consumers[session] = consumer
+    def step(self, mode: str, sends: bool, messages: int) -> None:
+        """Send or receive so many messages, and commit them."""
+        if not sends and mode not in self._consumers:
+            self._consumers[mode] = self._sessions[mode].consumer(f"{self._queue}.{mode}")
         for _ in range(messages):
-            assert consumer.receive(timeout=PATIENCE) is not None
+            if sends:
+                self._producers[mode].send(BODY)
+            else:
+                assert self._consumers[mode].receive(timeout=PATIENCE) is not None
+        if mode == "transacted":
+            self._sessions[mode].commit()
 
 
-# By their titles: what is done, and how many messages it moves. Those that receive take what was sent before them.
-STEPS: Final[dict[str, tuple[Callable[[Client], None], int]]] = {
-    "AUTO, send": (Client.send, 1),
-    "AUTO, receive": (Client.receive, 1),
-    "TRANSACTED, send, commit each": (Client.send_and_commit, 1),
-    "TRANSACTED, receive, commit each": (Client.receive_and_commit, 1),
-    f"TRANSACTED, send, commit every {BATCH}": (lambda client: client.send_and_commit(BATCH), BATCH),
-    f"TRANSACTED, receive, commit every {BATCH}": (lambda client: client.receive_and_commit(BATCH), BATCH),
+# By their titles: mode, whether it sends, and how many messages. Those that receive take what was sent before them.
+STEPS: Final = {
+    "AUTO, send": ("auto", True, 1),
+    "AUTO, receive": ("auto", False, 1),
+    "TRANSACTED, send, commit each": ("transacted", True, 1),
+    "TRANSACTED, receive, commit each": ("transacted", False, 1),
+    f"TRANSACTED, send, commit every {BATCH}": ("transacted", True, BATCH),
+    f"TRANSACTED, receive, commit every {BATCH}": ("transacted", False, BATCH),
 }
 
 
@@ -111,13 +99,13 @@ def embedded(folder: Path) -> Iterator[dict[str, str]]:
 def compare(protocol: str, classic: str, ours: str, rounds: int = ROUNDS) -> Iterator[Stored]:
     """Do each step on Classic and on ours in turn; ``rounds``: of the steps that move one message."""
     clients = [Client(classic), Client(ours)]
-    for title, (run, messages) in STEPS.items():
+    for title, (mode, sends, messages) in STEPS.items():
         times: list[list[float]] = [[], []]
         skipped, total = (WARM_UP, WARM_UP + rounds) if messages == 1 else (2, max(10, rounds // 5))
         for number in range(total):
             for which in (0, 1) if number % 2 else (1, 0):
                 began = perf_counter()
-                run(clients[which])
+                clients[which].step(mode, sends, messages)
                 times[which].append(perf_counter() - began)
         yield stored(protocol, title, *(each[skipped:] for each in times))
     for client in clients:
@@ -126,7 +114,7 @@ def compare(protocol: str, classic: str, ours: str, rounds: int = ROUNDS) -> Ite
 
 def stored(protocol: str, title: str, theirs: Sequence[float], ours: Sequence[float]) -> Stored:
     """Return the result of the seconds of each round."""
-    messages, length, median = STEPS[title][1], max(1, len(ours) // PARTS), statistics.median
+    messages, length, median = STEPS[title][2], max(1, len(ours) // PARTS), statistics.median
     ratios = [
         median(theirs[at : at + length]) / median(ours[at : at + length])
         for at in range(0, len(ours) - length + 1, length)
