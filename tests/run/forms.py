@@ -7,11 +7,13 @@ sets it where nobody has. A test that is named on the command line (``file::test
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Final, TypeVar
+from zlib import crc32
 
 import pytest
+from tests.run import scopes
 
 from redelivery.testing.brokers.debian import DebianPackages
 from redelivery.testing.brokers.real import missing, required, wanted
@@ -30,10 +32,20 @@ BRIEF_FILES: Final = (
     *("test_counts.py", "test_declaring.py", "test_destinations.py", "test_exhaustion.py"),
     "test_temporary.py",
 )
+# Of the first form: the rooms whose tests say a rule once for each protocol, and files of them that mean each protocol;
+# what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
+ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
+EACH: Final = ("test_raw_bodies.py", "test_uncopyable.py")
+ALIKE: Final = frozenset(("stomp", "amqp", "vm", "asyncio", "uvloop", *CHEAP_PAIRS))
+NOT_FIRST: Final = (
+    *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
+    *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
+)
 
 MARKERS: Final = (
     "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "
     "real broker only, or on all pairs but this one",
+    "short_form: in `make test` where a real broker is, and in the longer forms; not in the first form",
     "may_hide: run again where it fails, as Artemis and HornetQ may hide a message (tests/run/again.py)",
     f"everywhere_in_long_form: no broker has a part in it, so `make test` runs it on {', '.join(CHEAP_PAIRS)} only",
 )
@@ -106,15 +118,68 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], possible: Callabl
     if any("::" in each for each in config.args):
         return
     kept = [item for item in items if possible(item) and (not brief() or _in_form(item))]
+    if brief():
+        kept = list(_once(kept) if form() == FIRST else _in_turns(kept))
     left_out = set(items).difference(kept)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
 
 
+def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Each rule once: of the tests that differ only in their protocol or kind of event loop, one, in turns."""
+    alike: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("short_form") is None and not any(map(item.path.match, NOT_FIRST)):
+            alike.setdefault(_rule(item), []).append(item)
+    for rule, found in alike.items():
+        able = [item for item in found if _able(item)] or found
+        yield able[crc32(rule.encode()) % len(able)]
+
+
+def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """On a real pair one of a rule's modes, kinds and sizes, on the next pair the next one; all on embedded ones."""
+    alike: dict[str, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        pair = scopes.parameters(item).get("pair")
+        real = getattr(pair, "broker", None) and hasattr(pair, "cannot")  # a pair, and no way to use one
+        rule = item.nodeid.partition("[")[0] if real else item.nodeid
+        alike.setdefault(rule, {}).setdefault(_called(pair), []).append(item)
+    for rule in alike.values():
+        for turn, found in enumerate(rule.values()):
+            yield found[turn % len(found)]
+
+
+def _rule(item: pytest.Item) -> str:
+    """What a test has in common with those that say the same of another protocol."""
+    if scopes.room(item) not in ONCE or item.path.name in EACH:
+        return item.nodeid
+    name, _, values = item.nodeid.partition("[")
+    for each in scopes.parameters(item).values():
+        if _called(each) in ALIKE:
+            values = values.replace(_called(each), "", 1)
+    return f"{name}[{values}"
+
+
+def _able(item: pytest.Item) -> bool:
+    """Whether the test can say its rule here: within one process there is no connection to lose, nor to look at."""
+    pair = scopes.parameters(item).get("pair")
+    if pair is None:
+        return not {"vm", "uvloop"} & set(map(_called, scopes.parameters(item).values()))
+    needs = {mark.args[0] for mark in item.iter_markers("needs")}
+    if "outage" in getattr(item, "fixturenames", ()):
+        needs.add("a lost connection")
+    return not needs & set(getattr(pair, "cannot", ()))
+
+
+def _called(value: object) -> str:
+    return value if isinstance(value, str) else str(getattr(value, "name", ""))
+
+
 def _in_form(item: pytest.Item) -> bool:
-    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    if {"uvloop", "vm"} <= {each for each in parameters.values() if isinstance(each, str)}:
+    parameters = scopes.parameters(item)
+    loops = {each for each in parameters.values() if isinstance(each, str)}
+    if {"uvloop", "vm"} <= loops or ("uvloop" in loops and form() == FIRST):
         return False  # within one process no loop has a socket to watch
     kinds = [getattr(each, "kind", each) for each in parameters.values()]  # of a pair, of a test of tests/faults
     if any(getattr(each, "brief", False) for each in kinds) and item.path.name not in BRIEF_FILES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,8 @@ from redelivery.testing.brokers.specs import SPECS
 FILE: Final = "redelivery_scopes"  # in what pytest-xdist tells a process
 ALONE: Final = ""
 _EVERY: Final = 4
+_ON: Final = re.compile("(?:stomp|amqp)-([a-z0-9]+)(?:-copy)?")
+_LIVE: Final = "_live.py"  # how the name of a file ends whose tests name the brokers that they run on
 SPARK: Final = "Spark"
 FAULTS_OF_SPARK: Final = "Spark faults"
 _CAMPAIGN: Final = "REDELIVERY_SPARK_FAULT_RESULTS"  # of scripts/spark-report, whose processes each have a Spark
@@ -34,8 +37,8 @@ def scope(item: pytest.Item) -> str:
     """What the tests of one process have in common; `ALONE` for a test that shares nothing."""
     assert isinstance(item, pytest.Function)
     used = brokers(item)
-    if "runs" in item.fixturenames and "target" in _parameters(item) and not used:
-        return f"traces {_parameters(item)['target']}"
+    if "runs" in item.fixturenames and "target" in parameters(item) and not used:
+        return f"traces {parameters(item)['target']}"
     if "killed_run" in item.fixturenames:
         return f"kills {used[0] if used else 'the embedded broker'}"
     if "jobs" in item.fixturenames:
@@ -53,16 +56,18 @@ def scope(item: pytest.Item) -> str:
 def brokers(item: pytest.Item) -> list[str]:
     """The real brokers that a test uses, by its fixtures and its parameters."""
     assert isinstance(item, pytest.Function)
-    parameters = _parameters(item)
-    named = {str(getattr(each, "broker", "")) for each in parameters.values()}
-    named |= {each.removeprefix("redelivery_") for each in item.fixturenames}
-    if "runs" in item.fixturenames and "target" in parameters:
-        named.add(str(parameters["target"]).partition("-")[2].removesuffix("-copy"))
+    named = {each.removeprefix("redelivery_") for each in item.fixturenames}
+    for value in parameters(item).values():
+        named.add(str(getattr(value, "broker", "")))
+        if isinstance(value, str):
+            found = _ON.fullmatch(value)
+            named.add(found[1] if found else value if item.path.name.endswith(_LIVE) else "")
     return sorted(named & SPECS.keys())
 
 
-def _parameters(item: pytest.Function) -> Mapping[str, object]:
-    return item.callspec.params if hasattr(item, "callspec") else {}
+def parameters(item: pytest.Item) -> Mapping[str, object]:
+    """The parameters of a test, by name."""
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 def rules_first(items: list[pytest.Item]) -> None:
@@ -72,19 +77,18 @@ def rules_first(items: list[pytest.Item]) -> None:
     """
     machines: dict[str, list[pytest.Item]] = {}
     for each in filter(_is_machine, items):
-        machines.setdefault(_room(each), []).append(each)
-    last = {_room(each): each for each in items if not _is_machine(each)}
+        machines.setdefault(room(each), []).append(each)
+    last = {room(each): each for each in items if not _is_machine(each)}
     found: list[pytest.Item] = []
     for each in items:
-        room = _room(each)
-        if not _is_machine(each) or room not in last:
+        if not _is_machine(each) or room(each) not in last:
             found.append(each)
-        if last.get(room) is each:
-            found += machines.get(room, ())
+        if last.get(room(each)) is each:
+            found += machines.get(room(each), ())
     items[:] = found
 
 
-def _room(item: pytest.Item) -> str:
+def room(item: pytest.Item) -> str:
     """Of tests/broker/engine/… it is broker."""
     return item.nodeid.removeprefix("tests/").partition("/")[0]
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -115,6 +116,42 @@ def test_a_run_of_all_tests_is_in_the_first_form_where_no_broker_is(
     monkeypatch.setenv("REDELIVERY_FORM", "")
     monkeypatch.setenv("REDELIVERY_ACTIVEMQ_URL", "stomp://there:1")
     assert form() == "short"
+
+
+ALIKE = """
+import pytest
+
+class Kind:
+    cannot = {}
+    def __init__(self, name, broker=None): self.name, self.broker = name, broker
+
+@pytest.mark.parametrize("protocol", ["vm", "stomp", "amqp"])
+@pytest.mark.parametrize("number", range(2))
+def test_rule(protocol, number): assert protocol != "vm"
+
+@pytest.mark.short_form
+def test_a_program(): pass
+
+PAIRS = [Kind("vm"), Kind("stomp-activemq", "activemq"), Kind("amqp-activemq", "activemq")]
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+@pytest.mark.parametrize("mode", ["auto", "client", "transacted"])
+def test_modes(pair, mode): assert pair.broker is None or mode == {"s": "auto", "a": "client"}[pair.name[0]]
+"""
+
+
+def test_alike_tests_are_one_in_the_first_form_and_on_real_brokers_one_in_turn(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    run("-k", "nothing")
+    place = pytester.mkdir("tests") / "client"
+    place.mkdir()
+    (pytester.path / "test_it.py").unlink()
+    (place / "test_alike.py").write_text(ALIKE, encoding="utf-8")
+    run_there = partial(pytester.runpytest_subprocess, "-p", "no:cacheprovider", "--import-mode=importlib")
+    run_there("-k", "test_modes").assert_outcomes(passed=5, deselected=11)
+    os.environ["REDELIVERY_FORM"] = "first"  # which the fixture sets back
+    run_there().assert_outcomes(passed=2 + 3, deselected=11)
 
 
 @pytest.mark.long_form

@@ -11,8 +11,8 @@ from tests.traces.targets import TARGETS
 
 
 def _marks(target: int, scenario: int, *, real: bool) -> tuple[pytest.MarkDecorator, ...]:
-    """In the short form every second real broker has a scenario, in turns; the embedded one has them all."""
-    return (pytest.mark.long_form,) if real and (target + scenario) % 2 else ()
+    """In the short form every third real broker has a scenario, in turns; the embedded one has them all."""
+    return (pytest.mark.long_form,) if real and (target + scenario) % 3 else ()
 
 
 PLAYED = [
