@@ -35,28 +35,12 @@ def shown(browser: QueueBrowser) -> list[Any]:
     return [message.body for message in browser]
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_each_iteration_shows_all_that_is_there_in_order_and_takes_nothing(bench: Bench, mode: AckMode) -> None:
-    bench.send("a", "b", "c")
-    session = bench.connect().session(mode)
-    browser = session.browser("orders")
-    assert shown(browser) == ["a", "b", "c"]
-    bench.send("d")
-    assert shown(browser) == ["a", "b", "c", "d"]
-    session.close()
-    assert bench.left == ["a", "b", "c", "d"]
-
-
 def test_it_knows_its_queue_and_selector_and_whether_it_is_closed(bench: Bench) -> None:
     with bench.connect().session().browser(Queue("orders")) as browser:
         assert (browser.queue, browser.selector, browser.closed) == (Queue("orders"), None, False)
         assert repr(browser) == "<QueueBrowser queue://orders>"
     assert browser.closed
     assert repr(browser) == "<QueueBrowser queue://orders closed>"
-
-
-def test_an_empty_queue_ends_at_once(bench: Bench) -> None:
-    assert shown(bench.connect().session().browser("orders")) == []
 
 
 def test_the_messages_are_whole_and_say_how_often_they_were_delivered(bench: Bench) -> None:
@@ -85,21 +69,6 @@ def test_acknowledging_what_was_looked_at_has_no_effect(bench: Bench, mode: AckM
     session.close()
     assert bench.left == (["a", "b"] if mode in (AckMode.AUTO, AckMode.DUPS_OK) else ["held", "a", "b"])
     assert held.body == "held"
-
-
-def test_an_open_transaction_goes_on_as_if_nobody_had_looked(bench: Bench) -> None:
-    bench.send("a", "b")
-    session, consumer = bench.consuming(AckMode.TRANSACTED, prefetch=1)
-    assert receive(consumer).body == "a"
-    session.producer("orders").send("not yet")
-    assert shown(session.browser("orders")) == ["a", "b"]  # what the transaction has is the queue's until the commit
-    session.commit()
-    assert shown(session.browser("orders")) == ["b", "not yet"]
-    assert receive(consumer).body == "b"
-    browsed = shown(session.browser("orders"))
-    session.rollback()
-    assert browsed == ["b", "not yet"]
-    assert [receive(consumer).body for _ in range(2)] == ["b", "not yet"]
 
 
 @pytest.mark.parametrize("window", [0, 1, 2, 7, 5000])
@@ -137,15 +106,6 @@ def test_the_next_iteration_ends_the_one_before(bench: Bench) -> None:
     assert shown(browser) == ["a", "b"]
     with pytest.raises(IllegalStateError, match="another iteration over queue://orders"):
         next(first)
-
-
-def test_an_iteration_that_is_left_in_the_middle_holds_nothing_back(bench: Bench) -> None:
-    bench.send("a", "b")
-    session, consumer = bench.consuming(AckMode.AUTO)
-    for message in session.browser("orders"):
-        assert message.body == "a"
-        break
-    assert [receive(consumer).body for _ in range(2)] == ["a", "b"]
 
 
 def test_what_cannot_be_browsed_is_refused(bench: Bench) -> None:

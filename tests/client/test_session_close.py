@@ -22,15 +22,6 @@ def opened(bench: Bench, mode: AckMode = AckMode.AUTO) -> dict[str, Consumer | S
 
 
 @WHAT
-@MODES
-def test_twice_is_harmless(bench: Bench, what: str, mode: AckMode) -> None:
-    closing = opened(bench, mode)[what]
-    for _ in range(3):
-        closing.close()
-    assert closing.closed
-
-
-@WHAT
 def test_a_with_block_closes(bench: Bench, what: str) -> None:
     with opened(bench)[what] as inside_block:
         assert not inside_block.closed
@@ -47,17 +38,6 @@ def test_parents_close_their_children(bench: Bench) -> None:
 
 class TestUnfinishedWork:
     """JMS 3.1, `Session.close`."""
-
-    def test_transacted_rolls_back(self, bench: Bench) -> None:
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(AckMode.TRANSACTED)
-        receive(consumer)
-        session.producer("results").send("lost")
-        session.close()
-        assert bench.left == ["m1", "m2"]
-        assert bench.broker.queue_depth("results") == 0
-        _, next_one = bench.consuming()
-        assert [receive(next_one).delivery_count, receive(next_one).delivery_count] == [2, 1]
 
     def test_transacted_may_dead_letter(self, bench: Bench) -> None:
         """session-close-poison."""
@@ -84,18 +64,6 @@ class TestUnfinishedWork:
         session, consumer = bench.consuming(mode)
         receive(consumer)
         session.close()
-        assert bench.left == ["m2"]
-
-    @pytest.mark.parametrize(
-        "mode", [AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED], ids=lambda mode: mode.name
-    )
-    def test_a_consumers_messages_can_be_acknowledged_after_its_close(self, bench: Bench, mode: AckMode) -> None:
-        """client-ack-after-consumer-close."""
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(mode)
-        message = receive(consumer)
-        consumer.close()
-        session.commit() if session.transacted else message.acknowledge()
         assert bench.left == ["m2"]
 
     @pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED], ids=lambda mode: mode.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -112,37 +111,6 @@ def test_recover_inside_a_callback(bench: Bench, mode: AckMode) -> None:
     recorder.wait_for(2)
     assert recorder.seen == [("m1", 1), ("m1", 2)]
     eventually(lambda: bench.left == [])
-
-
-def test_a_transacted_listener_commits_rolls_back_and_sends(bench: Bench) -> None:
-    session, consumer = bench.consuming(AckMode.TRANSACTED)
-    producer = session.producer("results")
-
-    def act(message: Message) -> None:
-        producer.send(f"{message.body} {message.delivery_count}")
-        session.rollback() if message.delivery_count == 1 else session.commit()
-
-    recorder = Recorder(act)
-    consumer.listen(recorder)
-    bench.send("m1", "m2")
-    recorder.wait_for(4)
-    eventually(lambda: bench.left == [])
-    assert [each.body for each in bench.broker.messages("results")] == ["m1 2", "m2 2"]
-
-
-@MODES
-def test_callbacks_of_one_session_are_serial(bench: Bench, mode: AckMode) -> None:
-    recorder = Recorder(lambda _: time.sleep(0.001))
-    session, first = bench.consuming(mode)
-    second = session.consumer("other")
-    first.listen(recorder)
-    second.listen(recorder)
-    bench.send(*range_of("a"))
-    bench.send(*range_of("b"), queue="other")
-    recorder.wait_for(40)
-    assert recorder.most_at_once == 1
-    assert [body for body in recorder.bodies if body.startswith("a")] == range_of("a")
-    assert [body for body in recorder.bodies if body.startswith("b")] == range_of("b")
 
 
 def range_of(prefix: str) -> list[str]:

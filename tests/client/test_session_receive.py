@@ -86,36 +86,6 @@ class TestTimeOut:
 class TestReceiveBody:
     """JMS 3.1, `receiveBody`."""
 
-    def test_each_kind(self, bench: Bench) -> None:
-        bodies = ["text", b"bytes", {"map": 1}, ["stream", 2]]
-        bench.send(*bodies)
-        _, consumer = bench.consuming()
-        assert [consumer.receive_body(type(body), SOON) for body in bodies] == bodies
-        assert bench.left == []
-
-    @pytest.mark.parametrize("mode", [AckMode.AUTO, AckMode.DUPS_OK], ids=lambda mode: mode.name)
-    def test_the_wrong_kind_is_as_if_not_called(self, bench: Bench, mode: AckMode) -> None:
-        bench.send("m1", "m2")
-        _, consumer = bench.consuming(mode)
-        for _ in range(3):
-            with pytest.raises(MessageFormatError, match="text"):
-                consumer.receive_body(bytes, SOON)
-        message = receive(consumer)
-        assert (message.body, message.delivery_count, message.redelivered) == ("m1", 1, False)
-
-    @pytest.mark.parametrize(
-        "mode", [AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED], ids=lambda mode: mode.name
-    )
-    def test_the_wrong_kind_counts_as_delivered_elsewhere(self, bench: Bench, mode: AckMode) -> None:
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(mode)
-        with pytest.raises(MessageFormatError):
-            consumer.receive_body(bytes, SOON)
-        assert receive(consumer).body == "m2"
-        session.rollback() if session.transacted else session.recover()
-        again = receive(consumer)
-        assert (again.body, again.delivery_count, again.redelivered) == ("m1", 2, True)
-
     def test_no_kind_at_all_takes_nothing(self, bench: Bench) -> None:
         bench.send("m")
         _, consumer = bench.consuming()
@@ -123,51 +93,13 @@ class TestReceiveBody:
             consumer.receive_body(int, SOON)
         assert receive(consumer).delivery_count == 1
 
-    def test_nothing_there(self, bench: Bench) -> None:
-        _, consumer = bench.consuming()
-        assert consumer.receive_body(str, 0) is None
-
 
 class TestReceiveMany:
-    def test_it_returns_when_it_has_them(self, bench: Bench) -> None:
-        bench.send("m1", "m2", "m3")
-        _, consumer = bench.consuming()
-        assert [each.body for each in consumer.receive_many(2, SOON)] == ["m1", "m2"]
-        assert bench.left == ["m3"]
-
-    def test_it_returns_what_has_come_in_time(self, bench: Bench) -> None:
-        bench.send("m1")
-        _, consumer = bench.consuming()
-        assert [each.body for each in consumer.receive_many(5, 0.1)] == ["m1"]
-        assert consumer.receive_many(5, 0) == []
-
-    def test_auto_acknowledges_them_all_before_the_list_is_handed_over(self, bench: Bench) -> None:
-        bench.send("m1", "m2")
-        _, consumer = bench.consuming()
-        consumer.receive_many(2, SOON)
-        assert bench.left == []
-
-    def test_transacted_holds_them(self, bench: Bench) -> None:
-        bench.send("m1", "m2")
-        session, consumer = bench.consuming(AckMode.TRANSACTED)
-        consumer.receive_many(2, SOON)
-        assert bench.left == ["m1", "m2"]
-        session.rollback()
-        assert [each.delivery_count for each in consumer.receive_many(2, SOON)] == [2, 2]
-        session.commit()
-        assert bench.left == []
-
     @pytest.mark.parametrize("number", [0, -1, True, 1.5, "3", None])
     def test_a_bad_number_is_an_error_that_names_it(self, bench: Bench, number: Any) -> None:
         _, consumer = bench.consuming()
         with pytest.raises(ConfigError, match="max_messages="):
             consumer.receive_many(number, 0)
-
-    def test_it_may_be_more_than_the_prefetch(self, bench: Bench) -> None:
-        bench.send(*(f"m{number}" for number in range(25)))
-        session = bench.connect().session(AckMode.TRANSACTED)
-        consumer = session.consumer(bench.queue, prefetch=10)
-        assert len(consumer.receive_many(25, SOON)) == 25
 
     def test_a_close_meanwhile_ends_it(self, background: Background, bench: Bench) -> None:
         bench.send("m1")
@@ -179,17 +111,6 @@ class TestReceiveMany:
 
 
 class TestIteration:
-    def test_it_gives_each_message_until_closed(self, bench: Bench) -> None:
-        bench.send("a", "b", "c")
-        _, consumer = bench.consuming()
-        bodies = []
-        for message in consumer:
-            bodies.append(message.body)
-            if message.body == "b":
-                consumer.close()
-        assert bodies == ["a", "b"]
-        assert bench.left == ["c"]
-
     @pytest.mark.parametrize("what", ["session", "connection"])
     def test_iteration_ends_when_closed_in_its_body(self, bench: Bench, what: str) -> None:
         bench.send("a", "b")

@@ -55,17 +55,6 @@ def test_a_second_thread_gets_an_error_that_says_so(background: Background, benc
     assert waiting() is None
 
 
-@pytest.mark.parametrize("call", ["commit", "rollback"])
-def test_a_second_thread_cannot_end_a_transaction(background: Background, bench: Bench, call: str) -> None:
-    of = everything(bench, AckMode.TRANSACTED)
-    waiting = background.start(of.consumer.receive)
-    eventually(lambda: bench.waits(of.session))
-    with pytest.raises(IllegalStateError, match=rf"^{call}: another thread is using this session"):
-        getattr(of.session, call)()
-    of.session.close()
-    assert waiting() is None
-
-
 def test_two_consumers_of_one_session_are_one_session(background: Background, bench: Bench) -> None:
     session, first = bench.consuming()
     second = session.consumer("other")
@@ -74,27 +63,6 @@ def test_two_consumers_of_one_session_are_one_session(background: Background, be
     with pytest.raises(IllegalStateError, match="give each thread a session of its own"):
         second.receive(1)
     session.close()
-    assert waiting() is None
-
-
-def test_a_session_may_be_handed_from_thread_to_thread(background: Background, bench: Bench) -> None:
-    """JMS forbids concurrent use, not hand-over."""
-    bench.send("a", "b")
-    session, consumer = bench.consuming(AckMode.TRANSACTED)
-    assert receive(consumer).body == "a"
-    assert background.start(lambda: receive(consumer).body)() == "b"
-    background.start(session.commit)()
-    assert bench.left == []
-
-
-def test_sessions_of_one_connection_are_independent(background: Background, bench: Bench) -> None:
-    connection = bench.connect()
-    one, other = connection.session(), connection.session()
-    waiting = background.start(one.consumer("silent").receive)
-    eventually(lambda: bench.waits(one))
-    bench.send("m")
-    assert receive(other.consumer(bench.queue)).body == "m"
-    one.close()
     assert waiting() is None
 
 

@@ -100,36 +100,11 @@ class TestBlock:
         assert any("the rollback failed too" in note for note in caught.value.__notes__)
 
 
-@pytest.mark.parametrize("mode", [mode for mode in AckMode if mode != AckMode.TRANSACTED], ids=lambda m: m.name)
-@pytest.mark.parametrize("call", ["commit", "rollback"])
-def test_commit_and_rollback_need_a_transacted_session(bench: Bench, mode: AckMode, call: str) -> None:
-    """illegal-commit-auto."""
-    session, _ = bench.consuming(mode)
-    with pytest.raises(IllegalStateError, match=f"^{call}: the session's mode is {mode.name}, not TRANSACTED"):
-        getattr(session, call)()
-
-
 def test_recover_needs_one_that_is_not(bench: Bench) -> None:
     """illegal-recover-transacted, JMS 3.1, `Session.recover`."""
     session, _ = bench.consuming(AckMode.TRANSACTED)
     with pytest.raises(IllegalStateError, match="use rollback"):
         session.recover()
-
-
-def test_acknowledge_is_ignored_in_a_transaction(bench: Bench) -> None:
-    """ack-transacted."""
-    bench.send("m1")
-    session, consumer = bench.consuming(AckMode.TRANSACTED)
-    receive(consumer).acknowledge()
-    session.rollback()
-    assert receive(consumer).body == "m1"
-
-
-def test_commit_and_rollback_without_any_work_are_harmless(bench: Bench) -> None:
-    """commit-empty."""
-    session, _ = bench.consuming(AckMode.TRANSACTED)
-    for call in (session.commit, session.rollback, session.commit):
-        call()
 
 
 def test_nothing_is_acknowledged_before_the_commit(bench: Bench) -> None:
@@ -140,20 +115,6 @@ def test_nothing_is_acknowledged_before_the_commit(bench: Bench) -> None:
     assert bench.left == ["m1", "m2"]
     session.commit()
     assert bench.left == []
-
-
-def test_client_acknowledges_all_of_the_session(bench: Bench) -> None:
-    """JMS 3.1, `Message.acknowledge`."""
-    session = bench.connect().session(AckMode.CLIENT)
-    bench.send("a1", "a2", queue="qa")
-    bench.send("b1", queue="qb")
-    qa, qb = session.consumer("qa"), session.consumer("qb")
-    first, _ = receive(qa), receive(qb)
-    first.acknowledge()
-    assert [bench.broker.queue_depth(name) for name in ("qa", "qb")] == [1, 0]
-    session.acknowledge()
-    session.recover()
-    assert receive(qa).body == "a2"
 
 
 def test_individual_needs_the_message(bench: Bench) -> None:

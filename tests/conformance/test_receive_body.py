@@ -28,7 +28,7 @@ def test_r9_wrong_kind_in_auto_is_as_if_not_called(stage: Stage, mode: AckMode) 
     assert consumer.receive_body(str, timeout=SOON) == "b"
 
 
-@pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.TRANSACTED])
+@pytest.mark.parametrize("mode", [AckMode.CLIENT, AckMode.INDIVIDUAL, AckMode.TRANSACTED])
 def test_r9_wrong_kind_elsewhere_is_as_if_consumed(stage: Stage, mode: AckMode) -> None:
     stage.send("a", "b")
     session, consumer = stage.consuming(mode)

@@ -41,6 +41,17 @@ NOT_FIRST: Final = (
     *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
 )
+# Of files whose every test starts programs, the one that it has.
+ONE_OF: Final = {
+    "test_broker.py": "test_it_keeps_messages_and_stops_cleanly",
+    "test_command_line.py": "test_version",
+    "test_demo_outage.py": "test_it_takes_no_broker_of_yours",
+    "test_plugin_fixture.py": "test_each_test_has_a_broker_of_its_own",
+    "test_process_end.py": "test_a_process_that_ends_is_not_held_up_by_open_connections",
+    "test_run.py": "test_another_broker_than_the_apps_own",
+    "test_store_alone.py": "test_the_lock_is_gone_after_a_kill",
+    "test_terminal.py": "test_what_cannot_be_seen_is_shown_by_its_number",
+}
 
 MARKERS: Final = (
     "long_form(on='embedded', but='vm'): in `make test-all`, not in `make test`; if it says so, on pairs without a "
@@ -130,7 +141,9 @@ def _once(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """Each rule once: of the tests that differ only in their protocol or kind of event loop, one, in turns."""
     alike: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("short_form") is None and not any(map(item.path.match, NOT_FIRST)):
+        one = ONE_OF.get(item.path.name, getattr(item, "originalname", ""))
+        left_out = item.get_closest_marker("short_form") or any(map(item.path.match, NOT_FIRST))
+        if not left_out and one == getattr(item, "originalname", ""):
             alike.setdefault(_rule(item), []).append(item)
     for rule, found in alike.items():
         able = [item for item in found if _able(item)] or found
@@ -145,8 +158,8 @@ def _in_turns(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
         real = getattr(pair, "broker", None) and hasattr(pair, "cannot")  # a pair, and no way to use one
         rule = item.nodeid.partition("[")[0] if real else item.nodeid
         alike.setdefault(rule, {}).setdefault(_called(pair), []).append(item)
-    for rule in alike.values():
-        for turn, found in enumerate(rule.values()):
+    for each in alike.values():
+        for turn, found in enumerate(each.values()):
             yield found[turn % len(found)]
 
 

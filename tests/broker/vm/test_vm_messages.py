@@ -22,17 +22,6 @@ from redelivery.model.messages import Message
 from redelivery.transports.seam import Delivery
 
 
-@pytest.mark.parametrize(
-    "body", ["text", "", b"\0bytes", None, {"a": 1, "b": b"x", "c": None}, [1, "two", 3.0, True]], ids=repr
-)
-def test_every_kind_of_body_arrives_as_it_was_sent(client: Client, body: object) -> None:
-    client.consume()
-    client.send(body)
-    (delivery,) = client.take()
-    assert delivery.body() == body
-    assert type(delivery.body()) is type(body)
-
-
 def test_headers_and_properties_arrive(client: Client) -> None:
     client.consume()
     message = Message(
@@ -98,16 +87,6 @@ def test_a_connection_that_ends_gives_everything_back(broker: EmbeddedBroker, en
     assert broker.queue_depth("other") == 0
     assert one.events.lost == []
     two.close()
-
-
-def test_a_commit_is_one_unit(client: Client, broker: EmbeddedBroker) -> None:
-    client.consume()
-    client.send("a", "b")
-    held = client.take()
-    client.send("x", to="other", transacted=True)
-    assert broker.queue_depth("other") == 0
-    now(client.channel.commit(held))
-    assert (broker.queue_depth("q"), broker.queue_depth("other")) == (0, 1)
 
 
 def test_a_rollback_drops_the_sends_and_leaves_the_deliveries(client: Client, broker: EmbeddedBroker) -> None:
@@ -238,31 +217,3 @@ def test_refusals_are_clear(client: Client) -> None:
         Client(params={"persistent": "false"})
     with pytest.raises(ConfigError, match="create='yes'"):
         Client(params={"create": "yes"})
-
-
-def test_four_threads_send_and_one_receives_all_in_each_senders_order(broker: EmbeddedBroker) -> None:
-    receiver = Client(broker.name)
-    receiver.consume(window=7)
-    senders = [Client(broker.name) for _ in range(4)]
-
-    def send(number: int) -> None:
-        for at in range(50):
-            senders[number].send(f"{number}:{at}")
-
-    threads = [threading.Thread(target=send, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    seen: list[str] = []
-    while len(seen) < 200:
-        taken = receiver.take()
-        if not taken:
-            receiver.transport.wait(receiver.events.waiter, 30)
-        seen += [str(delivery.body()) for delivery in taken]
-        if taken:
-            receiver.channel.accept(taken, batched=False)
-    for thread in threads:
-        thread.join()
-    for number in range(4):
-        assert [body for body in seen if body.startswith(f"{number}:")] == [f"{number}:{at}" for at in range(50)]
-    for each in (*senders, receiver):
-        each.close()
