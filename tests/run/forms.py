@@ -40,16 +40,19 @@ ALIKE: Final = frozenset(("stomp", "amqp", "vm", "asyncio", "uvloop", *CHEAP_PAI
 NOT_FIRST: Final = (
     *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
+    *("test_docs_words.py", "test_install_from_anywhere.py", "test_real_brokers.py", "test_broker_ports.py"),
 )
 # Of files whose every test starts programs, the one that it has.
 ONE_OF: Final = {
     "test_broker.py": "test_it_keeps_messages_and_stops_cleanly",
     "test_command_line.py": "test_version",
     "test_demo_outage.py": "test_it_takes_no_broker_of_yours",
+    "test_examples.py": "test_test_your_handler",
     "test_plugin_fixture.py": "test_each_test_has_a_broker_of_its_own",
     "test_process_end.py": "test_a_process_that_ends_is_not_held_up_by_open_connections",
     "test_run.py": "test_another_broker_than_the_apps_own",
     "test_store_alone.py": "test_the_lock_is_gone_after_a_kill",
+    "test_worker.py": "test_it_goes_on_after_a_lost_connection",
     "test_terminal.py": "test_what_cannot_be_seen_is_shown_by_its_number",
 }
 
