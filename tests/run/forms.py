@@ -116,8 +116,8 @@ def examples(short: int) -> int:
 
 
 def every(number: int) -> int:
-    """Where the short form tries each so-many-th of many alike: 1 in the longer ones, which try them all."""
-    return number if brief() else 1
+    """Where the short form tries each so-many-th of many alike: the first one fewer, and the longer ones all."""
+    return {FIRST: number * 8, SHORT: number}.get(form(), 1)
 
 
 def kinds(config: pytest.Config, function: pytest.Function, suite: Sequence[_Kind]) -> Sequence[_Kind]:
