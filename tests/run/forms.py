@@ -36,7 +36,7 @@ BRIEF_FILES: Final = (
 # what names one; and the files that it leaves out, as they test tests, benchmarks or packages, or start programs.
 ONCE: Final = ("cli", "client", "conformance", "otel", "traces")
 EACH: Final = ("test_raw_bodies.py", "test_uncopyable.py")
-ALIKE: Final = frozenset(("stomp", "amqp", "vm", "asyncio", "uvloop", *CHEAP_PAIRS))
+ALIKE: Final = frozenset(("stomp", "amqp", "vm", "threads", "asyncio", "uvloop", *CHEAP_PAIRS))
 NOT_FIRST: Final = (
     *("tests/benchmarks/*.py", "tests/faults/test_*kill*.py", "tests/run/*.py", "tests/test_packaging.py"),
     *("test_planted*.py", "test_trace_*.py", "test_table.py", "test_store_kill.py", "test_store_memory.py"),
