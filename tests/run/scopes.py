@@ -23,8 +23,7 @@ from redelivery.testing.brokers.specs import SPECS
 FILE: Final = "redelivery_scopes"  # in what pytest-xdist tells a process
 ALONE: Final = ""
 _EVERY: Final = 4
-_ON: Final = re.compile("(?:stomp|amqp)-([a-z0-9]+)(?:-copy)?")
-_LIVE: Final = "_live.py"  # how the name of a file ends whose tests name the brokers that they run on
+_ON: Final = re.compile("(?:stomp|amqp)[- ]([a-z0-9]+)(?:-copy)?")
 SPARK: Final = "Spark"
 FAULTS_OF_SPARK: Final = "Spark faults"
 _CAMPAIGN: Final = "REDELIVERY_SPARK_FAULT_RESULTS"  # of scripts/spark-report, whose processes each have a Spark
@@ -58,10 +57,11 @@ def brokers(item: pytest.Item) -> list[str]:
     assert isinstance(item, pytest.Function)
     named = {each.removeprefix("redelivery_") for each in item.fixturenames}
     for value in parameters(item).values():
-        named.add(str(getattr(value, "broker", "")))
-        if isinstance(value, str):
-            found = _ON.fullmatch(value)
-            named.add(found[1] if found else value if item.path.name.endswith(_LIVE) else "")
+        named |= {str(getattr(value, name, "")) for name in ("broker", "needs")}
+        if isinstance(value, str) and (found := _ON.fullmatch(value)) is not None:
+            named.add(found[1])
+        elif isinstance(value, str) and "request" in item.fixturenames:  # which a fixture gets it by, by its name
+            named.add(value)
     return sorted(named & SPECS.keys())
 
 
