@@ -24,7 +24,7 @@ _QUORUM_ONLY: Final = ("delivery-limit", "dead-letter-strategy", "delayed-retry-
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueueFacts:
     """A queue, and the facts that were found of it.
 
     ``listed``: whether the file names it. ``default_kind``: of its virtual host. ``version``: empty if not known.
@@ -46,38 +46,38 @@ class Asked:
     ways: tuple[tuple[str, Key, Route], ...]
 
 
-def notes(asked: Asked) -> Iterator[str]:
+def notes(facts: QueueFacts) -> Iterator[str]:
     """Iterate over the sentences, the most important first."""
-    if not asked.listed:
-        yield from _supposed(asked)
-    yield from _of_policies(asked)
-    if asked.queue.kind == STREAM:
+    if not facts.listed:
+        yield from _supposed(facts)
+    yield from _of_policies(facts)
+    if facts.queue.kind == STREAM:
         yield "a stream has no dead letters, and what a client releases or rejects has no effect on it"
         return
-    yield from _of_limit(asked)
-    if asked.level.dead_letter_exchange is not None:
-        yield from _of_dead_letters(asked)
-    elif asked.level.dead_letter_routing_key is not None or asked.level.dead_letter_strategy is not None:
+    yield from _of_limit(facts)
+    if facts.level.dead_letter_exchange is not None:
+        yield from _of_dead_letters(facts)
+    elif facts.level.dead_letter_routing_key is not None or facts.level.dead_letter_strategy is not None:
         yield "without a dead-letter-exchange the other dead-letter settings have no effect"
-    yield from _of_times(asked)
-    yield from _of_length(asked)
+    yield from _of_times(facts)
+    yield from _of_length(facts)
 
 
-def _supposed(asked: Asked) -> Iterator[str]:
-    kind = asked.queue.kind
+def _supposed(facts: QueueFacts) -> Iterator[str]:
+    kind = facts.queue.kind
     why = (
-        f"the default_queue_type of virtual host {asked.queue.virtual_host!r}"
-        if asked.default_kind
+        f"the default_queue_type of virtual host {facts.queue.virtual_host!r}"
+        if facts.default_kind
         else "what RabbitMQ makes where nothing says otherwise"
     )
     yield f"the file does not name this queue: a {kind} queue is supposed, {why}"
     other = CLASSIC if kind == QUORUM else QUORUM
-    yield f"if it is a {other} queue: {asked.otherwise(other)}"
+    yield f"if it is a {other} queue: {facts.otherwise(other)}"
 
 
-def _of_policies(asked: Asked) -> Iterator[str]:
-    name, kind = asked.queue.name, asked.queue.kind
-    matching = [each for each in asked.policies if each.matches(name, kind)]
+def _of_policies(facts: QueueFacts) -> Iterator[str]:
+    name, kind = facts.queue.name, facts.queue.kind
+    matching = [each for each in facts.policies if each.matches(name, kind)]
     for each in matching:
         unknown = each.unknown_to(kind)
         title = "operator policy" if each.operator else "policy"
@@ -94,11 +94,11 @@ def _of_policies(asked: Asked) -> Iterator[str]:
             yield f"policies {' and '.join(alike)} have the same priority: RabbitMQ takes any one of them"
 
 
-def _of_limit(asked: Asked) -> Iterator[str]:
-    limit, version = asked.level.delivery_limit, asked.version
-    if asked.queue.kind != QUORUM:
+def _of_limit(facts: QueueFacts) -> Iterator[str]:
+    limit, version = facts.level.delivery_limit, facts.version
+    if facts.queue.kind != QUORUM:
         yield "a classic queue counts nothing: what a client rejects without requeueing is a dead letter at once"
-        argued = asked.queue.level.names()
+        argued = facts.queue.level.names()
         yield from (f"RabbitMQ refuses a classic queue with x-{each}" for each in argued if each in _QUORUM_ONLY)
         return
     if limit is None:
@@ -109,12 +109,12 @@ def _of_limit(asked: Asked) -> Iterator[str]:
         yield "only failures count: what a client releases, or NACKs over STOMP, does not"
     elif version:
         yield "each return counts, also of what was released, or only prefetched when a connection ended"
-    if asked.level.delayed_retry_type is not None and version and version < (4, 3):
+    if facts.level.delayed_retry_type is not None and version and version < (4, 3):
         yield "RabbitMQ has delayed-retry from 4.3 on"
 
 
-def _of_dead_letters(asked: Asked) -> Iterator[str]:
-    level, stop, quorum = asked.level, asked.stop, asked.queue.kind == QUORUM
+def _of_dead_letters(facts: QueueFacts) -> Iterator[str]:
+    level, stop, quorum = facts.level, facts.stop, facts.queue.kind == QUORUM
     exchange = stop.exchange or ""
     if quorum and level.dead_letter_strategy == "at-least-once":
         if level.overflow == "reject-publish":
@@ -124,20 +124,20 @@ def _of_dead_letters(asked: Asked) -> Iterator[str]:
     if stop.route.unknown and exchange:
         yield f"the file does not say where exchange {exchange!r} leads"
     for target in stop.route.queues:
-        if exchange == "" and asked.makes is not None and target not in asked.makes:
+        if exchange == "" and facts.makes is not None and target not in facts.makes:
             yield f"this file makes no queue on {target}: without one, the messages are removed"
-    ways = dict.fromkeys((way, key.text, route) for way, key, route in asked.ways)
+    ways = dict.fromkeys((way, key.text, route) for way, key, route in facts.ways)
     for way, key, route in [each for each in ways if each[2] != stop.route][:_MOST_WAYS]:
-        if asked.queue.name in route.queues and quorum:
+        if facts.queue.name in route.queues and quorum:
             continue  # its own circle, of which the fate says it
         what = f"comes by exchange {way!r} with {key!r}" if way else "is sent to the queue itself"
         text = route.text(exchange)
         yield f"a dead letter of what {what} {f'is removed: {route.lost}' if text is None else f'goes to {text}'}"
-    yield from afterwards(stop, asked.stop_at, counted=quorum)
+    yield from afterwards(stop, facts.stop_at, counted=quorum)
 
 
-def _of_times(asked: Asked) -> Iterator[str]:
-    level = asked.level
+def _of_times(facts: QueueFacts) -> Iterator[str]:
+    level = facts.level
     if level.message_ttl is not None and level.dead_letter_exchange is not None:
         yield "message-ttl dead-letters what nobody takes in time"
     elif level.message_ttl is not None:
@@ -146,14 +146,14 @@ def _of_times(asked: Asked) -> Iterator[str]:
         yield "expires deletes the queue when it has had no consumer for so long: what is in it is no dead letter"
 
 
-def _of_length(asked: Asked) -> Iterator[str]:
-    level = asked.level
+def _of_length(facts: QueueFacts) -> Iterator[str]:
+    level = facts.level
     given = {"max-length": level.max_length, "max-length-bytes": level.max_length_bytes}
     most = " or ".join(name for name, number in given.items() if number is not None)
     if not most:
         return
     overflow, dead = level.overflow or "drop-head", level.dead_letter_exchange is not None
-    if overflow == "reject-publish-dlx" and asked.queue.kind == QUORUM:
+    if overflow == "reject-publish-dlx" and facts.queue.kind == QUORUM:
         yield "a quorum queue does not know overflow reject-publish-dlx: drop-head counts"
         overflow = "drop-head"
     match overflow:

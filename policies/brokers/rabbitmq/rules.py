@@ -12,7 +12,7 @@ from redelivery.model.destinations import Destination, Queue
 from redelivery.policies.activemq.back_off import Random
 from redelivery.policies.brokers.rabbitmq.after import CIRCLE, NOWHERE, Stop
 from redelivery.policies.brokers.rabbitmq.effective import Layers, is_at_least_once, merged
-from redelivery.policies.brokers.rabbitmq.notes import Asked, notes
+from redelivery.policies.brokers.rabbitmq.notes import QueueFacts, notes
 from redelivery.policies.brokers.rabbitmq.routes import Exchanges, Key, Route
 from redelivery.policies.brokers.rabbitmq.values import (
     CLASSIC,
@@ -131,7 +131,7 @@ class RabbitRules(Rules):
         if queue.kind == STREAM:
             target, reason, kept = None, "a stream keeps each message, whatever becomes of it", True
         maximum = self._limit(level) if quorum else 1
-        asked = Asked(
+        facts = QueueFacts(
             queue=queue,
             listed=listed,
             default_kind=self._default_kind(queue.virtual_host),
@@ -155,7 +155,7 @@ class RabbitRules(Rules):
             expired=target,
             matched=tuple(Matched(title, each.place) for title, each in layers.all),
             settings=level.settings,
-            notes=tuple(notes(asked)),
+            notes=tuple(notes(facts)),
             kept=kept,
             several=stop.route.queues if target is not None else (),
         )
