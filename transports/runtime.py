@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from redelivery.transports.flows import Waiter
 
@@ -20,39 +20,51 @@ class Owner(Protocol):
         """This process is a child after fork(): the connection is the parent's."""
 
 
-class Runtime(Protocol):
-    """See above. What it calls must not wait.
-
-    Attributes:
-        blocks: whether a call may hold the thread that makes it. Under an event loop none does: what the system does
-            not take leaves when it does, and what comes is read as soon as it is there.
-    """
-
-    blocks: bool
+class _Common(Protocol):
+    """The part that both have. What it calls must not wait."""
 
     def new_waiter(self) -> Waiter:
-        """A place to wait; see `redelivery.transports.seam.Transport.new_waiter`."""
-
-    def enter(self, owner: Owner) -> None:
-        """From now on it may be needed."""
+        """Make a place to wait; see `redelivery.transports.seam.Transport.new_waiter`."""
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
-        """Remove an owner; its tasks and watches are forgotten."""
+        """The owner's connection has ended; its tasks and watches are forgotten."""
 
     def at(self, due: float, task: Task) -> None:
         """Call ``task`` at ``due`` (monotonic seconds), or earlier if it is to be called earlier already."""
 
-    def soon(self, work: Callable[[], None]) -> None:
-        """Do it behind the tasks that were woken before: an event loop. Threads: at once."""
-
     def watch(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` while the descriptor has input, until it says False."""
+
+
+class ThreadsRuntime(_Common, Protocol):
+    """Threads, of which each waits itself for what the system takes and what comes."""
+
+    @property
+    def blocks(self) -> Literal[True]:
+        """A call may hold the thread that makes it."""
+
+    def enter(self, owner: Owner) -> None:
+        """The owner's connection may need the housekeeping thread from now on."""
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
         """Call ``watch`` when the peer has closed it, until it says False; where nobody reads, that is not noticed."""
 
+
+class LoopsRuntime(_Common, Protocol):
+    """An event loop, which reads whatever comes and notices an end by that."""
+
+    @property
+    def blocks(self) -> Literal[False]:
+        """No call holds the loop: what the system does not take leaves when it does."""
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Do it behind the tasks that were woken before."""
+
     def when_writable(self, descriptor: int, watch: Watch) -> None:
-        """Call ``watch`` when the descriptor takes output, until it says False. Only where nothing blocks."""
+        """Call ``watch`` when the descriptor takes output, until it says False."""
 
     def unwatch(self, descriptor: int) -> None:
-        """The descriptor will be closed. Only where nothing blocks."""
+        """The descriptor will be closed."""
+
+
+Runtime: TypeAlias = ThreadsRuntime | LoopsRuntime

@@ -7,7 +7,9 @@ Rules of this file:
    that is being opened, or (above the seam) an `Arrival`. The shell above drives it (threads: `wait` until the pending
    is done; asyncio: await it), so that a step of several answers (SEND, receipt, then ACK) is written once. A time-out
    or an interrupt is thrown into the flow as RequestTimeoutError at the yield, a loss as ConnectionLostError.
-3. What cannot wait is a plain method and returns after the bytes are written or queued.
+3. What waits for no answer is a plain method and returns after the bytes are written or queued. Under threads these
+   (`send`, `accept`, `release`, `dispatched`, `park`, `unpark`, `flush`) wait until the system has taken the bytes: at
+   most `request_timeout` without progress, no lock held. Under a loop none waits, and a sender drives `room` next.
 4. The transport calls up on the thread that reads, holding no lock of its own.
 5. Broker differences are `Capabilities` and tables of the dialect, never subclasses seen from above.
 """
@@ -157,13 +159,13 @@ class Channel(ABC):
         """The application has it, unacknowledged: the window may move on (credit; an ACK in the open transaction)."""
 
     def has_room(self, link: Link, number: int) -> bool:
-        """Check whether more can come while so many messages are not acknowledged; False: `make_room` must see to it.
+        """Check whether more can come while so many are not acknowledged; False: `widen_window` must see to it.
 
         Half of the window may be acknowledgements that are still on their way, or credit that is not given yet.
         """
         return 2 * number < (link.prefetch or 0)
 
-    def make_room(self, deliveries: Sequence[Delivery]) -> bool:
+    def widen_window(self, deliveries: Sequence[Delivery]) -> bool:
         """The application waits for more, to acknowledge all together. Whether more can come: until `unpark`."""
         for each in deliveries:
             self.dispatched(each)

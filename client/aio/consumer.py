@@ -17,7 +17,7 @@ from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.reattach import await_loss
-from redelivery.client.operations.receive import collecting, make_room, next_ready, settle_room
+from redelivery.client.operations.receive import collecting, next_ready, restore_window, widen_window
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -230,18 +230,18 @@ class Consumer(BaseConsumer, Closing):
 
     async def _collect(self, max_messages: int, deadline: float, hand: list[Received]) -> list[Message]:
         core = self._core
-        roomy: list[Received] = []
+        parked_in_batch: list[Received] = []
         while len(hand) < max_messages:
             delivery = next_ready(core, self._state, hand, hold=True)
             if delivery is None or core.ledger.orders:
-                if delivery is None and not make_room(core, self._state, hand, roomy):
+                if delivery is None and not widen_window(core, self._state, hand, parked_in_batch):
                     break
                 delivery = await core.receive(self._state, left_until(deadline), hand, delivery, hold=True)
             if delivery is None:
                 break
             if self._hold:
                 dispatched(core, delivery)
-        settle_room(core, hand, roomy)
+        restore_window(core, hand, parked_in_batch)
         return cast(list[Message], self._taken(hand))
 
     async def _convert(self, type: type, deadline: float | None, hand: list[Received]) -> Any:

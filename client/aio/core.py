@@ -20,7 +20,7 @@ from redelivery.client.operations.close import await_answers, close_channels, cl
 from redelivery.client.operations.orders import GRACE, carry_out_first
 from redelivery.client.operations.reattach import await_return
 from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
-from redelivery.client.operations.send import make_room
+from redelivery.client.operations.send import await_room
 from redelivery.client.session.inbox import ReportError
 from redelivery.client.session.shared import Shared
 from redelivery.client.session.state import NEVER, SessionState
@@ -328,7 +328,7 @@ class SessionCore(SessionState):
     async def relieve(self) -> None:
         """Wait until the peer has taken what is written, where too much of it waits."""
         if self.epoch.channel.congested:
-            await self.do(make_room(self))
+            await self.do(await_room(self))
 
     async def end_work(self, until: float) -> None:
         """For the close: roll back, wait for what is still unanswered, end the channels."""

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.made import Closing
-from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
+from redelivery.client.operations.send import await_room, send, send_confirmed, send_when_connected
 from redelivery.client.shells.producer import BaseProducer
 from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
@@ -67,6 +67,6 @@ class Producer(BaseProducer, Closing):
                     await core.do(found(finder, message.destination))
                 send(core, message, None, transacted=self._transacted)
             if core.epoch.channel.congested:
-                await core.do(make_room(core, None if self._transacted else message))
+                await core.do(await_room(core, None if self._transacted else message))
         else:
             await core.do(send_confirmed(core, message))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 from typing import Protocol, Unpack
 
 from redelivery.client.aio.consumer import Consumer
 from redelivery.client.aio.made import Closing, Made
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.session import Session
-from redelivery.client.arguments import seconds
-from redelivery.client.connection.replies import PAUSE, Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.connection.replies import PAUSE, Replies, check_sent, reply_of, request_options
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
@@ -85,6 +83,32 @@ class Publisher(BasePublisher, Closing):
         return await session.producer()
 
 
+class RequestingCore(Protocol):
+    """The part of a connection's core that its requests need."""
+
+    runtime: LoopRuntime
+
+    async def await_connection(self, action: str, until: float) -> None:
+        """Wait while there is none, until ``until`` (see `session_time`)."""
+
+
+class Requesting(Protocol):
+    """The part of a connection that makes what its requests need."""
+
+    def session(self) -> Made[Session]:
+        """A new session."""
+
+    def publisher(self) -> Made[Publisher]:
+        """A new publisher."""
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost."""
+
+    @property
+    def _core(self) -> RequestingCore:
+        """Its core."""
+
+
 class Requester:
     """The requests of one connection: a session that consumes replies from a temporary queue, made by the first one."""
 
@@ -96,20 +120,20 @@ class Requester:
 
     async def request(
         self,
-        connection: Publishes,
+        connection: Requesting,
         destination: Destination | str,
         body: object,
         timeout: float,
         options: SendKeywords,
     ) -> Message:
-        """See `Publishes.request`."""
+        """See `Connection.request`."""
         until = session_time() + timeout
         correlation_id, options = request_options(options, timeout)
-        waiter = connection._runtime.new_waiter()
+        waiter = connection._core.runtime.new_waiter()
         follow(waiter)
         pending = Pending(waiter)
         with self._replies.expected(correlation_id, pending):
-            await connection.await_connection("request", until)
+            await connection._core.await_connection("request", until)
             await self._send(connection, destination, body, options, pending, until)
             while not pending.done and (left := until - session_time()) > 0:
                 await waiter.wait(left)
@@ -117,7 +141,7 @@ class Requester:
 
     async def _send(
         self,
-        connection: Publishes,
+        connection: Requesting,
         destination: Destination | str,
         body: object,
         options: SendKeywords,
@@ -144,7 +168,7 @@ class Requester:
             else:
                 return
 
-    async def _opened(self, connection: Publishes) -> tuple[Publisher, Consumer]:
+    async def _opened(self, connection: Requesting) -> tuple[Publisher, Consumer]:
         async with self._lock:
             connection.check_open("request")
             if self._publisher is None:
@@ -162,63 +186,3 @@ class Requester:
 
     async def _arrived(self, message: Message) -> None:
         self._replies.arrived(message)
-
-
-class Publishes(Protocol):
-    """The part of a connection that makes publishers."""
-
-    _requester: Requester
-    _runtime: LoopRuntime
-    _started: bool
-
-    @property
-    def url(self) -> str:
-        """The URL that it was made with, the password masked."""
-
-    def session(self) -> Made[Session]:
-        """A new session."""
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost."""
-
-    async def await_connection(self, action: str, until: float) -> None:
-        """Wait while there is none, until ``until`` (see `session_time`)."""
-
-    def publisher(self) -> Made[Publisher]:
-        """A publisher, which sends from any task: ``await publisher.send(body, destination, …)``. ``await`` it, or
-        ``async with``.
-
-        Raises, when awaited:
-            IllegalStateError: the connection is closed.
-            ConnectionLostError: the connection was lost.
-        """
-
-        async def make() -> Publisher:
-            self.check_open("publisher")
-            return Publisher(self.session, self.check_open, self.url)
-
-        return Made(make())
-
-    @suggesting(SYNONYMS)
-    async def request(
-        self, destination: Destination | str, body: object, timeout: float | timedelta, **options: Unpack[SendKeywords]
-    ) -> Message:
-        """Send a request and wait for its reply. From any task, any number at the same time.
-
-        See `redelivery.Connection.request`. A task that is cancelled meanwhile gets no reply, which is dropped then.
-
-        Args:
-            destination: where the server consumes.
-            body: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message.
-            timeout: seconds; the request expires when they are over, unless ``ttl`` says otherwise.
-            options: as `Producer.send`; without ``correlation_id`` each request gets one of its own.
-
-        Returns:
-            The reply.
-
-        Raises:
-            RequestTimeoutError, ConnectionLostError, UnsupportedError, IllegalStateError, JMSError: as there.
-        """
-        self.check_open("request")
-        check_started(self._started)
-        return await self._requester.request(self, destination, body, seconds("timeout", timeout), options)

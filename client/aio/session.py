@@ -208,25 +208,25 @@ class Session(MakesConsumers):
         So says JMS 3.1, `Session.close`. Called from a listener of this session it takes effect when the callback has
         returned. Twice is harmless. A close that is cancelled goes on.
         """
-        await self.close_until(monotonic() + self._core.options.close_timeout)
+        await self._close_until(monotonic() + self._core.options.close_timeout)
 
-    async def close_until(self, until: float) -> None:
+    async def _close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
         core = self._core
         check_loop(core.runtime, "close")
         core.step("close", "closed by close()")
         core.waiter.wake()
-        if self.close_after_callback(self.close):
+        if self._close_after_callback(self.close):
             return
         if self._closing is None:
             self._closing = core.runtime.loop.create_task(self._close(until), name="redelivery-close")
         await asyncio.shield(self._closing)
 
-    async def wait_until_idle(self, timeout: float) -> bool:
+    async def _wait_until_idle(self, timeout: float) -> bool:
         """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
         return await self._loop.wait_until_idle(timeout)
 
-    def close_after_callback(self, close: Callable[[], Awaitable[None]]) -> bool:
+    def _close_after_callback(self, close: Callable[[], Awaitable[None]]) -> bool:
         """True, and ``close`` is awaited later, where the caller is one of our listeners. For the connection."""
         if not self._core.listens:
             return False

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from redelivery.client.aio.made import Made
 from redelivery.client.connections.aio import Connection
+from redelivery.client.connections.aio_core import ConnectionCore
 from redelivery.client.options import (
     CONNECTION_DEFAULTS,
     CONNECTION_SYNONYMS,
@@ -50,8 +51,9 @@ def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeyword
 
 
 async def _open(options: ConnectionOptions, *, start: bool) -> Connection:
-    connection = Connection(options)
-    await connection.open()
+    core = ConnectionCore(options)
+    await core.open()
+    connection = Connection(core)
     if start:
         await connection.start()
     return connection

@@ -1,71 +1,38 @@
-"""Connections: one transport, its sessions, and whom it notifies of trouble."""
+"""The connection that an application holds."""
 
 from __future__ import annotations
 
-import _thread
-import logging
-import os
-import threading
-import warnings
-from contextlib import suppress
 from datetime import timedelta
-from typing import Final, cast
+from typing import Unpack
 
 from redelivery.client.arguments import seconds
-from redelivery.client.connection.coming_back import ComingBack, Driven
-from redelivery.client.connection.dialing import GoesOn
-from redelivery.client.connection.state import CLOSED
-from redelivery.client.connection.threads import Elsewhere, Troubles, Watchers, interrupts
+from redelivery.client.connection.replies import check_started
+from redelivery.client.connections.sync_core import ConnectionCore
 from redelivery.client.containers.sync import MakesContainers
-from redelivery.client.lifecycle import ConnectionStage
-from redelivery.client.observing.log_lines import CONNECTIONS
-from redelivery.client.operations.channels import open_first
-from redelivery.client.options import ConnectionOptions
-from redelivery.client.sync.core import Closing, SessionCore
-from redelivery.client.sync.driver import NEVER, close_transport, run
-from redelivery.client.sync.listeners import ListenerExit
-from redelivery.client.sync.publisher import Publishes, Requester
+from redelivery.client.shells.connection import BaseConnection
+from redelivery.client.sync.core import Closing
+from redelivery.client.sync.publisher import Publisher
 from redelivery.client.sync.session import Session
-from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
-from redelivery.model.events import ConnectionClosed
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
+from redelivery.model.destinations import Destination
+from redelivery.model.errors import ConfigError
+from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Flow
-from redelivery.transports.wire.clock import monotonic, session_time
-from redelivery.transports.wire.threads import guard
-from redelivery.transports.wire.threads.waiter import ThreadWaiter
-
-log = logging.getLogger(CONNECTIONS)
-# Seconds after which `wait` looks again: a signal that comes as it begins to sleep does not wake it, so Python would
-# not call the handler.
-_LOOK: Final = 0.5
-_TURN: Final = 0.05  # seconds that the thread which has reconnected waits for the one that has a session
+from redelivery.model.suggestions import suggesting
 
 
-class Connection(ComingBack, MakesContainers, Publishes, Closing):
+class Connection(BaseConnection, MakesContainers, Closing):
     """A connection to one broker; thread-safe. Made by `connect` or a ConnectionFactory, already started by default.
 
     Leaving its ``with`` block closes it and everything made from it.
     """
 
-    def __init__(self, options: ConnectionOptions) -> None:
-        super().__init__(options)
-        self._sessions: dict[Session, SessionCore] = {}
-        self._troubles = Troubles(self)
-        self._requester = Requester(self._replies)
-        self._exit: BaseException | None = None  # that a listener has raised
-        self._watchers = Watchers()
-        self._elsewhere = Elsewhere()
+    _core: ConnectionCore
 
-    def open(self, goes_on: GoesOn | None = None) -> None:
-        """For `connect`, and for who wants no connection any more while it is tried again. Raises as `connect`."""
-        self._guard()
-        try:
-            opening = self.dialer.open(again=False, goes_on=goes_on)
-            self._opened(run(opening, self.dialer, self.dialer.parked, NEVER))
-        except BaseException:
-            guard.leave(self)
-            raise
-        self._seek_priority()
+    def __init__(self, core: ConnectionCore) -> None:
+        if not isinstance(core, ConnectionCore):
+            raise ConfigError("a Connection is made by redelivery.connect(url, …), redelivery.aio.connect or a factory")
+        self._core = core
 
     def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """A new session.
@@ -79,34 +46,53 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             ConnectError, SecurityError: where each session has a socket of its own (ActiveMQ Classic over STOMP), this
                 one could not be opened within connect_timeout; the other sessions go on.
         """
-        self._guard()  # another thread may have opened it
-        until = session_time() + self._options.request_timeout
-        while True:
-            self.await_connection("session", until)
-            mode = self._session_mode(ack_mode)
-            core = self._new_core(mode)  # without the lock: it may have to connect
-            if core is None:
-                continue
-            session = Session(core, self._forget)
-            with self._lock:
-                self._check_open()  # what was opened meanwhile has ended with the connection
-                if core.epoch.transport is not self._transport or self._life.stage is ConnectionStage.RECOVERING:
-                    continue
-                core.running = self._life.stage is ConnectionStage.RUNNING
-                self._sessions[session] = core
-            break
-        log.debug("%s: a session, %s", self.url, mode.name)
-        return session
+        return self._core.session(ack_mode)
+
+    def publisher(self) -> Publisher:
+        """A publisher, which sends from any thread: ``publisher.send(body, destination, …)``. To be closed, or used in
+        a ``with``.
+
+        Raises:
+            IllegalStateError: the connection is closed.
+            ConnectionLostError: the connection was lost.
+        """
+        self.check_open("publisher")
+        return Publisher(self.session, self.check_open, self.url, self._core.options.close_timeout)
+
+    @suggesting(SYNONYMS)
+    def request(
+        self, destination: Destination | str, body: object, timeout: float | timedelta, **options: Unpack[SendKeywords]
+    ) -> Message:
+        """Send a request and wait for its reply. From any thread, any number at the same time.
+
+        The reply comes to a temporary queue of this connection, and is the one with the request's correlation id
+        (JMS 3.1 §3.4.5: the server copies it, and sends to the request's ``reply_to``). A reply that comes too late is
+        dropped and counted (`late_reply_count`).
+
+        Args:
+            destination: where the server consumes.
+            body: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message.
+            timeout: seconds; the request expires when they are over, unless ``ttl`` says otherwise.
+            options: as `Producer.send`; without ``correlation_id`` each request gets one of its own.
+
+        Returns:
+            The reply.
+
+        Raises:
+            RequestTimeoutError: no reply came in time.
+            ConnectionLostError: the connection was lost meanwhile, and the reply with it. Where the connection comes
+                back, the next request goes over the new one.
+            UnsupportedError: the broker makes no temporary queues over this protocol.
+            IllegalStateError: the connection is closed, or stopped.
+            JMSError: as `Producer.send`.
+        """
+        self.check_open("request")
+        check_started(self._core.started)
+        return self._core.requester.request(self, destination, body, seconds("timeout", timeout), options)
 
     def start(self) -> None:
         """Deliver messages (again). A wait for a redelivery is not shortened by it."""
-        with self._lock:
-            self._life.step("start")
-            self._started = True
-            cores = self._cores()
-        for core in cores:
-            core.running = True
-            core.waiter.wake()
+        self._core.start()
 
     def stop(self) -> None:
         """Hold deliveries back until `start`; returns when running listeners have returned, within close_timeout.
@@ -116,15 +102,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         Raises:
             RequestTimeoutError: a listener did not return in time; deliveries are held back all the same.
         """
-        with self._lock:
-            self._life.step("stop")
-            self._started = False
-            sessions, cores = list(self._sessions), self._cores()
-        for core in cores:
-            core.running = False
-        timeout = self._options.close_timeout
-        if not all(session.wait_until_idle(timeout) for session in sessions):
-            raise RequestTimeoutError(f"stop: a listener did not return within close_timeout={timeout:g} s")
+        self._core.stop()
 
     def close(self) -> None:
         """Close all sessions within close_timeout, then the connection within another. Twice is harmless.
@@ -133,54 +111,7 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
         a call on this connection it returns at once, and another thread closes: the call ends as by any other close,
         and the end of the ``with`` block, or of the program, waits for it.
         """
-        patience = 2 * self._options.close_timeout
-        if interrupts((self, *self._cores())):
-            self._elsewhere.begin(self._close, patience)
-        else:
-            self._elsewhere.join(patience)
-            self._close()
-
-    def _close(self) -> None:
-        with suppress(ConnectionLostError):  # a loss that nobody has read yet is a loss, not our close
-            self._transport.wait(self._transport.new_waiter(), 0)
-        with self._lock:
-            sessions = list(self._sessions)
-            for session in sessions:
-                if session.close_after_callback(self.close):
-                    return
-            if not self._life.step("close", "closed by close()"):
-                return
-        self._end_dialling()
-        self.dialer.end()
-        self._replies.closed()
-        self._watchers.wake()
-        until = monotonic() + self._options.close_timeout
-        for session in sessions:
-            session.close_until(until)
-        close_transport(self._transport)
-        self._say_closed()
-        self._observe(ConnectionClosed(self.url))
-        with self._lock:
-            self._life.step("end")
-            self._troubles.end()
-        guard.leave(self)
-
-    def _guard(self) -> None:
-        if self._options.interrupts:
-            guard.enter(self)
-
-    def orphan(self) -> None:
-        """See ComingBack."""
-        self._watchers = Watchers()
-        super().orphan()
-        for session in list(self._sessions):
-            session.orphan()
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost; the text says when and why."""
-        with self._lock:
-            if self._life.ended:
-                raise self._life.problem(action)
+        self._core.close()
 
     def wait(self, timeout: float | timedelta | None = None) -> bool:
         """Block while the connection is there: what a program does whose listeners do the work.
@@ -197,125 +128,8 @@ class Connection(ComingBack, MakesContainers, Publishes, Closing):
             JMSError: a listener is called no more, as the broker has ended its consumer (its queue was deleted, say).
             SystemExit: a listener has called ``sys.exit()``.
         """
-        deadline = None if timeout is None else monotonic() + seconds("timeout", timeout)
-        with self._watchers.waiter() as waiter:
-            while True:
-                if self._exit is not None:
-                    raise self._exit
-                if self._life.stage in CLOSED:
-                    return True
-                if self._life.ended:
-                    raise self._life.problem("wait")
-                if self._dead is not None:
-                    raise self._dead
-                remaining = None if deadline is None else deadline - monotonic()
-                if remaining is not None and remaining <= 0:
-                    return False
-                remaining = _LOOK if remaining is None else min(remaining, _LOOK)
-                if self._life.stage is ConnectionStage.RECOVERING:
-                    waiter.wait(remaining)
-                    continue
-                with suppress(ConnectionLostError):  # seen above
-                    self._transport.wait(waiter, remaining)
+        return self._core.wait(timeout)
 
-    def on_error(self, error: JMSError, *, deadly: bool = False, logged: bool = False) -> None:
-        """See ConnectionEvents: passed to the exception listener, and to the log where there is none.
-
-        ``deadly``: a listener is called no more because of it. ``logged``: the log has a line about it already.
-        """
-        if isinstance(error, ListenerExit):
-            self._exit = self._exit or error.__cause__
-            log.critical("%s: %s", self.url, error)
-            self._watchers.wake()
-            self._notify(error, deadly=False)
-            return
-        if deadly:
-            self._dead = self._dead or error
-            self._watchers.wake()
-        if not self._notify(error, deadly=deadly) and not (deadly or logged):
-            self._say_error(error)
-
-    def _bring_back(self) -> None:
-        cores = self._cores()
-        while cores and self._life.stage in (ConnectionStage.RUNNING, ConnectionStage.STOPPED):
-            cores = [core for core in cores if not self._come_back(core)]
-
-    def _come_back(self, core: SessionCore) -> bool:
-        try:
-            return core.come_back(_TURN)
-        except JMSError as error:
-            self.on_error(error)
-            return True
-
-    def _notify(self, error: JMSError, *, deadly: bool) -> bool:
-        """See ComingBack."""
-        with self._lock:
-            if not self._listener_for(error, deadly=deadly):
-                return False
-            self._troubles.put(error)
-        return True
-
-    def _cores(self) -> list[SessionCore]:
-        return list(self._sessions.values())
-
-    def _changed(self) -> None:
-        self._watchers.wake()
-
-    def _begin(self, name: str, flow: Flow[None], driven: Driven) -> None:
-        threading.Thread(
-            target=run, args=(flow, driven, driven.parked, driven.patience), name=name, daemon=True
-        ).start()
-
-    def await_connection(self, action: str, until: float = NEVER) -> None:
-        """Wait while there is none, until ``until`` (see `session_time`).
-
-        Raises:
-            ConnectionLostError, IllegalStateError: there will be none.
-            RequestTimeoutError: there is none yet.
-        """
-        self.check_open(action)
-        if self._life.stage is not ConnectionStage.RECOVERING:
-            return
-        with self._watchers.waiter() as waiter:
-            while self._life.stage is ConnectionStage.RECOVERING:
-                left = until - session_time()
-                if left <= 0:
-                    raise RequestTimeoutError(f"{action}: the connection was lost, and has not come back in time")
-                waiter.wait(min(_LOOK, left))
-        self.check_open(action)
-
-    def _new_core(self, mode: AckMode) -> SessionCore | None:
-        """None: the connection was lost meanwhile, and comes back."""
-        try:
-            core = SessionCore(self._transport, self._shared, mode, self.on_error)
-            core.do(open_first(core))
-        except ConnectionLostError:
-            self.check_open("session")  # it says since when, and why
-            if self._comes_back:
-                cast(ThreadWaiter, core.waiter).wait(_TURN)  # the connection is about to hear of it
-                return None
-            raise
-        return core
-
-    def _check_open(self) -> None:
-        """By the holder of the lock."""
-        if self._life.ended:
-            raise self._life.problem("session")
-
-    def _forget(self, session: Session) -> None:
-        with self._lock:
-            self._sessions.pop(session, None)
-
-    def _drop(self) -> None:
-        """See ComingBack."""
-        if getattr(self, "_process", None) != os.getpid():
-            return  # it was never open, or is the parent's
-        self._troubles.end()
-        self._end_dialling()
-        if self._life.ended or (self._transport.lost and not self._comes_back):
-            return  # or is about to be: the thread that has noticed the loss has still to say so
-        with suppress(RuntimeError):  # the interpreter ends, and the sockets with it
-            # Not here: any thread may collect us, one that holds a lock of the transport's too.
-            # Not by `threading`, which has locks of its own.
-            _thread.start_new_thread(self._transport.abort, ())
-        warnings.warn(f"{self!r} was dropped without close()", ResourceWarning, stacklevel=2, source=self)
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost; the text says when and why."""
+        self._core.check_open(action)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from redelivery.client.connections.sync import Connection
+from redelivery.client.connections.sync_core import ConnectionCore
 from redelivery.client.options import (
     CONNECTION_DEFAULTS,
     CONNECTION_SYNONYMS,
@@ -42,8 +43,9 @@ class ConnectionFactory:
             ProtocolError: what answers does not speak the protocol; the text says what it looks like.
         """
         check_flag("start", start)
-        connection = Connection(self._options)
-        connection.open()
+        core = ConnectionCore(self._options)
+        core.open()
+        connection = Connection(core)
         if start:
             connection.start()
         return connection

@@ -104,7 +104,7 @@ class BaseContainer:
         """
         return self._plan.outage
 
-    def check_ended(self) -> bool:
+    def _check_ended(self) -> bool:
         """Check whether it has ended by itself. Raises what ended it."""
         if self._exit is not None:
             raise self._exit

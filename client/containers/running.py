@@ -113,7 +113,7 @@ class Runs(Protocol):
     def stop(self) -> Any:
         """Take nothing new; of tasks: and cancel what runs."""
 
-    def check_ended(self) -> bool:
+    def _check_ended(self) -> bool:
         """Check whether it has ended by itself. Raises what ended it."""
 
 
@@ -157,7 +157,7 @@ def _run(containers: Sequence[Runs], asked: StopRequests) -> None:
 
     try:
         if asked.begins(start):
-            while not asked.times and not any([each.check_ended() for each in containers]):
+            while not asked.times and not any([each._check_ended() for each in containers]):
                 never.wait(_POLL)
         until = monotonic() + asked.drain_timeout
         for each in containers:
@@ -167,7 +167,7 @@ def _run(containers: Sequence[Runs], asked: StopRequests) -> None:
         for each in containers:
             each.stop()
     for each in containers:
-        each.check_ended()
+        each._check_ended()
     _check_drained(asked, drained)
 
 
@@ -259,7 +259,7 @@ async def _run_awaited(containers: Sequence[Runs], asked: StopRequests, ends: as
 
     try:
         await _begun(start(), ends)
-        while not ends.is_set() and not any([each.check_ended() for each in containers]):
+        while not ends.is_set() and not any([each._check_ended() for each in containers]):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_POLL):
                     await ends.wait()
@@ -268,5 +268,5 @@ async def _run_awaited(containers: Sequence[Runs], asked: StopRequests, ends: as
         for each in containers:
             await each.stop()
     for each in containers:
-        each.check_ended()
+        each._check_ended()
     _check_drained(asked, drained)

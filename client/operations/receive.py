@@ -48,20 +48,22 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         yield from await_loss(s, error)
 
 
-def make_room(s: SessionState, consumer: ConsumerState, hand: list[Received], roomy: list[Received]) -> bool:
+def widen_window(
+    s: SessionState, consumer: ConsumerState, hand: list[Received], parked_in_batch: list[Received]
+) -> bool:
     """Before one who collects waits for more: what is in ``hand`` gives its place in the window to others.
 
-    It is acknowledged later all the same, when all of it is handed over; `settle_room` comes before that.
-    ``roomy``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
+    It is acknowledged later all the same, when all of it is handed over; `restore_window` comes before that.
+    ``parked_in_batch``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
     """
-    _forget_lost(hand, roomy)
-    new, ledger, channel = hand[len(roomy) :], s.ledger, s.epoch.channel
+    _forget_lost(hand, parked_in_batch)
+    new, ledger, channel = hand[len(parked_in_batch) :], s.ledger, s.epoch.channel
     if not new or s.epoch.lost is not None or s.mode in (AckMode.CLIENT, AckMode.TRANSACTED):  # see `dispatched`
         return True
     if channel.has_room(consumer.link, len(ledger.held) + len(ledger.condemned) + ledger.delayed_count):
         return True  # as most often; the rest takes a hand-over and frames
-    roomy += new
-    return channel.make_room(new)
+    parked_in_batch += new
+    return channel.widen_window(new)
 
 
 def not_now(s: SessionState, delivery: Received | None, hand: list[Received]) -> None:
@@ -71,11 +73,11 @@ def not_now(s: SessionState, delivery: Received | None, hand: list[Received]) ->
         s.ledger.put_back(delivery)
 
 
-def settle_room(s: SessionState, hand: list[Received], roomy: list[Received]) -> None:
+def restore_window(s: SessionState, hand: list[Received], parked_in_batch: list[Received]) -> None:
     """Take back the room made for them, to acknowledge them. If the call fails, `SessionState.release` does this."""
-    _forget_lost(hand, roomy)
-    if roomy:
-        s.epoch.channel.unpark(roomy)
+    _forget_lost(hand, parked_in_batch)
+    if parked_in_batch:
+        s.epoch.channel.unpark(parked_in_batch)
 
 
 @contextmanager
@@ -95,10 +97,10 @@ def collecting(s: SessionState, hand: list[Received]) -> Iterator[None]:
     s.hand = []
 
 
-def _forget_lost(hand: list[Received], roomy: list[Received]) -> None:
-    """A loss has emptied the hand, which ``roomy`` was the beginning of."""
-    if roomy and (not hand or hand[0] is not roomy[0]):
-        roomy.clear()
+def _forget_lost(hand: list[Received], parked_in_batch: list[Received]) -> None:
+    """A loss has emptied the hand, which ``parked_in_batch`` was the beginning of."""
+    if parked_in_batch and (not hand or hand[0] is not parked_in_batch[0]):
+        parked_in_batch.clear()
 
 
 def receive(

@@ -145,7 +145,7 @@ def patiently(s: SessionState, flow: Flow[None]) -> Flow[None]:
         return
 
 
-def make_room(s: SessionState, unconfirmed: Message | None = None) -> Flow[None]:
+def await_room(s: SessionState, unconfirmed: Message | None = None) -> Flow[None]:
     """`Channel.room`; where the connection is lost and comes back, nothing waits any more.
 
     ``unconfirmed``: what was sent last, and nobody has an answer of: if it has not left, the next connection sends it.

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Unpack
 
 from redelivery.client.operations.resend import Deferrable, Repeatable
-from redelivery.client.operations.send import make_room, send, send_confirmed, send_when_connected
+from redelivery.client.operations.send import await_room, send, send_confirmed, send_when_connected
 from redelivery.client.shells.producer import BaseProducer
 from redelivery.client.sync.core import Closing, SessionCore
 from redelivery.client.sync.futures import SendFuture
@@ -125,7 +125,7 @@ class Producer(BaseProducer, Closing):
                 core.do(found(finder, message.destination))
             send(core, message, pending, transacted=self._transacted)
         if core.epoch.lost is None and core.epoch.channel.congested:
-            core.do(make_room(core, message if pending is None and not self._transacted else None))
+            core.do(await_room(core, message if pending is None and not self._transacted else None))
         return pending
 
     def _answer(self) -> Pending:

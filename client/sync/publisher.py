@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 from time import monotonic, sleep
 from typing import Protocol, Unpack
 
-from redelivery.client.arguments import seconds
-from redelivery.client.connection.replies import PAUSE, Replies, check_sent, check_started, reply_of, request_options
+from redelivery.client.connection.replies import PAUSE, Replies, check_sent, reply_of, request_options
 from redelivery.client.connection.threads import closes_elsewhere
-from redelivery.client.options import ConnectionOptions
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.core import Closing
@@ -71,7 +68,7 @@ class Publisher(BasePublisher, Closing):
             self._closed = True
             lanes, self._lanes = self._lanes, {}
         for session, _ in lanes.values():
-            session.close_until(until)
+            session._close_until(until)
 
     def _sessions_now(self) -> int:
         return len(self._lanes)
@@ -91,6 +88,30 @@ class Publisher(BasePublisher, Closing):
         return lane
 
 
+class RequestingCore(Protocol):
+    """The part of a connection's core that its requests need."""
+
+    def await_connection(self, action: str, until: float) -> None:
+        """Wait while there is none, until ``until`` (see `session_time`)."""
+
+
+class Requesting(Protocol):
+    """The part of a connection that makes what its requests need."""
+
+    def session(self) -> Session:
+        """A new session."""
+
+    def publisher(self) -> Publisher:
+        """A new publisher."""
+
+    def check_open(self, action: str) -> None:
+        """Raise where it is closed or lost."""
+
+    @property
+    def _core(self) -> RequestingCore:
+        """Its core."""
+
+
 class Requester:
     """The requests of one connection: a session that consumes replies from a temporary queue, made by the first one."""
 
@@ -102,20 +123,20 @@ class Requester:
 
     def request(
         self,
-        connection: Publishes,
+        connection: Requesting,
         destination: Destination | str,
         body: object,
         timeout: float,
         options: SendKeywords,
     ) -> Message:
-        """See `Publishes.request`."""
+        """See `Connection.request`."""
         until = session_time() + timeout
         correlation_id, options = request_options(options, timeout)
         waiter = ThreadWaiter()
         follow(waiter)
         pending = Pending(waiter)
         with self._replies.expected(correlation_id, pending):
-            connection.await_connection("request", until)
+            connection._core.await_connection("request", until)
             self._send(connection, destination, body, options, pending, until)
             while not pending.done and (left := until - session_time()) > 0:
                 waiter.wait(left)
@@ -123,7 +144,7 @@ class Requester:
 
     def _send(
         self,
-        connection: Publishes,
+        connection: Requesting,
         destination: Destination | str,
         body: object,
         options: SendKeywords,
@@ -150,7 +171,7 @@ class Requester:
             else:
                 return
 
-    def _opened(self, connection: Publishes) -> tuple[Publisher, Consumer]:
+    def _opened(self, connection: Requesting) -> tuple[Publisher, Consumer]:
         with self._lock:
             connection.check_open("request")
             if self._publisher is None:
@@ -165,66 +186,3 @@ class Requester:
                     session.close()
                     raise
             return self._publisher, self._consumer
-
-
-class Publishes(Protocol):
-    """The part of a connection that makes publishers."""
-
-    _requester: Requester
-    _started: bool
-    _options: ConnectionOptions
-
-    @property
-    def url(self) -> str:
-        """The URL that it was made with, the password masked."""
-
-    def session(self) -> Session:
-        """A new session."""
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost."""
-
-    def await_connection(self, action: str, until: float) -> None:
-        """Wait while there is none, until ``until`` (see `session_time`)."""
-
-    def publisher(self) -> Publisher:
-        """A publisher, which sends from any thread: ``publisher.send(body, destination, …)``. To be closed, or used in
-        a ``with``.
-
-        Raises:
-            IllegalStateError: the connection is closed.
-            ConnectionLostError: the connection was lost.
-        """
-        self.check_open("publisher")
-        return Publisher(self.session, self.check_open, self.url, self._options.close_timeout)
-
-    @suggesting(SYNONYMS)
-    def request(
-        self, destination: Destination | str, body: object, timeout: float | timedelta, **options: Unpack[SendKeywords]
-    ) -> Message:
-        """Send a request and wait for its reply. From any thread, any number at the same time.
-
-        The reply comes to a temporary queue of this connection, and is the one with the request's correlation id
-        (JMS 3.1 §3.4.5: the server copies it, and sends to the request's ``reply_to``). A reply that comes too late is
-        dropped and counted (`late_reply_count`).
-
-        Args:
-            destination: where the server consumes.
-            body: ``str``, ``bytes``, ``dict``, ``list``, None, or a Message.
-            timeout: seconds; the request expires when they are over, unless ``ttl`` says otherwise.
-            options: as `Producer.send`; without ``correlation_id`` each request gets one of its own.
-
-        Returns:
-            The reply.
-
-        Raises:
-            RequestTimeoutError: no reply came in time.
-            ConnectionLostError: the connection was lost meanwhile, and the reply with it. Where the connection comes
-                back, the next request goes over the new one.
-            UnsupportedError: the broker makes no temporary queues over this protocol.
-            IllegalStateError: the connection is closed, or stopped.
-            JMSError: as `Producer.send`.
-        """
-        self.check_open("request")
-        check_started(self._started)
-        return self._requester.request(self, destination, body, seconds("timeout", timeout), options)

@@ -215,27 +215,27 @@ class Session(MakesConsumers):
         """
         if closes_elsewhere((self._core,), self.close, self._core.options.close_timeout):
             return
-        self.close_until(monotonic() + self._core.options.close_timeout)
+        self._close_until(monotonic() + self._core.options.close_timeout)
 
-    def close_until(self, until: float) -> None:
+    def _close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
         core = self._core
         core.step("close", "closed by close()")
         core.waiter.wake()
-        if self.close_after_callback(self.close):
+        if self._close_after_callback(self.close):
             return
         uninterruptible(lambda: self._close_alone(until))
 
-    def wait_until_idle(self, timeout: float) -> bool:
+    def _wait_until_idle(self, timeout: float) -> bool:
         """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
         return self._loop.wait_until_idle(timeout)
 
-    def orphan(self) -> None:
+    def _orphan(self) -> None:
         """In a child after fork(): a thread that was inside, or closed it, is the parent's. For the connection."""
         self._core.let_in()
         self._closer = threading.Lock()
 
-    def close_after_callback(self, close: Callable[[], None]) -> bool:
+    def _close_after_callback(self, close: Callable[[], None]) -> bool:
         """True, and ``close`` is called later, where the caller is one of our listeners. For the connection."""
         if not self._loop.in_callback:
             return False

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import redelivery
 from redelivery.client.connections.sync import Connection
+from redelivery.client.connections.sync_core import ConnectionCore
 from redelivery.client.options import merge_options
 from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.policies.dead_letters import DeadLetterStrategy
@@ -82,9 +83,10 @@ def connect(
         close_timeout=min(_CLOSE_TIMEOUT, patience),
     )
     given_up = stopped or threading.Event()
-    connection = Connection(options)
+    core = ConnectionCore(options)
+    connection = Connection(core)
     try:
-        connection.open(lambda error: isinstance(error, LOST) and not given_up.is_set())
+        core.open(lambda error: isinstance(error, LOST) and not given_up.is_set())
     except LOST as error:
         if given_up.is_set():
             raise

@@ -29,7 +29,7 @@ class Bench:
     def connect(self, **options: Any) -> Connection:
         options.setdefault("redelivery_policy", RedeliveryPolicy(initial_redelivery_delay=0.02, redelivery_delay=0.02))
         connection = self._opened.enter_context(redelivery.connect(self.broker.vm_url, **options))
-        self._watch(connection._transport)
+        self._watch(connection._core.transport)
         return connection
 
     def consuming(self, mode: AckMode = AckMode.AUTO, **options: Any) -> tuple[Session, Consumer]:

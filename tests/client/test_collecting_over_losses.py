@@ -42,7 +42,7 @@ def test_a_list_has_each_message_once(
     site.broker.send("orders", "last")
     got = result()
     assert sorted(message.body for message in got) == sorted([*FIRST, "last"])
-    assert not connection._shared.history.places  # the application had none of them before
+    assert not connection._core.shared.history.places  # the application had none of them before
     settle(session, got)  # and there is nothing that could not be committed
     site.broker.wait_for("orders", depth=0)
 
@@ -105,14 +105,14 @@ class Late:
         self.connection = opened.enter_context(connection)
         opened.callback(self.go_on.set)  # before it closes
         self.session = connection.session()
-        on_lost = connection.on_lost
+        on_lost = connection._core.on_lost
 
         def late(*args: Any) -> None:
             self.lost.set()
             assert self.go_on.wait(SOON)
             on_lost(*args)
 
-        connection.on_lost = late  # type: ignore[method-assign, assignment]  # what happens between the two
+        connection._core.on_lost = late  # type: ignore[method-assign, assignment]  # what happens between the two
         self.reads = connection.session().consumer("idle")
         background.start(lambda: self.reads.receive(SOON))
         eventually(lambda: self.reads._core.in_use)

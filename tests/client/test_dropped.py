@@ -80,7 +80,7 @@ def test_one_whose_exception_listener_was_called_is_collected_too(place: tuple[E
     def drop_one() -> None:
         connection = redelivery.connect(url, exception_listener=lambda _: reported.set())
         connection.session()
-        connection.on_error(JMSError("trouble"))
+        connection._core.on_error(JMSError("trouble"))
         assert reported.wait(SOON)
 
     threads = threading.active_count()
@@ -126,7 +126,7 @@ def test_one_that_is_lost_and_was_not_notified_of_it_is_dropped_in_silence(
         connection = redelivery.connect(url)
         connection.session()
         broker.close()
-        eventually(lambda: connection._transport.lost)
+        eventually(lambda: connection._core.transport.lost)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

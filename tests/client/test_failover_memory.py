@@ -62,7 +62,7 @@ def test_a_lost_connection_is_not_kept_until_its_timer_is_due(protocol: str) -> 
         site = Site(protocol, opened)
         opened.enter_context(redelivery.connect(getattr(site.broker, f"{protocol}_url"), heartbeat=10))  # due before it
         connection = opened.enter_context(redelivery.connect(site.url, heartbeat=60, reconnect=QUICK))
-        transport: Any = connection.transport
+        transport: Any = connection._core.transport
         lost = weakref.ref(transport._first if protocol == "stomp" else transport._connection)
         del transport
         site.gate.shut(0.0)

@@ -198,7 +198,7 @@ def test_a_replayed_dead_letter_and_what_was_settled_begin_anew(site: Site, open
     cut = Cut(site, opened, limit=0)
     site.broker.send("orders", "cuts")
     with cut.connection.listener_container("orders", cut.handle):
-        eventually(lambda: cut.dead and not cut.connection._shared.history.places)
+        eventually(lambda: cut.dead and not cut.connection._core.shared.history.places)
         site.broker.send("orders", "good")
         eventually(lambda: cut.good)
     assert cut.counts == [1]
@@ -248,7 +248,7 @@ def test_a_consumer_that_the_broker_ends_loses_no_count_either(site: Site, opene
     consumer._core.on_link_closed(consumer._state.link, JMSError("ended"))
     with pytest.raises(JMSError, match="ended"):
         consumer.receive(timeout=SOON)
-    assert list(cut.connection._shared.history.places) == [Queue("orders")]
+    assert list(cut.connection._core.shared.history.places) == [Queue("orders")]
 
 
 class TestTheHistory:

@@ -130,7 +130,7 @@ def test_a_request(broker: EmbeddedBroker) -> None:
         for body in BODIES:
             assert near.connection.request(f"{near.queue}-rpc", body, SOON).body == f"re {body}"
         near.connection.close()
-        eventually(lambda: not near.connection._replies._waiting)
+        eventually(lambda: not near.connection._core.replies._waiting)
 
     at_each_place(
         lambda: with_server(broker), lambda near: near.connection.request(f"{near.queue}-rpc", "first", SOON), check

@@ -24,7 +24,7 @@ def test_threads_send_at_the_same_time_each_in_its_order(bench: Bench, shell: Sh
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(send, range(8)))
-            assert shell.tasks or len(connection._sessions) == 8
+            assert shell.tasks or len(connection._core._sessions) == 8
     left = bench.left
     assert len(left) == 160
     for thread in range(8):
@@ -38,10 +38,10 @@ def test_a_session_of_a_thread_that_has_ended_is_used_again(bench: Bench) -> Non
             thread = threading.Thread(target=publisher.send, args=(str(number), "orders"))
             thread.start()
             thread.join(SOON)
-        assert len(connection._sessions) == 1
+        assert len(connection._core._sessions) == 1
         publisher.send("mine", "orders")
-        assert len(connection._sessions) <= 2
-    assert not connection._sessions
+        assert len(connection._core._sessions) <= 2
+    assert not connection._core._sessions
     assert bench.left == [*map(str, range(30)), "mine"]
 
 

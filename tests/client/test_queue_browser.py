@@ -122,16 +122,16 @@ def test_what_cannot_be_browsed_is_refused(bench: Bench) -> None:
 
 def test_a_broker_without_selectors_is_not_asked(bench: Bench) -> None:
     connection = bench.connect()
-    peer = connection._transport.peer
-    connection._transport.peer = replace(peer, capabilities=replace(peer.capabilities, selectors=False))
+    peer = connection._core.transport.peer
+    connection._core.transport.peer = replace(peer, capabilities=replace(peer.capabilities, selectors=False))
     with pytest.raises(UnsupportedError, match="has no selectors"):
         connection.session().browser("orders", selector="a = 1")
 
 
 def test_a_broker_that_cannot_browse_is_not_asked(bench: Bench) -> None:
     connection = bench.connect()
-    peer = connection._transport.peer
-    connection._transport.peer = replace(peer, capabilities=replace(peer.capabilities, browse=False))
+    peer = connection._core.transport.peer
+    connection._core.transport.peer = replace(peer, capabilities=replace(peer.capabilities, browse=False))
     with pytest.raises(UnsupportedError, match=r"redelivery over vm has no browsing.*consumed"):
         connection.session().browser("orders")
 
@@ -166,7 +166,7 @@ def test_nothing_of_it_is_left_at_the_broker(protocol: str) -> None:
                 list(browsers[1])
             browsers[1].close()
             if protocol == "vm":
-                assert connection._transport._channels == []  # type: ignore[attr-defined]  # nothing shows it outside
+                assert connection._core.transport._channels == []  # type: ignore[attr-defined]  # nothing shows it outside
         assert memory(broker) == before
         assert broker.queue_depth("orders") == 1
 

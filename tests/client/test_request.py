@@ -169,7 +169,7 @@ def test_a_broker_without_temporary_queues_is_said_to_have_none(
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(connection.transport.__class__, "temporary", temporary)
+        patched.setattr(connection._core.transport.__class__, "temporary", temporary)
         with pytest.raises(UnsupportedError, match="no TemporaryQueue"):
             connection.request("prices", "x", 1)
     with pytest.raises(RequestTimeoutError):  # nothing of that attempt is left

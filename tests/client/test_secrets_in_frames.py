@@ -164,7 +164,7 @@ def test_a_password_that_no_mechanism_can_carry() -> None:
 def test_what_a_connection_has_shows_none() -> None:
     with EmbeddedBroker("shown", stomp_port=0) as broker:
         with redelivery.connect(with_login(broker.stomp_url)) as connection:
-            options = connection._options
-            assert SECRET not in repr((options, list(options.servers), options.priority, connection.dialer.last))
+            options = connection._core.options
+            assert SECRET not in repr((options, list(options.servers), options.priority, connection._core.dialer.last))
         with pytest.raises(ConfigError):
             redelivery.connect(with_login(broker.stomp_url), tls=1)  # type: ignore[arg-type]  # as one may write it

@@ -244,7 +244,7 @@ def test_no_thread_is_left_behind(bench: Bench, mode: AckMode) -> None:
     bench.send("m1", queue="other")
     assert called.wait(SOON)
     receiving.consumer(bench.queue).receive(0.01)
-    connection.on_error(redelivery_error())
+    connection._core.on_error(redelivery_error())
     connection.close()
     eventually(lambda: not [each for each in set(threading.enumerate()) - before if "redelivery" in each.name])
 

@@ -17,7 +17,7 @@ MODES = pytest.mark.parametrize("mode", list(AckMode), ids=lambda mode: mode.nam
 
 
 def abort(_: Bench, connection: Connection) -> None:
-    connection._transport.abort()
+    connection._core.transport.abort()
 
 
 def end_broker(bench: Bench, _: Connection) -> None:
@@ -107,7 +107,7 @@ def test_what_was_not_acknowledged_comes_again(bench: Bench, mode: AckMode) -> N
     bench.send("m1", "m2")
     connection = bench.connect()
     receive(connection.session(mode).consumer(bench.queue))
-    connection._transport.abort()
+    connection._core.transport.abort()
     assert bench.left == (["m2"] if mode in (AckMode.AUTO, AckMode.DUPS_OK) else ["m1", "m2"])
 
 
@@ -194,7 +194,7 @@ class TestExceptionListener:
 
         def trouble(source: int) -> None:
             for number in range(50):
-                connection.on_error(JMSError(f"{source}-{number}"))
+                connection._core.on_error(JMSError(f"{source}-{number}"))
 
         threads = [threading.Thread(target=trouble, args=(source,)) for source in range(4)]
         for thread in threads:
@@ -215,8 +215,8 @@ class TestExceptionListener:
             raise ValueError("a bug of the application")
 
         connection = bench.connect(exception_listener=listener)
-        connection.on_error(JMSError("one"))
-        connection.on_error(JMSError("two"))
+        connection._core.on_error(JMSError("one"))
+        connection._core.on_error(JMSError("two"))
         eventually(lambda: len(reported) == 2)
         assert "the exception listener raised" in caplog.text
 
@@ -225,13 +225,13 @@ class TestExceptionListener:
             connection.close()
 
         connection = bench.connect(exception_listener=listener)
-        connection.on_error(JMSError("one"))
+        connection._core.on_error(JMSError("one"))
         eventually(lambda: connection.closed)
         eventually(lambda: not any(each.name == "redelivery-exceptions" for each in threading.enumerate()))
 
     def test_without_one_it_stands_in_the_log(self, bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
         connection = bench.connect()
-        connection.on_error(JMSError("something that no call waits for"))
+        connection._core.on_error(JMSError("something that no call waits for"))
         assert "something that no call waits for" in caplog.text
 
 

@@ -96,7 +96,7 @@ def test_a_connection_that_is_lost_before_they_are_made_is_a_failed_attempt(
     connection = opened.enter_context(redelivery.connect(site.url, reconnect=QUICK, observer=events.append))
     session = connection.session()
     consumer = session.consumer(session.temporary_queue())
-    make = connection.transport.__class__.temporary
+    make = connection._core.transport.__class__.temporary
     calls: list[None] = []
 
     def temporary(transport: Any, kind: Any, waiter: Any) -> Any:
@@ -106,7 +106,7 @@ def test_a_connection_that_is_lost_before_they_are_made_is_a_failed_attempt(
             raise RequestTimeoutError("no answer")
         return make(transport, kind, waiter)
 
-    monkeypatch.setattr(connection.transport.__class__, "temporary", temporary)
+    monkeypatch.setattr(connection._core.transport.__class__, "temporary", temporary)
     lose(site, events)
     session.producer(consumer.destination).send("here")
     assert receive(consumer).body == "here"
@@ -123,7 +123,7 @@ def test_a_close_does_not_wait_for_a_broker_that_makes_none(opened: ExitStack, m
         waits.set()
         yield Pending(waiter)
 
-    monkeypatch.setattr(connection.transport.__class__, "temporary", temporary)
+    monkeypatch.setattr(connection._core.transport.__class__, "temporary", temporary)
     site.gate.shut(0.05)
     assert waits.wait(SOON)
     connection.close()

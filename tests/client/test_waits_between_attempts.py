@@ -71,8 +71,8 @@ def test_the_waits_before_each_attempt_are_those_of_the_policy(
         raise ConnectError("nobody listens")
         yield
 
-    monkeypatch.setattr(connection.dialer, "dial", refused)
-    flow: Any = connection.dialer.open(again=True)
+    monkeypatch.setattr(connection._core.dialer, "dial", refused)
+    flow: Any = connection._core.dialer.open(again=True)
     waited: list[float] = []
     while len(waited) < 5:
         until = next(flow).deadline
@@ -99,7 +99,7 @@ def test_a_connection_that_dies_young_is_waited_for_longer_the_next_time(
 ) -> None:
     """A broker that closes each connection soon is not dialled without end; 30 s are long in any case."""
     connection = opened.enter_context(redelivery.connect(site.url, reconnect=policy))
-    now, dialer = [1000.0], connection.dialer
+    now, dialer = [1000.0], connection._core.dialer
     monkeypatch.setattr("redelivery.client.connection.dialing.session_time", lambda: now[0])
     monkeypatch.setattr(dialer, "_waits", 0)
     waited = []

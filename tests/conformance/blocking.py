@@ -203,8 +203,8 @@ class Container(Blocking):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._loop.call(self._inner.drain())
 
-    def check_ended(self) -> bool:
-        ended: bool = self._inner.check_ended()
+    def _check_ended(self) -> bool:
+        ended: bool = self._inner._check_ended()
         return ended
 
 

@@ -51,8 +51,8 @@ def bodies(broker: EmbeddedBroker, queue: str) -> list[str]:
 
 def weaken(connection: Connection, **capabilities: Any) -> None:
     """As if the broker could do less."""
-    peer = connection.transport.peer
-    connection.transport.peer = replace(peer, capabilities=replace(peer.capabilities, **capabilities))
+    peer = connection._core.transport.peer
+    connection._core.transport.peer = replace(peer, capabilities=replace(peer.capabilities, **capabilities))
 
 
 def interrupting(after: int, route: Route) -> Route:

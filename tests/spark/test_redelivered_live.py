@@ -41,7 +41,7 @@ def received(url: str, queue: str, count: int) -> tuple[list[Key], list[bool]]:
             flags.append(message.redelivered)
         return columns.keys, flags
     finally:
-        connection._transport.abort()
+        connection._core.transport.abort()
         connection.close()
 
 

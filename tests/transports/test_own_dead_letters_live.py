@@ -61,7 +61,7 @@ def test_after_too_many_lost_connections(request: pytest.FixtureRequest, queue: 
     for _ in range(ATTEMPTS + 2):
         connection = redelivery.connect(url)
         message = connection.session("client").consumer(queue).receive(timeout=5)  # until the loss is noticed
-        connection._transport.abort()
+        connection._core.transport.abort()
         connection.close()
         if message is None:
             break

@@ -87,7 +87,7 @@ def test_the_limits_are_the_brokers_own(activemq: RealBroker, properties: dict[s
             ended.set()
 
     with redelivery.connect(activemq.stomp_url, exception_listener=listener) as connection:
-        transport: Any = connection._transport
+        transport: Any = connection._core.transport
         transport._dialect = replace(transport._dialect, max_header=0, max_headers=0)
         producer = connection.session().producer(f"limits.{uuid4().hex}")
         with pytest.raises(JMSError):  # of the loss, or of what it takes the rest of the frame for

@@ -24,7 +24,7 @@ class Scene:
         self.session: Session = connection.session("transacted")
         self.consumer: Consumer = self.session.consumer("queue://orders")
         self._other = connection.session("auto").consumer("queue://others")
-        transport = connection._transport
+        transport = connection._core.transport
         assert isinstance(transport, StompTransport)
         assert transport._first is not None
         self._stream = transport._first._stream

@@ -78,12 +78,13 @@ class WireConnection(Generic[P]):
         """Begin. Raises JMSError where the connection cannot be kept."""
         self._ticked = monotonic()
         due = self._due = self.protocol.next_deadline(self._ticked)
-        self._runtime.enter(self)
+        if self._runtime.blocks:
+            self._runtime.enter(self)
+            self._runtime.when_ended(self._stream.fileno(), self._ended)
+        else:
+            self._runtime.watch(self._stream.fileno(), self._read)
         if due is not None:
             self._runtime.at(due, self._tick)
-        if not self._runtime.blocks:
-            self._runtime.watch(self._stream.fileno(), self._read)
-        self._runtime.when_ended(self._stream.fileno(), self._ended)
 
     def wait(self, waiter: ThreadWaiter, timeout: float | None) -> None:
         """See `Transport.wait`. What waits to leave together leaves first."""
@@ -104,7 +105,8 @@ class WireConnection(Generic[P]):
             self.lost = error
         self.lost = error = self._explained(self.protocol.fail(error))
         forget_frames(error)
-        self._runtime.unwatch(self._stream.fileno())
+        if not self._runtime.blocks:
+            self._runtime.unwatch(self._stream.fileno())
         self.leader.stop(error)
         tasks = self._flush, self._tick, self._read_on_behalf, self._stalled, self._look_again, self._hang_up
         self._runtime.leave(self, *tasks, watches=(self._poll_once, self._ended))
@@ -153,6 +155,7 @@ class WireConnection(Generic[P]):
     def _read(self) -> bool:
         """Read what is there; whether to go on."""
         self.leader.read_now(acknowledges=False)
+        assert not self._runtime.blocks, "a thread that waits reads itself"
         self._runtime.soon(self._acknowledge)  # when the tasks that it wakes have written, which may do for that
         return self.lost is None
 
@@ -267,6 +270,7 @@ class WireConnection(Generic[P]):
         return None
 
     def _look_again(self, _: float) -> float | None:
+        assert self._runtime.blocks, "a loop notices an end by reading"
         self._runtime.when_ended(self._stream.fileno(), self._ended)
         return None
 

@@ -58,7 +58,7 @@ def test_a_connection_that_nobody_closes_says_so_and_closes_its_socket(broker: E
     async def work() -> None:
         connection = await aio.connect(broker.stomp_url)
         await connection.session()
-        descriptor = connection._transport._opened()._stream.fileno()  # type: ignore[attr-defined]  # STOMP's own
+        descriptor = connection._core.transport._opened()._stream.fileno()  # type: ignore[attr-defined]  # STOMP's own
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             del connection

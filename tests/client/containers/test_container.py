@@ -227,8 +227,8 @@ def test_a_coroutine_function_is_refused(of_threads: Bench) -> None:
 
 
 def test_what_the_broker_refuses_is_raised_by_start(bench: Bench) -> None:
-    peer = bench.connection._transport.peer
-    bench.connection._transport.peer = replace(peer, capabilities=replace(peer.capabilities, selectors=False))
+    peer = bench.connection._core.transport.peer
+    bench.connection._core.transport.peer = replace(peer, capabilities=replace(peer.capabilities, selectors=False))
     container = bench.connection.listener_container("orders", print, selector="color = 'red'")
     with pytest.raises(UnsupportedError, match="selectors"):
         container.start()

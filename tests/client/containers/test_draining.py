@@ -59,7 +59,7 @@ class Stubborn:
     def stop(self) -> None:
         """Nothing is to be ended."""
 
-    def check_ended(self) -> bool:
+    def _check_ended(self) -> bool:
         return self.ends
 
 

@@ -68,7 +68,7 @@ def test_it_ends_with_a_connection_that_does_not_come_back(served: tuple[Embedde
     broker.close()
     eventually(lambda: container.counters.workers == 0)
     with pytest.raises(ConnectionLostError):
-        container.check_ended()
+        container._check_ended()
     connection.close()
 
 
@@ -91,7 +91,7 @@ def test_sys_exit_in_a_handler_ends_it_and_the_message_stays(bench: Bench) -> No
     container = bench.start(lambda _: sys.exit(3))
     eventually(lambda: container.counters.workers == 0)
     with pytest.raises(SystemExit):
-        container.check_ended()
+        container._check_ended()
     eventually(lambda: bench.left() == ["a"])
 
 

@@ -95,13 +95,13 @@ class StompChannel(Channel):
             self._redelivered.show(cast(StompDelivery, delivery))
 
     def has_room(self, link: Link, number: int) -> bool:
-        """See `Channel`; where a window is counted here, `make_room` knows."""
+        """See `Channel`; where a window is counted here, `widen_window` knows."""
         return not self._windows and super().has_room(link, number)
 
-    def make_room(self, deliveries: Sequence[Delivery]) -> bool:
+    def widen_window(self, deliveries: Sequence[Delivery]) -> bool:
         """See `Channel`; where that would need a further subscription, as far as the window goes."""
         within = fits(self._windows, cast(Sequence[StompDelivery], deliveries))
-        return super().make_room(deliveries) if within is None else within
+        return super().widen_window(deliveries) if within is None else within
 
     def accept(self, deliveries: Sequence[Delivery], *, batched: bool, done: list[None] | None = None) -> None:
         """ACK, outside any transaction."""

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from redelivery.transports.runtime import Owner, Task, Watch
 from redelivery.transports.wire.aio.waiter import LoopWaiter, Woken
@@ -13,9 +14,9 @@ from redelivery.transports.wire.clock import monotonic
 
 
 class LoopRuntime:
-    """`redelivery.transports.runtime.Runtime` of one loop. On the loop's thread, but for the waiters' wakes."""
+    """`redelivery.transports.runtime.LoopsRuntime` of one loop. On the loop's thread, but for the waiters' wakes."""
 
-    blocks = False
+    blocks: Literal[False] = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -28,21 +29,18 @@ class LoopRuntime:
         self._behind: list[Callable[[], None]] = []  # those that go on when what is read is taken in
 
     def new_waiter(self) -> LoopWaiter:
-        """See `Runtime.new_waiter`."""
+        """See `LoopsRuntime.new_waiter`."""
         return LoopWaiter(self.loop, self.thread, self._woken)
 
-    def enter(self, owner: Owner) -> None:
-        """See `Runtime.enter`."""
-
-    def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:  # noqa: ARG002  # as `Runtime` says
-        """See `Runtime.leave`."""
+    def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:  # noqa: ARG002  # as threads need it
+        """See `LoopsRuntime.leave`."""
         for task in tasks:
             _, timer = self._timers.pop(task, (0.0, None))
             if timer is not None:
                 timer.cancel()
 
     def at(self, due: float, task: Task) -> None:
-        """See `Runtime.at`."""
+        """See `LoopsRuntime.at`."""
         known = self._timers.get(task)
         if known is not None:
             if known[0] <= due:
@@ -51,27 +49,24 @@ class LoopRuntime:
         self._timers[task] = due, self.loop.call_later(max(0.0, due - monotonic()), self._call, task)
 
     def soon(self, work: Callable[[], None]) -> None:
-        """See `Runtime.soon`."""
+        """See `LoopsRuntime.soon`."""
         if self._woken.reading:
             self._behind.append(work)
         else:
             self.loop.call_soon(work)
 
     def watch(self, descriptor: int, watch: Watch) -> None:
-        """See `Runtime.watch`."""
+        """See `LoopsRuntime.watch`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.add_reader(descriptor, self._readable, descriptor, watch)
 
-    def when_ended(self, descriptor: int, watch: Watch) -> None:
-        """See `Runtime.when_ended`: the loop reads, and so it notices."""
-
     def when_writable(self, descriptor: int, watch: Watch) -> None:
-        """See `Runtime.when_writable`."""
+        """See `LoopsRuntime.when_writable`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.add_writer(descriptor, self._writable, descriptor, watch)
 
     def unwatch(self, descriptor: int) -> None:
-        """See `Runtime.unwatch`."""
+        """See `LoopsRuntime.unwatch`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.remove_reader(descriptor)
             self.loop.remove_writer(descriptor)

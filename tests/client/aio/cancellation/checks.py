@@ -83,7 +83,7 @@ async def settle(broker: EmbeddedBroker, connection: aio.Connection, queue: str)
     """
 
     def difference() -> str | None:
-        cores = [core for core in connection._cores() if not core.life.ended]
+        cores = [core for core in connection._core._cores() if not core.life.ended]
         inside = [core.number for core in cores if core.turn.taken or core.visitors or core.waiter.awaits]
         if inside:
             return f"somebody is inside of the sessions {inside}"
@@ -96,7 +96,7 @@ async def settle(broker: EmbeddedBroker, connection: aio.Connection, queue: str)
         return None if ours == theirs else f"the ledgers have {ours} of what is in flight, the broker {theirs}"
 
     await until(difference)
-    for core in connection._cores():
+    for core in connection._core._cores():
         _check_whole(core)
 
 

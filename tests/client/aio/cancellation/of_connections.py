@@ -127,7 +127,7 @@ async def wait(made: Scene) -> None:
 
 
 async def await_connection(made: Scene) -> None:
-    await made.connection.await_connection("it")
+    await made.connection._core.await_connection("it")
 
 
 async def close_connection(made: Scene) -> None:

@@ -35,7 +35,7 @@ async def whole_or_not(made: Scene, error: BaseException | None) -> None:
     """All of it, or nothing; and the error says which, where it can."""
     outcome = None if error is None else error.__cause__
     await made.session.close()
-    assert made.session not in made.connection._sessions
+    assert made.session not in made.connection._core._sessions
     pair = made.left(made.target), made.left(made.queue)
     assert pair in ((["x"], list(ALL[len(made.seen) :])), ([], list(ALL))), "all of it, or nothing"
     if not (isinstance(outcome, InDoubtError) or made.lost):
@@ -49,7 +49,7 @@ async def rollback(made: Scene) -> None:
 
 async def undone(made: Scene, _: BaseException | None) -> None:
     await made.session.close()
-    assert made.session not in made.connection._sessions
+    assert made.session not in made.connection._core._sessions
     assert (made.left(made.target), made.left(made.queue)) == ([], list(ALL))
 
 
@@ -81,8 +81,8 @@ async def close_session(made: Scene) -> None:
     await made.session.close()
 
 
-async def close_until(made: Scene) -> None:
-    await made.session.close_until(asyncio.get_running_loop().time() + SOON)
+async def _close_until(made: Scene) -> None:
+    await made.session._close_until(asyncio.get_running_loop().time() + SOON)
 
 
 async def session_is_closed(made: Scene, _: BaseException | None) -> None:
@@ -90,7 +90,7 @@ async def session_is_closed(made: Scene, _: BaseException | None) -> None:
 
 
 async def wait_until_idle(made: Scene) -> None:
-    assert await made.session.wait_until_idle(SOON)
+    assert await made.session._wait_until_idle(SOON)
 
 
 async def make_consumer(made: Scene) -> None:

@@ -40,7 +40,7 @@ ROWS = (
     row(of_sessions.rollback, "Session.rollback", mode=TRANSACTED, check=of_sessions.undone),
     row(of_sessions.transaction, "Session.transaction", mode=TRANSACTED, check=of_sessions.whole_or_not),
     row(of_sessions.close_session, "Session.close", check=of_sessions.session_is_closed),
-    row(of_sessions.close_until, "Session.close_until", check=of_sessions.session_is_closed),
+    row(of_sessions._close_until, "Session._close_until", check=of_sessions.session_is_closed),
     row(
         of_sessions.wait_until_idle,
         "Session.wait_until_idle",

@@ -206,7 +206,7 @@ def test_a_cancelled_close_of_a_publisher_still_closes_all_its_sessions(url: str
 
     async def check(made: Scene, _: BaseException | None) -> None:
         assert made.publisher.closed
-        while made.connection._cores():
+        while made.connection._core._cores():
             await asyncio.sleep(0.001)
 
     enumerated(url, AckMode.AUTO, lambda made: made.publisher.close(), check, publishes)

@@ -42,7 +42,7 @@ class Driven(Wired, Protocol):
     patience: float
 
 
-class ComingBack(ConnectionState):
+class ReconnectingConnection(ConnectionState):
     """See above."""
 
     def __init__(self, options: ConnectionOptions, runtime: Runtime | None = None) -> None:
@@ -91,25 +91,25 @@ class ComingBack(ConnectionState):
         """See `Adopter`: another one is dialled, or every session raises ConnectionLostError from now on."""
         at = utc_now()  # every session says the same
         with self._lock:
-            if of is not self._events:
+            if of is not self.events:
                 return  # it was left
-            suspicious = self._shared.suspects.lost(session_time(), self._transport.peer.capabilities.hangs_up)
-            self.dialer.lost(suspicious=bool(self._shared.suspects.remark))
-            error = _with(error, self._shared.suspects.remark)
-            self._replies.lost(error)
+            suspicious = self.shared.suspects.lost(session_time(), self.transport.peer.capabilities.hangs_up)
+            self.dialer.lost(suspicious=bool(self.shared.suspects.remark))
+            error = _with(error, self.shared.suspects.remark)
+            self.replies.lost(error)
             comes_back = self._comes_back
             if comes_back:
                 for core in self._cores():  # first: who sees that it is not `connected` gets nothing any more
                     core.on_lost(error, at, comes_back=True)
-                self._life.step("interrupt")
+                self.life.step("interrupt")
         if not comes_back:
             self._lose(error, at)
-            self._observe(ConnectionLost(self.url, error, at))
+            self.observe(ConnectionLost(self.url, error, at))
             return
-        self._observe(ConnectionLost(self.url, error, at))
+        self.observe(ConnectionLost(self.url, error, at))
         self._say_lost(error, again=True)
         if suspicious:
-            log.warning("%s: %s", self.url, self._shared.suspects.remark)
+            log.warning("%s: %s", self.url, self.shared.suspects.remark)
         self._notify(error, deadly=False)
         self._changed()
         self._recover()
@@ -120,7 +120,7 @@ class ComingBack(ConnectionState):
             cores = self._cores()
             for core in cores:  # first, as above
                 core.on_lost(error, at)
-            self._life.step("lose", "the connection was lost", error, at)
+            self.life.step("lose", "the connection was lost", error, at)
             listening = any(core.listener is not None for core in cores)
         for core in cores:
             core.unanswered.lose(error)
@@ -131,8 +131,8 @@ class ComingBack(ConnectionState):
     @property
     def _comes_back(self) -> bool:
         """Check whether a loss now is followed by another connection."""
-        policy = self._options.reconnect
-        goes_on = self._life.stage in _THERE or self._life.stage is ConnectionStage.RECOVERING
+        policy = self.options.reconnect
+        goes_on = self.life.stage in _THERE or self.life.stage is ConnectionStage.RECOVERING
         return policy is not None and policy.maximum_attempts != 0 and goes_on
 
     def _recover(self) -> None:
@@ -149,20 +149,20 @@ class ComingBack(ConnectionState):
     def _returned(self, transport: Transport, events: WeakConnectionEvents) -> bool:
         """There is another transport; False where nobody wants it any more."""
         with self._lock:
-            if self._life.stage is not ConnectionStage.RECOVERING:
+            if self.life.stage is not ConnectionStage.RECOVERING:
                 transport.abort()
                 return False
-            self._transport, self._events = transport, events
+            self.transport, self.events = transport, events
             self.dialer.adopted()
-            self._epoch += 1
-            self._life.step("return")
-            if self._started:
-                self._life.step("start")
+            self.epoch += 1
+            self.life.step("return")
+            if self.started:
+                self.life.step("start")
             for core in self._cores():
-                core.running = self._started
+                core.running = self.started
                 core.on_returned(transport)
         self._say_connected()
-        self._observe(Reconnected(self.url, self.metadata, utc_now()))
+        self.observe(Reconnected(self.url, self.metadata, utc_now()))
         events.adopt()
         self._changed()
         self._seek_priority()
@@ -173,7 +173,7 @@ class ComingBack(ConnectionState):
         if self._returned(transport, events):
             self._bring_back()
         with self._lock:
-            if self._life.stage is ConnectionStage.RECOVERING:
+            if self.life.stage is ConnectionStage.RECOVERING:
                 return False
             self._dialling = False
             return True
@@ -190,7 +190,7 @@ class ComingBack(ConnectionState):
     def _seek_priority(self) -> None:
         """Look for a priority broker, where it has another one."""
         with self._lock:
-            if self._life.stage in _THERE and not self.dialer.prior:
+            if self.life.stage in _THERE and not self.dialer.prior:
                 self._backup = backup = PriorityBackup(self.dialer)
                 self._begin("redelivery-priority", move(weakref.ref(self), backup), backup)
 
@@ -198,7 +198,7 @@ class ComingBack(ConnectionState):
     def at_rest(self) -> bool:
         """True: no session has a transaction or an unacknowledged message, and no reply or answer is awaited."""
         with self._lock:
-            return self._replies.none_awaited and all(core.at_rest for core in self._cores())
+            return self.replies.none_awaited and all(core.at_rest for core in self._cores())
 
     @property
     def left(self) -> bool:
@@ -210,18 +210,18 @@ class ComingBack(ConnectionState):
         """See `priority.Movable`."""
         at = utc_now()
         with self._lock:
-            if self._life.stage not in _THERE:
+            if self.life.stage not in _THERE:
                 return None
-            self._life.step("interrupt")
-            self._events = None
+            self.life.step("interrupt")
+            self.events = None
             cores = self._cores()
-        self._replies.lost(error)
+        self.replies.lost(error)
         log.info("%s: %s", self.url, error)
         for core in cores:
             core.on_lost(error, at, comes_back=True, planned=True)
-        self._observe(ConnectionLost(self.url, error, at, planned=True))
+        self.observe(ConnectionLost(self.url, error, at, planned=True))
         self._changed()
-        return self._transport
+        return self.transport
 
     def moved(self, transport: Transport, events: WeakConnectionEvents) -> None:
         """See `priority.Movable`."""
