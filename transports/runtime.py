@@ -36,7 +36,7 @@ class _Common(Protocol):
         """Call ``watch`` while the descriptor has input, until it says False."""
 
 
-class ThreadsRuntime(_Common, Protocol):
+class BlockingRuntime(_Common, Protocol):
     """Threads, of which each waits itself for what the system takes and what comes."""
 
     @property
@@ -50,7 +50,7 @@ class ThreadsRuntime(_Common, Protocol):
         """Call ``watch`` when the peer has closed it, until it says False; where nobody reads, that is not noticed."""
 
 
-class LoopsRuntime(_Common, Protocol):
+class NonBlockingRuntime(_Common, Protocol):
     """An event loop, which reads whatever comes and notices an end by that."""
 
     @property
@@ -67,4 +67,4 @@ class LoopsRuntime(_Common, Protocol):
         """The descriptor will be closed."""
 
 
-Runtime: TypeAlias = ThreadsRuntime | LoopsRuntime
+Runtime: TypeAlias = BlockingRuntime | NonBlockingRuntime

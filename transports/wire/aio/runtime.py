@@ -14,7 +14,7 @@ from redelivery.transports.wire.clock import monotonic
 
 
 class LoopRuntime:
-    """`redelivery.transports.runtime.LoopsRuntime` of one loop. On the loop's thread, but for the waiters' wakes."""
+    """`redelivery.transports.runtime.NonBlockingRuntime` of one loop; on its thread, but for the waiters' wakes."""
 
     blocks: Literal[False] = False
 
@@ -29,18 +29,18 @@ class LoopRuntime:
         self._behind: list[Callable[[], None]] = []  # those that go on when what is read is taken in
 
     def new_waiter(self) -> LoopWaiter:
-        """See `LoopsRuntime.new_waiter`."""
+        """See `NonBlockingRuntime.new_waiter`."""
         return LoopWaiter(self.loop, self.thread, self._woken)
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:  # noqa: ARG002  # as threads need it
-        """See `LoopsRuntime.leave`."""
+        """See `NonBlockingRuntime.leave`."""
         for task in tasks:
             _, timer = self._timers.pop(task, (0.0, None))
             if timer is not None:
                 timer.cancel()
 
     def at(self, due: float, task: Task) -> None:
-        """See `LoopsRuntime.at`."""
+        """See `NonBlockingRuntime.at`."""
         known = self._timers.get(task)
         if known is not None:
             if known[0] <= due:
@@ -49,24 +49,24 @@ class LoopRuntime:
         self._timers[task] = due, self.loop.call_later(max(0.0, due - monotonic()), self._call, task)
 
     def soon(self, work: Callable[[], None]) -> None:
-        """See `LoopsRuntime.soon`."""
+        """See `NonBlockingRuntime.soon`."""
         if self._woken.reading:
             self._behind.append(work)
         else:
             self.loop.call_soon(work)
 
     def watch(self, descriptor: int, watch: Watch) -> None:
-        """See `LoopsRuntime.watch`."""
+        """See `NonBlockingRuntime.watch`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.add_reader(descriptor, self._readable, descriptor, watch)
 
     def when_writable(self, descriptor: int, watch: Watch) -> None:
-        """See `LoopsRuntime.when_writable`."""
+        """See `NonBlockingRuntime.when_writable`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.add_writer(descriptor, self._writable, descriptor, watch)
 
     def unwatch(self, descriptor: int) -> None:
-        """See `LoopsRuntime.unwatch`."""
+        """See `NonBlockingRuntime.unwatch`."""
         if descriptor >= 0 and not self.loop.is_closed():
             self.loop.remove_reader(descriptor)
             self.loop.remove_writer(descriptor)

@@ -11,7 +11,7 @@ from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class ThreadRuntime:
-    """`redelivery.transports.runtime.ThreadsRuntime` of this process's threads."""
+    """`redelivery.transports.runtime.BlockingRuntime` of this process's threads."""
 
     blocks: Literal[True] = True
 
@@ -19,27 +19,27 @@ class ThreadRuntime:
         self._notices_ends = notices_ends  # of connections that nobody reads
 
     def new_waiter(self) -> ThreadWaiter:
-        """See `ThreadsRuntime.new_waiter`."""
+        """See `BlockingRuntime.new_waiter`."""
         return ThreadWaiter()
 
     def enter(self, owner: Owner) -> None:
-        """See `ThreadsRuntime.enter`."""
+        """See `BlockingRuntime.enter`."""
         housekeeper().enter(owner)
 
     def leave(self, owner: Owner, *tasks: Task, watches: Sequence[Watch]) -> None:
-        """See `ThreadsRuntime.leave`."""
+        """See `BlockingRuntime.leave`."""
         housekeeper().leave(owner, *tasks, watches=watches)
 
     def at(self, due: float, task: Task) -> None:
-        """See `ThreadsRuntime.at`."""
+        """See `BlockingRuntime.at`."""
         housekeeper().at(due, task)
 
     def watch(self, descriptor: int, watch: Watch) -> None:
-        """See `ThreadsRuntime.watch`."""
+        """See `BlockingRuntime.watch`."""
         housekeeper().watch(descriptor, watch)
 
     def when_ended(self, descriptor: int, watch: Watch) -> None:
-        """See `ThreadsRuntime.when_ended`."""
+        """See `BlockingRuntime.when_ended`."""
         if self._notices_ends:
             housekeeper().watch_end(descriptor, watch)
 
