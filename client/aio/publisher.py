@@ -106,7 +106,7 @@ class Requesting(Protocol):
 
     @property
     def _core(self) -> RequestingCore:
-        """Its core."""
+        """The connection's core."""
 
 
 class Requester:
