@@ -8,7 +8,6 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from redelivery.client.aio.listeners import check_awaitable
 from redelivery.client.arguments import seconds
 from redelivery.client.containers.base import BaseContainer, ContainerConnection
 from redelivery.client.containers.lanes import AIO_MAKERS, Lane
@@ -29,19 +28,23 @@ from redelivery.transports.wire.threads.guard import uninterruptible
 
 
 class ListenerContainer(BaseContainer):
-    """Tasks that await a handler with each message of a destination. Made by `Connection.listener_container`.
+    """Workers that give each message of a destination to a handler. Made by `Connection.listener_container`.
 
-    The same as `redelivery`'s. In an ``async with`` block it is started, and drained within 30 s at the end.
+    Its ``async with`` block starts it, and drains it within 30 s at the end.
     """
 
     _workers: Tasks
 
     def __init__(self, connection: ContainerConnection, settings: Settings) -> None:
-        check_awaitable(settings.handler, "listener_container")
-        super().__init__(connection, settings, Tasks(settings.name), self._open)
+        super().__init__(connection, settings, Tasks(settings), self._open)
 
     async def start(self) -> None:
-        """Consume; see `redelivery`'s. Twice is harmless."""
+        """Consume. Twice is harmless.
+
+        Raises:
+            IllegalStateError: it was stopped, or the connection is closed.
+            JMSError: the broker refuses a session or a consumer, as for `Connection.session` and `Session.consumer`.
+        """
         if not self._check_start():
             return
         lanes: list[Lane] = []
@@ -68,17 +71,22 @@ class ListenerContainer(BaseContainer):
         return await self._workers.ended(until)
 
     async def stop(self) -> None:
-        """Take nothing new, and cancel the handlers that run: their messages are redelivered, uncounted."""
+        """Take nothing new, and wait for nobody.
+
+        Handlers go on, and their messages are settled as usual; asyncio ends them, and their messages are redelivered,
+        uncounted.
+        """
         await self.drain(0.0)
         await self._workers.cancel()
 
     async def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
-        """Consume until SIGTERM or SIGINT, then drain; a second signal cancels the handlers.
+        """Consume until SIGTERM or SIGINT, then drain; a second signal ends it at once.
 
         Raises:
-            SystemExit: a handler did not return within ``drain_timeout`` seconds (exit code 1), or a second signal came
-                (128 and its number).
+            SystemExit: a handler did not return within ``drain_timeout`` seconds (exit code 1), a second signal came
+                (128 and its number), or the handler called ``sys.exit()``.
             ConnectionLostError: the connection was lost, and does not come back.
+            IllegalStateError: this is not the main thread.
             JMSError: as `start`.
         """
         await run_all_awaited((self,), drain_timeout=drain_timeout)
@@ -108,7 +116,7 @@ class MakesContainers(ContainerConnection):
     def listener_container(
         self, destination: Destination | str, handler: Callable[..., Any], **options: Unpack[ContainerKeywords]
     ) -> ListenerContainer:
-        """Tasks that await ``handler(message)`` with each message, for years; to be started, or run.
+        """Workers that give each message to ``handler``, for years; to be started, or run.
 
         Args:
             destination: a queue or topic, as for `Session.consumer`.

@@ -75,7 +75,7 @@ class BaseContainer:
     @property
     def attempts(self) -> int:
         """The most attempts that it has needed with a message which is in the handler now; 0: none is."""
-        return self._plan.attempts
+        return max((each.attempt for each in self.in_progress), default=0)
 
     @property
     def last_error(self) -> BaseException | None:

@@ -116,14 +116,10 @@ class Plan:
         self._in_progress: dict[InProgress, None] = {}
         self._firsts: OrderedDict[str, float] = OrderedDict()  # message id -> its first attempt here
 
-    @property
-    def attempts(self) -> int:
-        """See `BaseContainer.attempts`."""
-        return max((each.attempt for each in self.in_progress), default=0)
-
     def joins(self, workers: int) -> None:
         """There are so many more workers."""
-        self._count(workers=workers)
+        with self._lock:
+            self._add(workers=workers)
 
     def leaves(self) -> None:
         """There is one less."""
@@ -286,10 +282,6 @@ class Plan:
         """A commit was refused, or is in doubt."""
         name = self._settings.name
         log.log(self.lines.level(logging.WARNING, f"{name}: commits failed"), "%s: %s", name, error)
-
-    def _count(self, **more: int) -> None:
-        with self._lock:
-            self._add(**more)
 
     def _add(self, **more: int) -> None:
         self.counters = replace(

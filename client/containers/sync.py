@@ -29,16 +29,15 @@ from redelivery.transports.wire.threads.guard import uninterruptible
 
 
 class ListenerContainer(BaseContainer):
-    """Tasks that a handler with each message of a destination. Made by `Connection.listener_container`.
+    """Workers that give each message of a destination to a handler. Made by `Connection.listener_container`.
 
-    The same as `redelivery`'s. In an ``async with`` block it is started, and drained within 30 s at the end.
+    Its ``with`` block starts it, and drains it within 30 s at the end.
     """
 
     _workers: Threads
 
     def __init__(self, connection: ContainerConnection, settings: Settings) -> None:
-        check_runs(settings.handler, f"listener_container({settings.name})")
-        super().__init__(connection, settings, Threads(settings.name), self._open)
+        super().__init__(connection, settings, Threads(settings), self._open)
 
     def start(self) -> None:
         """Consume. Twice is harmless.
@@ -73,11 +72,16 @@ class ListenerContainer(BaseContainer):
         return self._workers.ended(until)
 
     def stop(self) -> None:
-        """Take nothing new, and wait for nobody: a handler that runs goes on, and its message is settled as usual."""
+        """Take nothing new, and wait for nobody.
+
+        Handlers go on, and their messages are settled as usual; asyncio ends them, and their messages are redelivered,
+        uncounted.
+        """
         self.drain(0.0)
+        self._workers.cancel()
 
     def run(self, *, drain_timeout: float | timedelta = 30.0) -> None:
-        """Consume until SIGTERM or SIGINT, then drain: the one line of a program that does nothing else.
+        """Consume until SIGTERM or SIGINT, then drain; a second signal ends it at once.
 
         Raises:
             SystemExit: a handler did not return within ``drain_timeout`` seconds (exit code 1), a second signal came
@@ -113,7 +117,7 @@ class MakesContainers(ContainerConnection):
     def listener_container(
         self, destination: Destination | str, handler: Callable[..., Any], **options: Unpack[ContainerKeywords]
     ) -> ListenerContainer:
-        """Tasks that ``handler(message)`` with each message, for years; to be started, or run.
+        """Workers that give each message to ``handler``, for years; to be started, or run.
 
         Args:
             destination: a queue or topic, as for `Session.consumer`.

@@ -13,9 +13,10 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from redelivery.client.aio.listeners import returned_by
+from redelivery.client.aio.listeners import check_awaitable, returned_by
 from redelivery.client.aio.made import Made
-from redelivery.model.callables import not_run, unrun
+from redelivery.client.containers.settings import Settings
+from redelivery.model.callables import check_runs, not_run, unrun
 from redelivery.transports.wire.clock import monotonic
 
 T = TypeVar("T")
@@ -34,9 +35,10 @@ class Threads:
 
     cancelled: Final[tuple[type[BaseException], ...]] = ()
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, settings: Settings) -> None:
+        check_runs(settings.handler, f"listener_container({settings.name})")
         self.stopping = threading.Event()
-        self._name = name
+        self._name = settings.name
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._ended = threading.Event()  # the last worker has
@@ -88,6 +90,9 @@ class Threads:
             thread.join(max(0.0, until - monotonic()))
         return not any(thread.is_alive() for thread in threads)
 
+    def cancel(self) -> None:
+        """Do nothing: threads go on."""
+
     def call(self, handler: Callable[..., Any], given: object, arguments: Mapping[str, Any]) -> object:
         """Call a handler. Raises TypeError: its result is yet to be run."""
         result = handler(given, **arguments)
@@ -112,9 +117,10 @@ class Tasks:
 
     cancelled: Final[tuple[type[BaseException], ...]] = (asyncio.CancelledError,)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, settings: Settings) -> None:
+        check_awaitable(settings.handler, "listener_container")
         self.stopping = asyncio.Event()
-        self._name = name
+        self._name = settings.name
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
 
