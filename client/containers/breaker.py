@@ -8,14 +8,14 @@ is dead-lettered by one of these unless another has succeeded since it failed, o
 
 1. A message that fails again is no news: so many different ones must have failed, one after the other.
 2. One that would be dead-lettered is set aside instead, uncounted, and the next ones are tried; so is the one that
-   opens it, a probe that fails, and what other workers had in hand when it opened.
+   opens it, a probe that fails, and what other workers were handling when it opened.
 3. Each probe is another message, and another worker's, in turn. What was set aside comes back when all have been tried.
 4. When one succeeds, what was set aside has failed while others succeeded: it is no news of an outage any more. It
    comes back, and its next failure may dead-letter it, unless another message has failed meanwhile.
 5. Where nothing else is there to be tried, and too few have failed for an outage, the same follows.
 
 A worker takes each message with a permit. Only the permit that is the probe decides whether an outage is over: what
-other workers had in hand when it began says nothing about that.
+other workers were handling when it began says nothing about that.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Lane:
         return True
 
     def commit(self) -> Work:
-        """The message is consumed, and what was sent is visible."""
+        """Consume the message, and make what was sent visible."""
         yield self.session.commit if self.session.transacted else self.session.acknowledge
 
     def roll_back(self, verdict: Verdict) -> Steps[bool]:
@@ -132,7 +132,7 @@ class Lane:
             yield from self._perform(partial(put_back, self.session._core))
 
     def park(self) -> Work:
-        """The same, but others come first, until `recall`."""
+        """Do the same, but others come first, until `recall`."""
         with suppress(JMSError):  # as above
             yield from self._perform(partial(park, self.session._core))
 

@@ -89,7 +89,7 @@ CONTAINER_SYNONYMS: Final = {
     "policy": "redelivery_policy",
     "subscription_name": "subscription",
 }
-"""What other containers call an option -> its name here."""
+"""Names of options in other containers -> their names here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from redelivery.client.containers.settings import (
     check_settings,
 )
 from redelivery.client.containers.workers import Threads
-from redelivery.model.callables import check_runs
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import JMSError
 from redelivery.model.suggestions import suggesting

@@ -273,7 +273,7 @@ class Shell:
 
     @property
     def running(self) -> int:
-        """How many tasks the loop has."""
+        """The number of the loop's tasks."""
         return 0 if self._loop is None else self._loop.running
 
 
