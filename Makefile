@@ -50,8 +50,8 @@ nightly:         ## everything at length; writes the pages of docs/ that are mad
 matrix: $(READY)  ## the tests without real brokers on every Python, with the oldest and the newest dependencies
 	@$(BIN)/python scripts/matrix $(ARGS)
 
-# The pages of docs/ that scripts write: each has `--check`.
-PAGES := $(addprefix scripts/,conformance-table promises-table selectors-table spark-options policy-captures trace-table \
+# What scripts write, pages of docs/ and the shell for threads: each has `--check`.
+PAGES := $(addprefix scripts/,unasync conformance-table promises-table selectors-table spark-options policy-captures trace-table \
   differential-report fault-report load-report soak-report spark-report)
 
 check: $(READY)  ## lint, format, types, import contracts; whether the pages that scripts write are what they write

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from redelivery.model.basic_errors import IllegalStateError, MessageFormatError, MessageNotWriteableError
 from redelivery.model.content.bodies import KnownBody, RawBody, raw_of
@@ -112,7 +112,7 @@ class Message:
             self.group_sequence = group_sequence
 
     @classmethod
-    def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Message:
+    def received(cls, source: MessageSource, redeliveries: int, receipt: Receipt | None) -> Self:
         """A read-only message over its source; ``redeliveries`` are those that the wire's count does not know."""
         message = _new(cls)
         message.source, message._receipt, message.local_redeliveries, message.fields = source, receipt, redeliveries, {}

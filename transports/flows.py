@@ -79,6 +79,14 @@ NO_ANSWER: Final = (ConnectionLostError, RequestTimeoutError)  # what is thrown 
 
 
 @dataclass(frozen=True, slots=True)
+class Until:
+    """The wish for an answer, which may take so long, instead of as long as answers take otherwise."""
+
+    answer: Pending
+    deadline: float  # monotonic seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """The wish to go on when the session's waiter is woken, since something is in its inbox."""
 
@@ -138,5 +146,5 @@ class Lookup:
 
 
 Opening: TypeAlias = Readable | Writable | Pause | Lookup
-Wish: TypeAlias = Pending | Arrival | Parked | Opening
+Wish: TypeAlias = Pending | Until | Arrival | Parked | Opening
 Flow: TypeAlias = Generator[Wish, None, T]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+# threads: from collections.abc import Callable, Iterator
+from collections.abc import Callable  # asyncio
 from datetime import timedelta
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from redelivery.client.aio.core import SessionCore
-from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.listeners import ListenerLoop, MessageListener, check_callback
 from redelivery.client.aio.made import Closing, Message
 from redelivery.client.arguments import seconds
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.operations.acknowledge import accept, dispatched
-from redelivery.client.operations.attach import attach_late
-from redelivery.client.operations.reattach import await_loss
-from redelivery.client.operations.receive import collecting, next_ready, restore_window, widen_window
+from redelivery.client.operations.receive import await_known, next_ready, receive, take
 from redelivery.client.shells.consumer import BaseConsumer, check_batch, check_body, left_until
 from redelivery.model.errors import (
     ConnectionLostError,
@@ -26,7 +23,7 @@ from redelivery.model.errors import (
 )
 from redelivery.model.messages import Receipt
 from redelivery.policies.redelivery import RedeliveryPolicy
-from redelivery.transports.seam import T
+from redelivery.transports.seam import Flow, T
 from redelivery.transports.wire.clock import session_time
 
 
@@ -34,7 +31,7 @@ class Consumer(BaseConsumer, Closing):
     """Receives from one destination, within its session: ``async for message in consumer``. Made by `Session.consumer`.
 
     One task at a time: a call while another task is inside the session raises IllegalStateError. A call that is
-    cancelled takes no message with it.
+    cancelled takes no message with it: the next call receives it.
     """
 
     _core: SessionCore
@@ -52,7 +49,7 @@ class Consumer(BaseConsumer, Closing):
         self._loop = loop
 
     async def receive(self, timeout: float | timedelta | None = None) -> Message | None:
-        """The next message; see `redelivery.Consumer.receive`.
+        """The next message.
 
         Args:
             timeout: seconds; None waits for ever, 0 takes only what is there (JMS's 0 is our None).
@@ -67,46 +64,40 @@ class Consumer(BaseConsumer, Closing):
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout)
-        if not self._comes_back:
-            return await self._receive(timeout)
-        deadline = None if timeout is None else session_time() + timeout
+        deadline = None if timeout is None or not self._comes_back else session_time() + timeout
+        core = self._core
         while True:
-            number = self._core.epoch.number
+            number = core.epoch.number
+            hand: list[Received] = []
             try:
-                return await self._receive(timeout)
-            except ConnectionLostError:
-                await self._core.inside("receive", partial(self._await_loss, number))
+                return await core.inside("receive", partial(self._next, timeout, hand), timeout)
+            except BaseException as error:
+                if hand:
+                    core.release(hand)  # failed or cancelled: the application has not got it
+                if not isinstance(error, ConnectionLostError) or not self._comes_back:
+                    raise
+            await core.inside("receive", partial(self._await_loss, number))
             timeout = left_until(deadline)
 
-    async def _receive(self, timeout: float | None) -> Message | None:
+    async def _next(self, timeout: float | None, hand: list[Received]) -> Message | None:
         core, consumer = self._core, self._state
-        hand: list[Received] = []
-        if not await core.enter("receive", timeout):
+        if self._closed or core.listener is not None or not consumer.attached:
+            await core.do(self._get_ready())
+        delivery = next_ready(core, consumer, hand, self._hold)
+        if delivery is None or core.ledger.orders:
+            delivery = await core.do(receive(core, consumer, timeout, hand, delivery, hold=self._hold))
+        if delivery is None:
             return None
-        try:
-            if self._closed or core.listener is not None or not consumer.attached:
-                await self._ready_to_receive()
-            delivery = next_ready(core, consumer, hand, self._hold)
-            if delivery is None or core.ledger.orders:
-                delivery = await core.receive(consumer, timeout, hand, delivery, hold=self._hold)
-            if delivery is None:
-                return None
-            message = Message.received(delivery, delivery.redeliveries, self._receipt)
-            if self._hold:
-                dispatched(core, delivery)
-            else:
-                accept(core, (delivery,), batched=self._batched)
-                if self._logs:
-                    self._say_acknowledged(delivery)
-            if core.epoch.channel.congested:
-                await self._relieve()
-            return cast(Message, message)
-        except BaseException:
-            if hand:
-                core.release(hand)  # failed or cancelled: the application has not got it
-            raise
-        finally:
-            core.turn.release()
+        message = Message.received(delivery, delivery.redeliveries, self._receipt)
+        if self._hold:
+            dispatched(core, delivery)
+        else:
+            accept(core, (delivery,), batched=self._batched)
+            if self._logs:
+                self._say_acknowledged(delivery)
+        if core.epoch.channel.congested:  # asyncio
+            await core.relieve()  # asyncio
+        return message
 
     async def receive_nowait(self) -> Message | None:
         """`receive` with a timeout of 0."""
@@ -120,9 +111,7 @@ class Consumer(BaseConsumer, Closing):
         broker would send no more.
         """
         deadline = check_batch(max_messages, timeout)
-        return await self._taking(
-            "receive_many", lambda hand: self._collect(max_messages, deadline, hand), deadline, []
-        )
+        return await self._taking("receive_many", partial(self._collect, max_messages, deadline), deadline, [])
 
     async def receive_body(self, type: type, timeout: float | timedelta | None = None) -> Any:
         """The body of the next message as ``str``, ``bytes``, ``dict`` or ``list``; None as `receive`.
@@ -132,13 +121,22 @@ class Consumer(BaseConsumer, Closing):
                 call had not been made, in the other modes it counts as delivered (JMS, receiveBody).
         """
         deadline = check_body(type, timeout)
-        return await self._taking("receive_body", lambda hand: self._convert(type, deadline, hand), deadline, None)
+        return await self._taking("receive_body", partial(self._convert, type, deadline), deadline, None)
 
     async def listen(self, callback: MessageListener | None) -> None:
+        # threads: """Call ``callback(message)`` for each message, one at a time within the session; None ends it.
+        # threads:
+        # threads: It may use its own session (commit, rollback, recover, send). What becomes of a message whose
+        # threads: callback raises depends on the mode: AUTO, DUPS_OK and INDIVIDUAL redeliver it by the policy; CLIENT
+        # threads: and TRANSACTED go on with the next, it stays unacknowledged (JMS 3.1, `MessageListener`). A wait for
+        # threads: a redelivery goes on.
+        # threads: """
         """Await ``callback(message)`` for each message, one at a time within the session; None ends it.
 
-        The callback is an ``async def``, awaited by a task of the session. What it may do, and what becomes of a
-        message whose callback raises, is as for `redelivery.Consumer.listen`.
+        The callback is an ``async def``, awaited by a task of the session. It may use its own session (commit,
+        rollback, recover, send). What becomes of a message whose callback raises depends on the mode: AUTO, DUPS_OK and
+        INDIVIDUAL redeliver it by the policy; CLIENT and TRANSACTED go on with the next, it stays unacknowledged (JMS
+        3.1, `MessageListener`). A wait for a redelivery goes on.
         """
         check_callback(callback)
         self.check_open("listen")
@@ -147,21 +145,22 @@ class Consumer(BaseConsumer, Closing):
     async def close(self) -> None:
         """Stop receiving. Messages that it delivered can still be acknowledged or committed.
 
-        So says JMS 3.1, `MessageConsumer.close`. A `receive` that waits in another task returns None. A close that is
-        cancelled goes on.
+        So says JMS 3.1, `MessageConsumer.close`. A `receive` that waits in another task returns None.
+        A close that is cancelled goes on.
         """
-        if self._closed:
+        core = self._core
+        if self._closed or core.closes_elsewhere(self.close):
             return
-        check_loop(self._core.runtime, "close")
         self._closed = True
         try:
-            closing = self._loop.close_consumer(self._state, in_callback=self._core.listens)
-            await self._core.to_the_end(closing)
-        except RequestTimeoutError:
-            self._closed = False  # another task stays in the session: it can be closed once more
+            await core.to_the_end(partial(self._loop.close_consumer, self._state, in_callback=core.listens))
+        # threads: except BaseException:
+        except RequestTimeoutError:  # asyncio
+            self._closed = False  # somebody stays in the session: it can be closed once more
             raise
 
-    def __aiter__(self) -> Self:
+    # threads: def __iter__(self) -> Iterator[Message]:
+    def __aiter__(self) -> Self:  # asyncio
         """Messages until the consumer, its session or its connection is closed; a lost connection raises."""
         return self
 
@@ -179,76 +178,23 @@ class Consumer(BaseConsumer, Closing):
         return message
 
     async def _taking(
-        self, action: str, take: Callable[[list[Received]], Awaitable[T]], deadline: float | None, late: T
+        self, action: str, step: Callable[[list[Received]], Flow[T]], deadline: float | None, late: T
     ) -> T:
-        """Inside; when it fails the application gets nothing of what was taken. ``late``: it comes in too late.
-
-        Once more where the connection was lost and comes back.
-        """
-        core = self._core
-        while True:
-            number = core.epoch.number
-            try:
-                return await self._take(action, take, deadline, late)
-            except ConnectionLostError:
-                if not core.comes_back:
-                    raise
-            await core.inside(action, partial(self._await_loss, number))
-
-    async def _take(
-        self, action: str, take: Callable[[list[Received]], Awaitable[T]], deadline: float | None, late: T
-    ) -> T:
+        """Take what ``step`` makes of deliveries, or nothing where it fails. ``late``: it comes in too late."""
         core = self._core
         hand: list[Received] = []
-        if not await core.enter(action, left_until(deadline)):
-            return late
-        try:
-            await self._ready_to_receive()
-            with collecting(core, hand):
-                taken = await take(hand)
-            await self._relieve()
+
+        async def inside() -> T:
+            taken = await core.do(take(core, hand, step))
+            await core.relieve()  # asyncio
             return taken
+
+        try:
+            return await core.inside(action, inside, left_until(deadline), late)
         except BaseException:
             if hand:
-                core.release(hand)
+                core.release(hand)  # the application gets none of them
             raise
-        finally:
-            core.turn.release()
 
     async def _await_loss(self, number: int) -> None:
-        """Until it is known, by one who has met it, and began in the epoch of this number."""
-        core = self._core
-        try:
-            await core.do(await_loss(core, since=number))
-        finally:
-            core.hand = []
-
-    async def _relieve(self) -> None:
-        """Leave what is taken to the application, whatever becomes of the connection: its next call meets the loss."""
-        with suppress(ConnectionLostError):
-            await self._core.relieve()
-
-    async def _collect(self, max_messages: int, deadline: float, hand: list[Received]) -> list[Message]:
-        core = self._core
-        parked_in_batch: list[Received] = []
-        while len(hand) < max_messages:
-            delivery = next_ready(core, self._state, hand, hold=True)
-            if delivery is None or core.ledger.orders:
-                if delivery is None and not widen_window(core, self._state, hand, parked_in_batch):
-                    break
-                delivery = await core.receive(self._state, left_until(deadline), hand, delivery, hold=True)
-            if delivery is None:
-                break
-            if self._hold:
-                dispatched(core, delivery)
-        restore_window(core, hand, parked_in_batch)
-        return cast(list[Message], self._taken(hand))
-
-    async def _convert(self, type: type, deadline: float | None, hand: list[Received]) -> Any:
-        core = self._core
-        delivery = await core.receive(self._state, left_until(deadline), hand, None, hold=True)
-        return None if delivery is None else self._body(delivery, type, hand)
-
-    async def _ready_to_receive(self) -> None:
-        if self._check_receiving():
-            await self._core.do(attach_late(self._core, self._state))
+        await self._core.do(await_known(self._core, number))

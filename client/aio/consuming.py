@@ -28,7 +28,11 @@ class MakesConsumers(BaseSession, Closing):
 
     @suggesting(CONSUMER_SYNONYMS, CONSUMER_DEFAULTS)
     def consumer(self, destination: Destination | str, **options: Unpack[ConsumerKeywords]) -> Made[Consumer]:
-        """A consumer of a queue or topic: ``await`` it, or ``async with``; see `redelivery.Session.consumer`.
+        """A consumer of a queue or topic: ``await`` it, or ``async with``.
+
+        Args:
+            destination: a Queue, a Topic, or a str; ``"orders"`` is a queue. Wildcards are allowed.
+            options: selector, no_local, prefetch, …: see `redelivery.client.arguments.ConsumerKeywords`.
 
         Raises, when awaited:
             InvalidDestinationError, InvalidSelectorError, SecurityError: the broker refuses it.
@@ -42,7 +46,19 @@ class MakesConsumers(BaseSession, Closing):
     ) -> Made[Consumer]:
         """A consumer of a durable subscription: ``await`` it, or ``async with``.
 
-        The same as `redelivery.Session.durable_consumer`, with its arguments and errors.
+        It keeps what is sent to its topic while it has no consumer, and belongs to the connection's client id. It
+        serves one consumer at a time. With another topic, selector or no_local it is a new subscription: what the old
+        one kept is gone (JMS 3.1 §8.3.3). `unsubscribe` removes it.
+
+        Args:
+            topic: a Topic, or a str like ``"topic://news"``.
+            name: of the subscription.
+            options: as of `consumer`; a ``prefetch`` of None is ``durable_topic`` of the connection's policy.
+
+        Raises, when awaited:
+            IllegalStateError: the connection has no client id, or the subscription is in use, or is a shared one.
+            InvalidDestinationError, InvalidSelectorError, SecurityError: it is no topic, or the broker refuses it.
+            UnsupportedError: the broker has none over this protocol; the text says why.
         """
         named = SubscriptionName(name, durable=True, shared=False)
         return Made(self._consumer(named, topic, options))
@@ -53,7 +69,9 @@ class MakesConsumers(BaseSession, Closing):
     ) -> Made[Consumer]:
         """A consumer of a shared subscription: ``await`` it, or ``async with``.
 
-        The same as `redelivery.Session.shared_consumer`, with its arguments and errors.
+        Each message goes to one of its consumers (JMS 3.1 §8.3.2). It ends with its last consumer. Its name is the
+        connection's client id's, where there is one, and else known to all connections. The arguments and errors are
+        those of `durable_consumer`; ``no_local`` raises ConfigError.
         """
         named = SubscriptionName(name, durable=False, shared=True)
         return Made(self._consumer(named, topic, options))
@@ -64,13 +82,14 @@ class MakesConsumers(BaseSession, Closing):
     ) -> Made[Consumer]:
         """A consumer of a subscription that is both: ``await`` it, or ``async with``.
 
-        The same as `redelivery.Session.shared_durable_consumer`, with its arguments and errors.
+        It keeps what is sent while it has no consumer (JMS 3.1 §8.3.4). Its name is the connection's client id's, where
+        there is one, and else known to all connections. The arguments and errors are those of `shared_consumer`.
         """
         named = SubscriptionName(name, durable=True, shared=True)
         return Made(self._consumer(named, topic, options))
 
     async def unsubscribe(self, name: str) -> None:
-        """Remove a durable subscription; the same as `redelivery.Session.unsubscribe`.
+        """Remove a durable subscription, shared or not, with what it holds (JMS 3.1 §8.3.3).
 
         Raises:
             InvalidDestinationError: there is none of that name, as far as the broker says so.
@@ -78,13 +97,7 @@ class MakesConsumers(BaseSession, Closing):
             UnsupportedError: the broker has none over this protocol; the text says why.
         """
         core = self._core
-
-        async def remove() -> None:
-            core.take_in()  # what was closed meanwhile
-            await core.carry_out()
-            await core.do(unsubscribe(core, name))
-
-        await self._loop.inside("unsubscribe", remove)
+        await self._loop.inside("unsubscribe", lambda: core.do(unsubscribe(core, name)))
 
     async def _consumer(
         self,
@@ -99,8 +112,6 @@ class MakesConsumers(BaseSession, Closing):
 
         async def make() -> Consumer:
             self._consumers += 1
-            core.take_in()  # what ended, or was closed, meanwhile
-            await core.carry_out()
             policy = await core.do(attach(core, spec, f"consumer {self._consumers} of {spec.link.destination}", made))
             return Consumer(core, made[0], self._loop, cast(Receipt, self), policy)
 

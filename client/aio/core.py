@@ -12,14 +12,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from redelivery.client.aio.driver import check_loop, run
-from redelivery.client.ledger import ConsumerState, Poison, Received
-from redelivery.client.operations.close import await_answers, close_channels, close_ledger
-from redelivery.client.operations.orders import GRACE, carry_out_first
-from redelivery.client.operations.reattach import await_return
-from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
+from redelivery.client.operations.close import close_channels, end_work
+from redelivery.client.operations.orders import carry_out, finish, performed
+from redelivery.client.operations.reattach import come_back
 from redelivery.client.operations.send import await_room
 from redelivery.client.session.inbox import ReportError
 from redelivery.client.session.shared import Shared
@@ -34,16 +33,11 @@ _OTHERS_TURN: Final = 100  # calls after which one lets the other tasks run
 
 
 class Turn:
-    """The turn in a session: taken at once or not at all, or after a while; those who wait get it in their order.
-
-    ``heir``: a task that goes on with what the one whose turn it was has begun.
-    """
+    """The turn in a session: taken at once or not at all, or after a while; those who wait get it in their order."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.taken = False
-        self.heir: asyncio.Task[None] | None = None
-        self._left = False  # to it
         self._waiting: deque[asyncio.Future[bool]] = deque()
 
     def take(self) -> bool:
@@ -70,22 +64,8 @@ class Turn:
             if timer is not None:
                 timer.cancel()
 
-    def leave_to(self, heir: asyncio.Task[None]) -> None:
-        """Keep it taken until that task has ended, too."""
-        self.heir = heir
-        heir.add_done_callback(self._ended)
-
-    def _ended(self, _: asyncio.Task[None]) -> None:
-        self.heir = None
-        if self._left:
-            self._left = False
-            self.release()
-
     def release(self) -> None:
         """Give it to the next who waits."""
-        if self.heir is not None:
-            self._left = True
-            return
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
@@ -112,7 +92,9 @@ class SessionCore(SessionState):
         self.turn = Turn(runtime.loop)
         self.visitors = 0  # tasks that are in, or wait to come in, for a moment only: see `inside_patiently`
         self._calls = 0
+        self._closing: asyncio.Task[None] | None = None
         self._finishing: set[asyncio.Task[Any]] = set()
+        self.finisher: asyncio.Task[None] | None = None  # who goes on with what is unfinished where nobody else comes
 
     @property
     def listens(self) -> bool:
@@ -126,7 +108,7 @@ class SessionCore(SessionState):
 
     # who may come in
 
-    async def enter(self, action: str, patience: float | None = None) -> bool:
+    async def _enter(self, action: str, patience: float | None) -> bool:
         """Take the turn for a public call; the caller releases it in a ``finally``.
 
         False, and it is not taken: a call that has ended goes on with its dead letter (`carry_out`) for longer than
@@ -137,28 +119,60 @@ class SessionCore(SessionState):
                 caller runs in another event loop.
             ConnectionLostError: the connection is gone.
         """
-        check_loop(self.runtime, action)
-        self._calls += 1
         if self._calls % _OTHERS_TURN == 0:
             await asyncio.sleep(0)
-        heir = self.turn.heir is not None
-        if not self.turn.take() and not (
-            (heir or self.visitors or self.listens)
-            and await self.turn.take_within(patience if heir else self.options.close_timeout)
-        ):
-            if heir and patience is not None:
-                return False
-            raise self._busy(action)
-        if self.needs_check:
-            problem = self.ended(action) or self.listened(action)
-            if problem is not None:
+        if not self.turn.take() and not await self._take_turn(action, patience):
+            return False
+        entered = False
+        try:
+            if self.unfinished:
+                late = None if patience is None else self.now() + patience
+                if not await self.do(finish(self, late)):
+                    return False
+            if self.needs_check:
+                problem = self.ended(action) or self.listened(action)
+                if problem is not None:
+                    raise problem
+            entered = True
+        finally:
+            if not entered:
                 self.turn.release()
-                raise problem
         return True
 
-    async def inside(self, action: str, step: Callable[[], Awaitable[T]]) -> T:
-        """`enter`, ``step``, and out again."""
-        await self.enter(action)
+    def _enter_at_once(self, action: str) -> bool:
+        """`enter`, as most calls can, which are spared a coroutine."""
+        check_loop(self.runtime, action)
+        self._calls += 1
+        if self.needs_check or self.unfinished or self.turn.taken or self._calls % _OTHERS_TURN == 0:
+            return False
+        self.turn.taken = True
+        return True
+
+    async def _take_turn(self, action: str, patience: float | None) -> bool:
+        """From one who has it only for a moment: he closes a consumer, or sets a listener, or makes a dead letter."""
+        if not self.visitors and not self.listens:
+            raise self._busy(action)
+        waits = patience is not None and self.finisher is not None
+        if await self.turn.take_within(patience if waits else self.options.close_timeout):
+            return True
+        if waits:
+            return False
+        raise self._busy(action)
+
+    async def enter_patiently(self, timeout: float) -> bool:
+        """Take the turn within ``timeout`` seconds."""
+        return await self.turn.take_within(timeout)
+
+    def leave(self) -> None:
+        """Give the turn to the next who waits."""
+        self.turn.release()
+
+    async def inside(
+        self, action: str, step: Callable[[], Awaitable[T]], patience: float | None = None, late: T | None = None
+    ) -> T:
+        """`enter`, ``step``, and out again; ``late``: what it returns where it came in too late."""
+        if not self._enter_at_once(action) and not await self._enter(action, patience):
+            return late  # type: ignore[return-value]  # given with ``patience``
         try:
             return await step()
         finally:
@@ -181,9 +195,20 @@ class SessionCore(SessionState):
         finally:
             self.visitors -= 1
 
-    async def to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+    def closes_elsewhere(self, close: Callable[[], Awaitable[None]]) -> bool:  # noqa: ARG002 - as of threads
+        """No: one who closes is in the connection's loop, or gets an IllegalStateError that says so."""
+        check_loop(self.runtime, "close")
+        return False
+
+    async def to_the_end(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Await it; when the caller is cancelled it goes on without him."""
-        return await asyncio.shield(self._begin(work))
+        return await asyncio.shield(self._begin(work()))
+
+    async def close_once(self, work: Callable[[], Coroutine[Any, Any, None]], until: float) -> None:  # noqa: ARG002
+        """Do it, unless another task does, or has: then wait for that. When the caller is cancelled it goes on."""
+        if self._closing is None:
+            self._closing = self.runtime.loop.create_task(work(), name="redelivery-close")
+        await asyncio.shield(self._closing)
 
     def _begin(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
         """A task that the loop alone would not keep."""
@@ -200,7 +225,7 @@ class SessionCore(SessionState):
             "so give each task a session of its own; to send from any task there is connection.publisher()"
         )
 
-    def raise_ended(self, action: str) -> None:
+    def check_open(self, action: str) -> None:
         """Raise where the session is closed or lost; a listener may be set. For the one whose turn it is."""
         problem = self.ended(action)
         if problem is not None:
@@ -219,55 +244,35 @@ class SessionCore(SessionState):
 
     async def perform(self, flow: Flow[T]) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it."""
+        return await self.do(performed(self, flow))
+
+    async def carry_out(self) -> None:
+        """Carry out the ledger's orders, where there are any."""
+        if self.ledger.orders or self.unfinished:
+            await self.do(carry_out(self))
+
+    def finish_later(self) -> None:
+        """See SessionState."""
+        if self.finisher is None and not self.runtime.loop.is_closed():
+            self.finisher = self._begin(self._finish_alone(), "redelivery-dead-letter")
+
+    async def _finish_alone(self) -> None:
+        """As soon as it is its turn; one whose turn it is before goes on with it himself."""
+        self.visitors += 1
+        entered = False
         try:
-            waiter = cast(LoopWaiter, self.waiter)
-            result = await run(flow, self.epoch, waiter, self.options.request_timeout, self.until)  # as `do`
-        except JMSError:
-            if self.lost is None:
-                await self.carry_out()
-            raise
-        except asyncio.CancelledError:
-            self._let_come_back()
-            raise
-        if self.ledger.orders:
-            await self.carry_out()
-        return result
-
-    async def carry_out(self, deadline: float | None = None) -> bool:
-        """Carry out the ledger's orders; False: one goes on by itself, as the caller's time is over.
-
-        A dead letter that has begun is made to its end, also where the caller is cancelled: nobody could know whether
-        the broker has it, and another one would be made. The session's turn stays taken meanwhile.
-        """
-        while self.ledger.orders:
-            if not isinstance(self.ledger.orders[0], Poison):
-                await self.do(carry_out_first(self))
-            elif not await self._dead_letter(deadline):
-                return False
-        return True
-
-    async def _dead_letter(self, deadline: float | None) -> bool:
-        task = self._begin(self.do(carry_out_first(self)), "redelivery-dead-letter")
-        try:
-            await asyncio.wait((task,), timeout=None if deadline is None else max(deadline - self.now(), GRACE))
-        except BaseException:
-            self._go_on_alone(task)
-            raise
-        if not task.done():
-            self._go_on_alone(task)
-            return False
-        task.result()
-        return True
-
-    def _go_on_alone(self, task: asyncio.Task[None]) -> None:
-        if not task.done():
-            self.turn.leave_to(task)
-        task.add_done_callback(self._say_left)
-
-    def _say_left(self, task: asyncio.Task[None]) -> None:
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, JMSError) and not isinstance(error, ConnectionLostError):
+            entered = await self.turn.take_within(self.options.request_timeout)
+            if entered and self.unfinished:
+                await self.do(finish(self))
+        except ConnectionLostError:
+            pass  # the session's next call meets it
+        except JMSError as error:
             self.report(error)
+        finally:
+            self.finisher = None
+            self.visitors -= 1
+            if entered:
+                self.turn.release()
 
     async def come_back(self) -> None:
         """On the connection that has come, unless the one whose turn it is does so himself."""
@@ -275,9 +280,7 @@ class SessionCore(SessionState):
             return
         self.visitors += 1
         try:
-            self.take_in()
-            if self.epoch.successor is not None and not self.life.ended:
-                await self.do(await_return(self, self.now()))  # if it is lost again, another task comes with the next
+            await self.do(come_back(self, self.now()))  # if it is lost again, another task comes with the next
         except JMSError as error:
             self.report(error)
         finally:
@@ -289,52 +292,15 @@ class SessionCore(SessionState):
         if (self.epoch.lost is not None or self.inbox.news) and not self.life.ended:
             self._begin(self.come_back(), "redelivery-come-back")
 
-    async def receive(
-        self,
-        consumer: ConsumerState,
-        timeout: float | None,
-        hand: list[Received],
-        delivery: Received | None,
-        *,
-        hold: bool,
-    ) -> Received | None:
-        """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
-
-        ``hand``: what the caller has taken; it is put there, and released (`release`) if the caller fails.
-        ``delivery``: what it has found already, and orders are to carry out.
-
-        Raises:
-            ConnectionLostError: the connection is gone.
-            JMSError: the broker has ended the consumer.
-        """
-        deadline = None if timeout is None else self.now() + timeout
-        delivery = delivery or next_ready(self, consumer, hand, hold)
-        before, self.hand = self.hand, hand
-        try:
-            if delivery is None:
-                if timeout == 0:
-                    await self.do(fetch(self, consumer))
-                delivery = await self.do(receive(self, consumer, deadline, hand, hold=hold))
-            while self.ledger.orders:
-                if not await self.carry_out(deadline):
-                    not_now(self, delivery, hand)
-                    return None
-                if delivery not in hand:  # or no more: the connection was lost meanwhile
-                    delivery = await self.do(receive(self, consumer, deadline, hand, hold=hold))
-        finally:
-            self.hand = before
-        return delivery
-
     async def relieve(self) -> None:
-        """Wait until the peer has taken what is written, where too much of it waits."""
+        """Wait until the peer has taken what is written, where too much of it waits; the next call meets a loss."""
         if self.epoch.channel.congested:
-            await self.do(await_room(self))
+            with suppress(ConnectionLostError):
+                await self.do(await_room(self))
 
-    async def end_work(self, until: float) -> None:
+    async def end_work(self) -> None:
         """For the close: roll back, wait for what is still unanswered, end the channels."""
         try:
-            await self.do(close_ledger(self))
-            await self.carry_out()
-            await run(await_answers(self), self.epoch, cast(LoopWaiter, self.waiter), NEVER, until)
+            await self.do(end_work(self))
         finally:
             await self.do(close_channels(self))

@@ -9,6 +9,7 @@ import threading
 
 from redelivery.client.session.epoch import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
+from redelivery.transports.flows import Until
 from redelivery.transports.runtime import OF_THE_PARENT
 from redelivery.transports.seam import Arrival, Flow, InterruptedWait, Opening, Parked, Pending, T, Transport
 from redelivery.transports.wire.aio.opening import fulfil
@@ -38,6 +39,9 @@ async def run(flow: Flow[T], wired: Wired, waiter: LoopWaiter, timeout: float, u
             if isinstance(wish, Pending):
                 limit = timeout if until == NEVER else min(timeout, until - monotonic())
                 error = await wait_for(wish, wired.transport, waiter, limit)
+            elif isinstance(wish, Until):
+                limit = min(wish.deadline - session_time(), until - monotonic())
+                error = await wait_for(wish.answer, wired.transport, waiter, limit)
             else:
                 error = await _fulfil(wish, wired, waiter)
     except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit) as ended:

@@ -16,6 +16,7 @@ from redelivery.client.lifecycle import SessionStage
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import Comebacks, dispatch, returned
+from redelivery.client.operations.orders import catch_up
 from redelivery.client.operations.reattach import await_return
 from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.session.state import ended
@@ -57,7 +58,7 @@ class ListenerLoop:
         core = self._core
 
         async def change() -> None:
-            core.raise_ended("listen")
+            core.check_open("listen")
             if callback is None:
                 self._listeners.pop(consumer, None)
             else:
@@ -86,7 +87,7 @@ class ListenerLoop:
             return await core.inside(action, step)
 
         async def turn() -> T:
-            core.raise_ended(action)
+            core.check_open(action)
             return await step()
 
         return await core.inside_patiently(action, turn)
@@ -103,8 +104,7 @@ class ListenerLoop:
 
         async def close() -> None:
             self._listeners.pop(consumer, None)
-            core.take_in()
-            await core.carry_out()
+            await core.do(catch_up(core))
 
         await core.inside_patiently("close", close)
         if not self._listeners and not in_callback:
@@ -121,18 +121,16 @@ class ListenerLoop:
             return False
         return True
 
-    async def end(self, timeout: float) -> bool:
-        """End the task; True where its callback returned in time. One that did not is cancelled."""
+    async def end(self, timeout: float) -> None:
+        """End the task, as soon as its callback returns; one that does not return in time is cancelled."""
         self._listeners.clear()
         self._core.waiter.wake()
         task = self._task
-        if task is None or task is asyncio.current_task():
-            return True
-        if await _done(task, timeout):
-            return True
+        if task is None or task is asyncio.current_task() or await _done(task, timeout):
+            return
         task.cancel()
         await _done(task, 1.0)
-        return False
+        log.warning("close: a listener did not return within close_timeout; it was cancelled")
 
     def _serve(self) -> None:
         core = self._core
@@ -246,7 +244,7 @@ class ListenerLoop:
             if isinstance(problem, ConnectionLostError) and core.comes_back:
                 return
             raise
-        message = cast(Message, Message.received(delivery, delivery.redeliveries, receipt))
+        message = Message.received(delivery, delivery.redeliveries, receipt)
         if core.tracer is None:
             error = await self._called(callback, message, delivery)
         else:

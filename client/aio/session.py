@@ -1,8 +1,7 @@
-"""Sessions: units of work, and what is made from them."""
+"""Sessions: the unit of acknowledgement and of transactions."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +10,6 @@ from typing import Any, Self, Unpack, cast
 from redelivery.client.aio.browser import QueueBrowser
 from redelivery.client.aio.consuming import MakesConsumers
 from redelivery.client.aio.core import SessionCore
-from redelivery.client.aio.driver import check_loop
 from redelivery.client.aio.listeners import ListenerLoop
 from redelivery.client.aio.made import Made
 from redelivery.client.aio.producer import Producer
@@ -26,8 +24,12 @@ from redelivery.client.operations.browse import browse_state
 from redelivery.client.operations.commit import commit, rollback
 from redelivery.client.operations.destinations import declaration, declare, delete, one_queue, temporary
 from redelivery.client.operations.prepare import SendOptions
+from redelivery.client.operations.send import await_room
 from redelivery.model.destinations import Destination, TemporaryQueue, TemporaryTopic
-from redelivery.model.errors import IllegalStateError, JMSError
+from redelivery.model.errors import (
+    IllegalStateError,
+    JMSError,
+)
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
 from redelivery.model.suggestions import suggesting
@@ -39,7 +41,7 @@ CLIENT, INDIVIDUAL = AckMode.CLIENT, AckMode.INDIVIDUAL
 
 
 class Session(MakesConsumers):
-    """One task's context to send and receive in; made by `Connection.session`. The same as `redelivery.Session`.
+    """One task's context to send and receive in; made by `Connection.session`.
 
     A call while another task is inside the session raises IllegalStateError (``close`` aside).
     Leaving its ``async with`` block closes it; a transacted session rolls back what is not committed.
@@ -49,7 +51,6 @@ class Session(MakesConsumers):
         self._core = core
         self._loop = ListenerLoop(core)
         self._on_closed = on_closed
-        self._closing: asyncio.Task[None] | None = None
 
     async def temporary_queue(self) -> TemporaryQueue:
         """A queue that the broker makes and removes with this connection; it may be a ``reply_to``.
@@ -74,7 +75,24 @@ class Session(MakesConsumers):
     ) -> None:
         """Make a queue at the broker, where it is not there yet; harmless where it is there so. Not of a transaction.
 
-        The same as `redelivery.Session.declare`, with its arguments and errors.
+        Args:
+            destination: a Queue or a str.
+            type: the broker's word for a kind of queue: ``"quorum"``, ``"classic"``, ``"stream"`` (RabbitMQ),
+                ``"anycast"``, ``"multicast"`` (Artemis), ``"standard"``, ``"priority"``, … (Broker-J). None:
+                its default.
+            arguments: the broker's own names and values: ``{"x-max-length": 1000}`` (RabbitMQ),
+                ``{"max-consumers": 1}`` (Artemis), ``{"maximumMessageTtl": 60000}`` (Broker-J).
+            dead_letters: the queue to which the broker brings what it gives up; made where it is not there.
+            maximum_redeliveries: how often the broker delivers a message again that came back to it, before it gives
+                it up, as of a RedeliveryPolicy: 5 is 6 deliveries. -1: no limit. None: the broker's own.
+
+        Raises:
+            UnsupportedError: the broker does not over this protocol; the text says what to do instead.
+            InvalidDestinationError: it is no queue; or the broker refuses it, such as one that is there otherwise. The
+                text has its words, and what was there is not changed.
+            ConfigError: the arguments say nothing to this broker, or contradict each other.
+            SecurityError: this user may not.
+            RequestTimeoutError, ConnectionLostError: the broker did not answer; it may be made or not.
         """
         wanted = declaration(destination, type, arguments, dead_letters, maximum_redeliveries)
         core = self._core
@@ -83,7 +101,14 @@ class Session(MakesConsumers):
     async def delete(self, destination: Destination | str) -> int | None:
         """Delete a queue at the broker with what it holds, also while it has consumers, which end.
 
-        The same as `redelivery.Session.delete`, with its result and errors.
+        Returns:
+            How many messages went with it (on RabbitMQ without those that consumers have); None where the broker does
+            not say so.
+
+        Raises:
+            InvalidDestinationError: there is none of that name, or it is no queue.
+            IllegalStateError: the broker needs it, as the queue of another one's dead letters.
+            UnsupportedError, SecurityError, RequestTimeoutError, ConnectionLostError: as `declare`.
         """
         queue = one_queue("delete", destination)
         core = self._core
@@ -93,7 +118,10 @@ class Session(MakesConsumers):
     def producer(
         self, destination: Destination | str | None = None, **options: Unpack[ProducerKeywords]
     ) -> Made[Producer]:
-        """A producer for one destination, or (None) for whatever each send names: ``await`` it, or ``async with``."""
+        """A producer for one destination, or (None) for whatever each send names: ``await`` it, or ``async with``.
+
+        Times are in seconds.
+        """
         core = self._core
 
         async def make() -> Producer:
@@ -102,7 +130,11 @@ class Session(MakesConsumers):
         return Made(core.inside("producer", make))
 
     def browser(self, queue: Destination | str, *, selector: str | None = None) -> Made[QueueBrowser]:
-        """A browser of what a queue holds: ``await`` it, or ``async with``; see `redelivery.Session.browser`.
+        """A browser, which shows what a queue holds and takes nothing: ``await`` it, or ``async with``.
+
+        Args:
+            queue: a Queue or a str; no wildcards.
+            selector: JMS's condition on headers and properties, judged by the broker.
 
         Raises, when awaited:
             InvalidDestinationError: it is a topic.
@@ -119,21 +151,15 @@ class Session(MakesConsumers):
     async def commit(self) -> None:
         """Everything sent becomes visible, everything received is acknowledged, as one; the next transaction begins.
 
-        One that is cancelled is in doubt, or rolled back where it had not left yet: the error that says so is the
-        ``__cause__`` of the CancelledError, and is logged.
-
         Raises:
             IllegalStateError: the session is not transacted.
             TransactionRolledBackError: the broker refused; nothing was sent, and the policy redelivers the deliveries.
             InDoubtError: the answer did not come; ``sent`` and ``received`` say what it is about.
+            CancelledError: its ``__cause__`` says whether it is in doubt, or rolled back as it had not left; logged.
         """
         self._check_transacted("commit")
         core = self._core
-        await core.enter("commit")
-        try:
-            await core.perform(commit(core))
-        finally:
-            core.turn.release()
+        await core.inside("commit", lambda: core.perform(commit(core)))
 
     async def rollback(self, cause: BaseException | None = None) -> None:
         """Nothing of the transaction was sent; everything received is redelivered, or dead-lettered, by the policy.
@@ -158,33 +184,22 @@ class Session(MakesConsumers):
         await self._core.inside("recover", lambda: self._core.perform(rollback(self._core, cause)))
 
     async def acknowledge(self, message: Message | None = None) -> None:
-        """As `redelivery.Session.acknowledge`; ``await message.acknowledge()`` is the same.
+        """In CLIENT mode everything that the session has delivered; ``message.acknowledge()`` is the same.
+
+        In INDIVIDUAL mode only ``message``. Ignored in the other modes (JMS 3.1, §6.2.10). An object from before a
+        recover, or acknowledged before, acknowledges nothing in INDIVIDUAL mode.
 
         Raises:
             IllegalStateError: the session is closed (JMS 3.1, `Message.acknowledge`), or INDIVIDUAL mode and no
                 message.
         """
-        core = self._core
-        await core.enter("acknowledge")
-        try:
-            if core.mode is INDIVIDUAL:
-                if message is None:
-                    raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
-                acknowledge_one(core, message)
-                if core.ledger.orders:
-                    await core.carry_out()
-                if core.epoch.channel.congested:
-                    await core.relieve()
-            elif core.mode is CLIENT:
-                await core.perform(commit(core, "acknowledge"))
-        finally:
-            core.turn.release()
+        await self._core.inside("acknowledge", lambda: self._acknowledge(message))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
         """Commit on success; on an Exception roll back with it as the cause and raise it.
 
-        A cancellation and other BaseExceptions roll back without a cause. Does not nest.
+        What is no Exception, such as KeyboardInterrupt, rolls back without a cause. Does not nest.
 
         Raises:
             IllegalStateError: the session is not transacted, or already inside such a block.
@@ -208,61 +223,72 @@ class Session(MakesConsumers):
         So says JMS 3.1, `Session.close`. Called from a listener of this session it takes effect when the callback has
         returned. Twice is harmless. A close that is cancelled goes on.
         """
-        await self._close_until(monotonic() + self._core.options.close_timeout)
+        core = self._core
+        if not core.closes_elsewhere(self.close):
+            await self._close_until(monotonic() + core.options.close_timeout)
 
     async def _close_until(self, until: float) -> None:
         """`close`, ended by ``until`` (monotonic seconds). For the connection, whose sessions share its time-out."""
         core = self._core
-        check_loop(core.runtime, "close")
         core.step("close", "closed by close()")
         core.waiter.wake()
-        if self._close_after_callback(self.close):
-            return
-        if self._closing is None:
-            self._closing = core.runtime.loop.create_task(self._close(until), name="redelivery-close")
-        await asyncio.shield(self._closing)
+        if not self._close_after_callback(self.close):
+            await core.close_once(lambda: self._close(until), until)
 
     async def _wait_until_idle(self, timeout: float) -> bool:
         """Wait until no listener is running; False where one still is after ``timeout`` seconds. For the connection."""
         return await self._loop.wait_until_idle(timeout)
 
     def _close_after_callback(self, close: Callable[[], Awaitable[None]]) -> bool:
-        """True, and ``close`` is awaited later, where the caller is one of our listeners. For the connection."""
+        """True, and ``close`` is called later, where the caller is one of our listeners. For the connection."""
         if not self._core.listens:
             return False
         self._core.step("close", "closed by close()")
         self._loop.after_callback.append(close)
         return True
 
+    async def _acknowledge(self, message: Message | None) -> None:
+        core = self._core
+        if core.mode is INDIVIDUAL:
+            if message is None:
+                raise IllegalStateError("acknowledge: in INDIVIDUAL mode acknowledge the message itself")
+            acknowledge_one(core, message)
+            if core.ledger.orders:
+                await core.carry_out()
+            if core.epoch.channel.congested:  # asyncio
+                await core.do(await_room(core))  # asyncio
+        elif core.mode is CLIENT:
+            await core.perform(commit(core, "acknowledge"))
+
     async def _temporary(self, action: str, kind: type[Destination]) -> Destination:
         core = self._core
         return await core.inside(action, lambda: core.do(temporary(core, kind)))
 
     async def _close(self, until: float) -> None:
-        core = self._core
-        try:
-            await self._shut(until)
-        finally:
-            core.step("end", "closed by close()")
-            self._on_closed(self)
+        await self._shut(until)
+        self._core.step("end", "closed by close()")
+        self._on_closed(self)
 
     async def _shut(self, until: float) -> None:
         """End the listener's task, the ledger, the channel; what hangs is left after a bounded wait, and logged."""
         core = self._core
         core.until = until
         # JMS: a running listener keeps its session until it returns
-        if not await self._loop.end(max(0.0, until - monotonic())):
-            log.warning("close: a listener did not return within close_timeout; it was cancelled")
-        if not await core.turn.take_within(until - monotonic()):
-            log.warning("close: a task did not leave the session within close_timeout")
-            return
+        await self._loop.end(max(0.0, until - monotonic()))
+        entered = False
         try:
+            entered = await core.enter_patiently(until - monotonic())
+            if not entered:
+                log.warning("close: a task did not leave the session within close_timeout")
+                return
             core.take_in()
             if core.lost is None and core.epoch.lost is None:
-                await core.end_work(until)
+                await core.end_work()
+            core.ledger.transport_lost()
         except JMSError as error:
             log.warning("close: %s", error)
-        finally:
             core.ledger.transport_lost()
-            core.turn.release()
+        finally:
+            if entered:
+                core.leave()
             core.unanswered.end("the session was closed before the broker's answer came")

@@ -10,7 +10,7 @@ from redelivery.client.connection.replies import check_started
 from redelivery.client.connections.sync_core import ConnectionCore
 from redelivery.client.containers.sync import MakesContainers
 from redelivery.client.shells.connection import BaseConnection
-from redelivery.client.sync.core import Closing
+from redelivery.client.sync.made import Closing
 from redelivery.client.sync.publisher import Publisher
 from redelivery.client.sync.session import Session
 from redelivery.model.content.headers import SYNONYMS, SendKeywords

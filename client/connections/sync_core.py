@@ -149,7 +149,7 @@ class ConnectionCore(ReconnectingConnection):
         self._watchers = Watchers()
         super().orphan()
         for session in list(self._sessions):
-            session._orphan()
+            session._core.let_in()
 
     def check_open(self, action: str) -> None:
         """Raise where it is closed or lost; the text says when and why."""

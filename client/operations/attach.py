@@ -19,6 +19,7 @@ from redelivery.client.arguments import (
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import OPEN
 from redelivery.client.operations.channels import attach_link, begins_late, take_client_id
+from redelivery.client.operations.orders import catch_up
 from redelivery.client.operations.reattach import await_loss, connected
 from redelivery.client.options import ConnectionOptions
 from redelivery.client.session.state import SessionState, ended
@@ -90,6 +91,7 @@ def attach(s: SessionState, spec: ConsumerSpec, name: str, made: list[ConsumerSt
 
     The caller closes what is in ``made`` when it fails: it may be attached, and nobody has it.
     """
+    yield from catch_up(s)  # what ended, or was closed, meanwhile
     deadline = s.now() + s.options.request_timeout
     yield from connected(s, "consumer", deadline)
     target = s.epoch.transport.meant(spec.link.destination)

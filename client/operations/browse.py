@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from redelivery.client.arguments import check_evaluates, check_selector
-from redelivery.client.operations.reattach import connected
+from redelivery.client.operations.reattach import await_loss, connected
 from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.destinations import destination as parse_destination
-from redelivery.model.errors import InvalidDestinationError, JMSError, UnsupportedError
+from redelivery.model.errors import ConnectionLostError, InvalidDestinationError, JMSError, UnsupportedError
 from redelivery.model.modes import AckMode
 from redelivery.model.selectors.selector import Selector
 from redelivery.transports.seam import Channel, Delivery, Flow, Link, LinkSpec, Peer, Transport, Waiter
@@ -45,8 +45,23 @@ class BrowserEvents:
         """See SessionEvents: `Channel.browse_more` raises it."""
 
 
-def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
-    """Open its channel on the connection that its session has now. Raises as `Transport.channel`."""
+def begin(s: SessionState, b: BrowseState) -> Flow[Link]:
+    """A new iteration; it ends the one that is under way. Raises as `Transport.channel`, and `Channel.attach`."""
+    while True:
+        try:
+            channel = yield from _own_channel(s, b)
+            yield from end(b)
+            link = Link(b.spec)
+            yield from channel.attach(link)
+        except ConnectionLostError as error:  # nothing was shown yet
+            yield from await_loss(s, error)
+        else:
+            b.link, b.more = link, True
+            return link
+
+
+def _own_channel(s: SessionState, b: BrowseState) -> Flow[Channel]:
+    """Open its channel on the connection that its session has now."""
     yield from connected(s, "browse")
     s.temporaries.check_destination(b.queue)
     s.temporaries.check_own(b.queue)
@@ -58,16 +73,7 @@ def open_channel(s: SessionState, b: BrowseState) -> Flow[None]:
         b.channel = yield from s.epoch.transport.channel(AckMode.AUTO, b.events)
         b.transport = s.epoch.transport
         s.browsing.append(b.channel)
-
-
-def begin(b: BrowseState) -> Flow[Link]:
-    """A new iteration; it ends the one that is under way. The channel is there."""
-    assert b.channel is not None, "the shell has opened it"
-    yield from end(b)
-    link = Link(b.spec)
-    yield from b.channel.attach(link)
-    b.link, b.more = link, True
-    return link
+    return b.channel
 
 
 def poll_once(b: BrowseState, link: Link) -> Flow[Delivery | None]:

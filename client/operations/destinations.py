@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from redelivery.client.observing.log_lines import CONNECTIONS
 from redelivery.client.operations.attach import check_kind
+from redelivery.client.operations.orders import catch_up
 from redelivery.client.operations.reattach import await_loss, connected
 from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination, Queue, TemporaryQueue
@@ -174,6 +175,7 @@ def unsubscribe(s: SessionState, name: str) -> Flow[None]:
         InvalidDestinationError: there is none of that name.
         UnsupportedError: the broker has none.
     """
+    yield from catch_up(s)  # what was closed meanwhile
     if not isinstance(name, str) or not name:
         raise ConfigError(f"unsubscribe: {repr(name)[:40]} is not a name of a subscription: pass a str")
     yield from connected(s, "unsubscribe")

@@ -1,4 +1,4 @@
-"""Handles what failed, and carries out the ledger's orders: one flow for each, by the session's holder."""
+"""Handles what failed, and carries out the ledger's orders, by the session's holder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,78 @@ from redelivery.client.ledger import Detach, Order, Park, Poison, Received, Rele
 from redelivery.client.ledger.history import trace
 from redelivery.client.observing.log_lines import say_redelivered, says_redelivered
 from redelivery.client.operations.reattach import await_loss
-from redelivery.client.session.state import SessionState
-from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
-from redelivery.transports.seam import NO_ANSWER, Flow
+from redelivery.client.session.state import NEVER, SessionState
+from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError, RequestTimeoutError
+from redelivery.transports.flows import Until
+from redelivery.transports.seam import NO_ANSWER, Flow, InterruptedWait, Pending, T
 
-GRACE: Final = 0.5  # seconds that a dead letter may take beyond its caller's time, before it is left to itself
+_GRACE: Final = 0.5  # seconds that a dead letter may take beyond its caller's time, before it is left to itself
 
 
-def carry_out_first(s: SessionState) -> Flow[None]:
+def performed(s: SessionState, operation: Flow[T]) -> Flow[T]:
+    """An operation, and what the ledger has ordered because of it; an interrupt leaves that to the next call."""
+    try:
+        result = yield from operation
+    except JMSError as error:
+        if s.lost is None and not _interrupted(error):
+            yield from carry_out(s)
+        raise
+    if s.ledger.orders:
+        yield from carry_out(s)
+    return result
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Check whether it is what a flow has made of an interrupt."""
+    while error is not None and not isinstance(error, InterruptedWait):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def catch_up(s: SessionState) -> Flow[None]:
+    """Take in what has come, such as the close of a consumer, and carry out what that orders."""
+    s.take_in()
+    yield from carry_out(s)
+
+
+def carry_out(s: SessionState, deadline: float | None = None) -> Flow[bool]:
+    """Carry out the ledger's orders; False: one is left to itself, as the caller's time is over."""
+    while s.unfinished or s.ledger.orders:
+        if not s.unfinished and not isinstance(s.ledger.orders[0], Poison):
+            yield from _carry_out_first(s)
+        elif not (yield from finish(s, deadline)):
+            return False
+    return True
+
+
+def finish(s: SessionState, deadline: float | None = None) -> Flow[bool]:
+    """Make the dead letter that has begun, or the first one; at ``deadline``, or if interrupted, others go on with it.
+
+    It is made to its end, as nobody could know whether the broker has it, and another one would be made.
+    """
+    flow, wish = s.unfinished.pop() if s.unfinished else (_carry_out_first(s), None)
+    pause = NEVER if deadline is None else max(deadline, s.now() + _GRACE)
+    try:
+        wish = next(flow) if wish is None else wish
+        while True:
+            limit = min(pause, s.now() + s.options.request_timeout)
+            error: JMSError | None = None
+            try:
+                yield Until(wish, limit) if isinstance(wish, Pending) else wish
+            except JMSError as met:
+                error = met
+            if isinstance(error, RequestTimeoutError) and (isinstance(error, InterruptedWait) or s.now() >= pause):
+                s.unfinished.append((flow, wish))
+                s.finish_later()
+                if isinstance(error, InterruptedWait):
+                    raise error
+                return False
+            wish = next(flow) if error is None else flow.throw(error)
+    except StopIteration:
+        return True
+
+
+def _carry_out_first(s: SessionState) -> Flow[None]:
     """Carry out the first; a dead letter that cannot be written is reported and tried again later.
 
     An order is done with in the step that begins it: an interrupt leaves the others, for the next call.

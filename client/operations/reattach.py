@@ -53,6 +53,19 @@ def await_return(s: SessionState, deadline: float | None = None, consumer: Consu
     return True
 
 
+def come_back(s: SessionState, deadline: float) -> Flow[bool]:
+    """On the connection that has come, unless it is lost again; False: that is still to be done."""
+    s.take_in()
+    if s.epoch.successor is not None and not s.life.ended:
+        yield from await_return(s, deadline)
+    return came_back(s)
+
+
+def came_back(s: SessionState) -> bool:
+    """Check whether it is on a connection, or there will be none for it."""
+    return s.epoch.lost is None or s.lost is not None or s.life.ended
+
+
 def connected(s: SessionState, action: str, deadline: float | None = None) -> Flow[None]:
     """Done when the session has its channel, at once as a rule; for a call that asks the broker, named ``action``.
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.ledger.stages import CLOSED, OPEN
+from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
+from redelivery.client.operations.orders import carry_out
 from redelivery.client.operations.reattach import arrival, await_loss, await_return
 from redelivery.client.session.state import NEVER, SessionState, ended
 from redelivery.model.errors import ConnectionLostError
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Arrival, Flow
+from redelivery.transports.seam import Arrival, Flow, T
 
 
 def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Received], hold: bool) -> Received | None:
@@ -35,7 +37,92 @@ def next_ready(s: SessionState, consumer: ConsumerState, hand: list[Received], h
     return ledger.take(consumer, now, hand, hold=hold)
 
 
-def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
+def receive(
+    s: SessionState,
+    consumer: ConsumerState,
+    timeout: float | None,
+    hand: list[Received],
+    delivery: Received | None,
+    *,
+    hold: bool,
+) -> Flow[Received | None]:
+    """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
+
+    ``hand``: what the caller has taken; it is put there, and released (`SessionState.release`) if the caller fails.
+    ``delivery``: what `next_ready` has found already, and orders are to carry out.
+
+    Raises:
+        ConnectionLostError: the connection is gone.
+        JMSError: the broker has ended the consumer.
+    """
+    deadline = None if timeout is None else s.now() + timeout
+    before, s.hand = s.hand, hand
+    try:
+        if delivery is None:
+            if timeout == 0:
+                yield from _fetch(s, consumer)
+            delivery = yield from _awaited(s, consumer, deadline, hand, hold=hold)
+        while s.ledger.orders:
+            if not (yield from carry_out(s, deadline)):
+                if delivery is not None and delivery in hand:  # the next call finds it again
+                    hand.remove(delivery)
+                    s.ledger.put_back(delivery)
+                return None
+            if delivery not in hand:  # or no more: the connection was lost meanwhile
+                delivery = yield from _awaited(s, consumer, deadline, hand, hold=hold)
+    finally:
+        s.hand = before
+    return delivery
+
+
+def collect(
+    s: SessionState, consumer: ConsumerState, most: int, deadline: float, hand: list[Received], *, hold: bool
+) -> Flow[None]:
+    """Put up to ``most`` deliveries into ``hand``, and no more than come until ``deadline``.
+
+    ``hold``: the application acknowledges them itself.
+    """
+    parked_in_batch: list[Received] = []
+    while len(hand) < most:
+        delivery = next_ready(s, consumer, hand, hold=True)
+        if delivery is None or s.ledger.orders:
+            if delivery is None and not _widen_window(s, consumer, hand, parked_in_batch):
+                break
+            delivery = yield from receive(s, consumer, max(0.0, deadline - s.now()), hand, delivery, hold=True)
+        if delivery is None:
+            break
+        if hold:
+            dispatched(s, delivery)
+    _forget_lost(hand, parked_in_batch)
+    if parked_in_batch:  # they are to be acknowledged now; where the call fails, `SessionState.release` does this
+        s.epoch.channel.unpark(parked_in_batch)
+
+
+def take(s: SessionState, hand: list[Received], step: Callable[[list[Received]], Flow[T]]) -> Flow[T]:
+    """A ``step`` that hands over at its end what is in ``hand``; again where the connection was lost and comes back."""
+    while True:
+        number = s.epoch.number
+        try:
+            with _collecting(s, hand):
+                return (yield from step(hand))
+        except ConnectionLostError:
+            if not s.comes_back:
+                raise
+        s.hand = hand[:]
+        s.release(s.hand)
+        hand.clear()
+        yield from await_known(s, number)
+
+
+def await_known(s: SessionState, number: int) -> Flow[None]:
+    """Until a loss is known, by one who has met it, and began in the epoch of this number."""
+    try:
+        yield from await_loss(s, since=number)
+    finally:
+        s.hand = []
+
+
+def _fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
     """For a receive that does not wait: "what is there" is what the broker has."""
     _check_serving(consumer)
     if not s.running or consumer.stage is not OPEN or s.epoch.lost is not None:
@@ -48,12 +135,12 @@ def fetch(s: SessionState, consumer: ConsumerState) -> Flow[None]:
         yield from await_loss(s, error)
 
 
-def widen_window(
+def _widen_window(
     s: SessionState, consumer: ConsumerState, hand: list[Received], parked_in_batch: list[Received]
 ) -> bool:
     """Before one who collects waits for more: what is in ``hand`` gives its place in the window to others.
 
-    It is acknowledged later all the same, when all of it is handed over; `restore_window` comes before that.
+    It is acknowledged later all the same, when all of it is handed over.
     ``parked_in_batch``: those of ``hand`` that have done so. False: no more will come until some is acknowledged.
     """
     _forget_lost(hand, parked_in_batch)
@@ -66,22 +153,8 @@ def widen_window(
     return channel.widen_window(new)
 
 
-def not_now(s: SessionState, delivery: Received | None, hand: list[Received]) -> None:
-    """Put back what was found as its caller's time was over: the next call finds it again."""
-    if delivery is not None and delivery in hand:
-        hand.remove(delivery)
-        s.ledger.put_back(delivery)
-
-
-def restore_window(s: SessionState, hand: list[Received], parked_in_batch: list[Received]) -> None:
-    """Take back the room made for them, to acknowledge them. If the call fails, `SessionState.release` does this."""
-    _forget_lost(hand, parked_in_batch)
-    if parked_in_batch:
-        s.epoch.channel.unpark(parked_in_batch)
-
-
 @contextmanager
-def collecting(s: SessionState, hand: list[Received]) -> Iterator[None]:
+def _collecting(s: SessionState, hand: list[Received]) -> Iterator[None]:
     """The application gets what is in ``hand`` at the end and not before: a loss empties it, and dooms nothing by it.
 
     Where the loss is not known yet, until `await_loss` is done.
@@ -103,25 +176,18 @@ def _forget_lost(hand: list[Received], parked_in_batch: list[Received]) -> None:
         parked_in_batch.clear()
 
 
-def receive(
+def _awaited(
     s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Received], *, hold: bool
 ) -> Flow[Received | None]:
-    """`_receive`, as it says; for the one who follows it, too."""
-    flow = _receive(s, consumer, deadline, hand, hold=hold)
+    """`_waiting`, as it says; for the one who follows it, too."""
+    flow = _waiting(s, consumer, deadline, hand, hold=hold)
     return flow if s.tracer is None else s.tracer.receiving(flow)
 
 
-def _receive(
+def _waiting(
     s: SessionState, consumer: ConsumerState, deadline: float | None, hand: list[Received], *, hold: bool
 ) -> Flow[Received | None]:
-    """The next delivery for a consumer; None after ``deadline``, once it is closed, or where orders are to carry out.
-
-    ``hand`` is the caller's, who releases what is in it when it fails (`SessionState.release`).
-
-    Raises:
-        ConnectionLostError: the connection is gone.
-        JMSError: the broker has ended the consumer.
-    """
+    """As `receive`; None after ``deadline``, once it is closed, or where orders are to carry out."""
     polled = False
     ledger = s.ledger
     while True:

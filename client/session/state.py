@@ -39,7 +39,7 @@ from redelivery.model.errors import IllegalStateError, JMSError
 from redelivery.model.events import ConsumerEnded
 from redelivery.model.messages import Message
 from redelivery.model.modes import AckMode
-from redelivery.transports.seam import Channel, Delivery, Link, Transport
+from redelivery.transports.seam import Channel, Delivery, Flow, Link, Transport, Wish
 from redelivery.transports.wire.clock import epoch_ms, follow, session_time, utc_now
 
 NEVER = float("inf")
@@ -82,6 +82,7 @@ class SessionState:
         self.sent: list[Message] = []  # in the open transaction
         self.listener: object = None  # the shell's, where one is set
         self.poisoned = 0  # messages that a failure has made dead letters
+        self.unfinished: list[tuple[Flow[None], Wish]] = []  # a dead letter that has begun: the next holder goes on
         self.browsing: list[Channel] = []  # of its browsers, each with an inbox of its own
         self.epoch = Epoch(transport)  # its part in its connection to a broker now
 
@@ -175,6 +176,9 @@ class SessionState:
     def at_rest(self) -> bool:
         """True: nothing of it is under way that a loss would undo or leave in doubt; a guess from other threads."""
         return not self.sent and not self.ledger.held and self.unanswered.all_done
+
+    def finish_later(self) -> None:
+        """Go on with what is `unfinished` as soon as nobody is inside; for the shells, who begin a thread or a task."""
 
     # who may come in: of the holder of the session
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from redelivery.client.operations.browse import BrowseState
+from typing import Any, cast
+
+from redelivery.client.operations.browse import BrowseState, begin, poll_once
 from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import IllegalStateError
-from redelivery.transports.seam import Link
+from redelivery.model.messages import Message, Receipt
+from redelivery.transports.seam import Flow, Link
 
 
 class BaseBrowser:
     """Of both shells."""
 
     _core: SessionState
+    _message: type[Message] = Message  # the class of what the application gets
 
     def __init__(self, core: SessionState, state: BrowseState) -> None:
         self._core = core
@@ -42,10 +46,17 @@ class BaseBrowser:
     def __repr__(self) -> str:
         return f"<QueueBrowser {self.queue}{' closed' if self._closed else ''}>"
 
-    def _check_iteration(self, link: Link) -> None:
+    def _begin(self) -> Flow[Link]:
+        self.check_open("browse")
+        return (yield from begin(self._core, self._state))
+
+    def _poll_once(self, link: Link) -> Flow[Any]:
+        """The next message of an iteration; None: that was all."""
         self.check_open("browse")
         if link is not self._state.link:
             raise IllegalStateError(f"browse: another iteration over {self.queue} has begun, which ended this one")
+        delivery = yield from poll_once(self._state, link)
+        return None if delivery is None else self._message.received(delivery, 0, cast(Receipt, self))
 
     @property
     def _nothing_there(self) -> bool:

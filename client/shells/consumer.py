@@ -10,12 +10,15 @@ from redelivery.client.arguments import optional_seconds, seconds
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.observing.log_lines import MESSAGES, name_of
 from redelivery.client.operations.acknowledge import accept, dispatched
+from redelivery.client.operations.attach import attach_late
+from redelivery.client.operations.receive import collect, next_ready, receive
 from redelivery.client.session.state import SessionState
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError, ConnectionLostError, IllegalStateError, MessageFormatError
 from redelivery.model.messages import Message, Receipt, convert_body
 from redelivery.model.modes import AckMode
 from redelivery.policies.redelivery import RedeliveryPolicy
+from redelivery.transports.seam import Flow
 from redelivery.transports.wire.clock import session_time
 
 log = logging.getLogger(MESSAGES)
@@ -78,27 +81,36 @@ class BaseConsumer:
         """True: iterating ends without an error."""
         return self._closed or (self._core.life.ended and self._core.lost is None)
 
-    def _check_receiving(self) -> bool:
-        """Raise where no message comes to `receive`. True: it is not attached yet, and is to be now."""
+    def _get_ready(self) -> Flow[None]:
+        """Attach it, where it is not yet; raises where no message comes to `receive`."""
         self.check_open("receive")
         if self._core.listener is not None:
             raise IllegalStateError(
                 "receive: a message listener is set in this session, so messages come to listeners only"
             )
-        return not self._state.attached and self._core.epoch.lost is None
+        yield from attach_late(self._core, self._state)
 
     def _say_acknowledged(self, delivery: Received) -> None:
         log.debug("%s: acknowledged", name_of(delivery))
 
-    def _taken(self, hand: list[Received]) -> list[Message]:
-        """The messages of `receive_many`, which are the application's from now on."""
+    def _collect(self, most: int, deadline: float, hand: list[Received]) -> Flow[list[Any]]:
+        """The messages of `receive_many`, which are the application's at its end."""
+        yield from self._get_ready()
+        yield from collect(self._core, self._state, most, deadline, hand, hold=self._hold)
         messages = [self._message.received(each, each.redeliveries, self._receipt) for each in hand]
         if hand and self._at_once:
             accept(self._core, hand, batched=self._batched)
         return messages
 
-    def _body(self, delivery: Received, type: type, hand: list[Received]) -> Any:
-        """The body of what was received, by JMS's rules of receiveBody; see there."""
+    def _convert(self, type: type, deadline: float | None, hand: list[Received]) -> Flow[Any]:
+        """The body of what is received, by JMS's rules of receiveBody; see there."""
+        yield from self._get_ready()
+        core, consumer = self._core, self._state
+        delivery = next_ready(core, consumer, hand, hold=True)
+        if delivery is None or core.ledger.orders:
+            delivery = yield from receive(core, consumer, left_until(deadline), hand, delivery, hold=True)
+        if delivery is None:
+            return None
         try:
             body = convert_body(Message.received(delivery, delivery.redeliveries, None), type)
         except MessageFormatError:

@@ -9,22 +9,19 @@
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
-from types import TracebackType
-from typing import Self
 
-from redelivery.client.ledger import ConsumerState, Poison, Received
-from redelivery.client.operations.close import await_answers, close_channels, close_ledger
-from redelivery.client.operations.orders import GRACE, carry_out_first
-from redelivery.client.operations.reattach import await_return
-from redelivery.client.operations.receive import fetch, next_ready, not_now, receive
+from redelivery.client.connection.threads import closes_elsewhere
+from redelivery.client.ledger import Received
+from redelivery.client.lifecycle import SessionStage
+from redelivery.client.operations.close import close_channels, end_work
+from redelivery.client.operations.orders import carry_out, finish, performed
+from redelivery.client.operations.reattach import came_back, come_back
 from redelivery.client.session.inbox import ReportError
 from redelivery.client.session.shared import Shared
 from redelivery.client.session.state import NEVER, SessionState
-from redelivery.client.sync.driver import run, run_for
-from redelivery.client.sync.futures import Expiry
+from redelivery.client.sync.driver import run
 from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, RequestTimeoutError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Flow, T, Transport
@@ -32,31 +29,6 @@ from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.threads.guard import take, tore, uninterruptible
 
 _STEP = 0.1  # seconds until the listener's thread is woken once more
-
-
-class Closing(ABC):
-    """Leaving its ``with`` block closes it, whatever happened inside."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End it; twice is harmless."""
-
-    @abstractmethod
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed, or its connection lost.
-
-        Raises:
-            IllegalStateError, ConnectionLostError: the text says when and why.
-        """
-
-    def __enter__(self) -> Self:
-        self.check_open("with")
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class SessionCore(SessionState):
@@ -69,13 +41,13 @@ class SessionCore(SessionState):
         self.let_in()
         # threads that are in, or wait to come in, for a moment only: see `inside_patiently`
         self.visitors: list[None] = []
-        self.expiry = Expiry(self.options.reconnect)
 
     def let_in(self) -> None:
         """Nobody is inside."""
         self.use = threading.Lock()
-        self.unfinished: list[Flow[None]] = []  # a dead letter that has begun: the next one inside goes on with it
-        self.finisher: threading.Thread | None = None  # who does so where nobody else comes
+        self.unfinished = []
+        self.finisher: threading.Thread | None = None  # who goes on with what is unfinished where nobody else comes
+        self.closer = threading.Lock()  # of one that closes; an interrupted close can be repeated
         self.waits = threading.Lock()  # the listener's thread has it while it waits at the session's waiter
 
     @property
@@ -111,8 +83,10 @@ class SessionCore(SessionState):
                 raise self._busy(action)
         entered = False
         try:
-            if self.unfinished and not self._finish(None if patience is None else self.now() + patience):
-                return False
+            if self.unfinished:
+                late = None if patience is None else self.now() + patience
+                if not self.do(finish(self, late)):
+                    return False
             if self.needs_check:
                 problem = self.ended(action) or self.listened(action)
                 if problem is not None:
@@ -139,6 +113,10 @@ class SessionCore(SessionState):
                 self.use.release()
 
         return self._guarded(inside)
+
+    def leave(self) -> None:
+        """Release `use`."""
+        self.use.release()
 
     def make_way(self) -> None:
         """Let the listener's thread leave its wait: the holder of `use` waits at the same place, one at a time."""
@@ -205,42 +183,15 @@ class SessionCore(SessionState):
 
     def perform(self, flow: Flow[T]) -> T:
         """Drive an operation, and carry out what the ledger has ordered because of it; an interrupt leaves that."""
-        try:
-            result = self.do(flow)
-        except JMSError:
-            if self.lost is None:
-                self.carry_out()
-            raise
-        if self.ledger.orders:
-            self.carry_out()
-        return result
+        return self.do(performed(self, flow))
 
-    def carry_out(self, deadline: float | None = None) -> bool:
-        """Carry out the ledger's orders; False: another thread goes on with one, as the caller's time is over.
+    def carry_out(self) -> None:
+        """Carry out the ledger's orders, where there are any."""
+        if self.ledger.orders or self.unfinished:
+            self.do(carry_out(self))
 
-        A dead letter that has begun is made to its end, also where the caller is interrupted: nobody could know whether
-        the broker has it, and another one would be made.
-        """
-        if self.unfinished and not self._finish(deadline):
-            return False
-        while self.ledger.orders:
-            if not isinstance(self.ledger.orders[0], Poison):
-                self.do(carry_out_first(self))
-            elif not self._dead_letter(lambda: carry_out_first(self), deadline):
-                return False
-        return True
-
-    def _finish(self, deadline: float | None) -> bool:
-        return self._dead_letter(self.unfinished.pop, deadline)
-
-    def _dead_letter(self, begin: Callable[[], Flow[None]], deadline: float | None) -> bool:
-        pause = NEVER if deadline is None else monotonic() + max(deadline - self.now(), GRACE)
-        run_for(begin, self.epoch, self.waiter, self.options.request_timeout, pause, self._leave_unfinished, self.until)
-        return not self.unfinished
-
-    def _leave_unfinished(self, flow: Flow[None]) -> None:
-        """Leave a dead letter that has begun to the next one inside; uninterrupted, by `use`'s holder, or for him."""
-        self.unfinished.append(flow)
+    def finish_later(self) -> None:
+        """See SessionState."""
         if self.finisher is None:
             self.finisher = threading.Thread(target=self._finish_alone, name="redelivery-dead-letter", daemon=True)
             self.finisher.start()
@@ -252,7 +203,7 @@ class SessionCore(SessionState):
         try:
             entered = self.enter_patiently(self.options.request_timeout)
             if entered and self.unfinished:
-                self._finish(None)
+                self.do(finish(self))
         except ConnectionLostError:
             pass  # the session's next call meets it
         except JMSError as error:
@@ -269,60 +220,39 @@ class SessionCore(SessionState):
         entered = False
         try:
             entered = self.enter_patiently(timeout)
-            if entered:
-                self.make_way()
-                self.take_in()
-                if self.epoch.successor is not None and not self.life.ended:
-                    self.do(await_return(self, self.now() + timeout))  # bounded: the caller dials, if it is lost again
-            return self.epoch.lost is None or self.lost is not None or self.life.ended
+            if not entered:
+                return came_back(self)
+            self.make_way()
+            return self.do(come_back(self, self.now() + timeout))  # bounded: the caller dials, if it is lost again
         finally:
             del self.visitors[-1]
             if entered:
                 self.use.release()
 
-    def receive(
-        self,
-        consumer: ConsumerState,
-        timeout: float | None,
-        hand: list[Received],
-        delivery: Received | None,
-        *,
-        hold: bool,
-    ) -> Received | None:
-        """The next delivery for a consumer; None after ``timeout`` seconds or once it is being closed.
+    def closes_elsewhere(self, close: Callable[[], None]) -> bool:
+        """Have another thread close, where the call to close has interrupted another call; True: it does."""
+        return closes_elsewhere((self,), close, self.options.close_timeout)
 
-        ``hand``: what the caller has taken; it is put there, and released (`release`) if the caller fails.
-        ``delivery``: what it has found already, and orders are to carry out.
+    def to_the_end(self, work: Callable[[], T]) -> T:
+        """Do it; an interrupt ends its waits."""
+        return work()
 
-        Raises:
-            ConnectionLostError: the connection is gone.
-            JMSError: the broker has ended the consumer.
-        """
-        deadline = None if timeout is None else self.now() + timeout
-        delivery = delivery or next_ready(self, consumer, hand, hold)
-        before, self.hand = self.hand, hand
-        try:
-            if delivery is None:
-                if timeout == 0:
-                    self.do(fetch(self, consumer))
-                delivery = self.do(receive(self, consumer, deadline, hand, hold=hold))
-            while self.ledger.orders:
-                if not self.carry_out(deadline):
-                    not_now(self, delivery, hand)
-                    return None
-                if delivery not in hand:  # or no more: the connection was lost meanwhile
-                    delivery = self.do(receive(self, consumer, deadline, hand, hold=hold))
-        finally:
-            self.hand = before
-        return delivery
+    def close_once(self, work: Callable[[], None], until: float) -> None:
+        """Do it, unless it is done; where another thread does, wait for it until ``until`` (monotonic seconds)."""
 
-    def end_work(self, until: float) -> None:
+        def alone() -> None:
+            if take(self.closer, until - monotonic()):
+                try:
+                    if self.life.stage is not SessionStage.CLOSED:
+                        work()
+                finally:
+                    self.closer.release()
+
+        uninterruptible(alone)
+
+    def end_work(self) -> None:
         """For the close: roll back, wait for what is still unanswered, end the channels."""
         try:
-            if self.unfinished:
-                self._finish(None)
-            self.do(close_ledger(self))
-            self.carry_out()
-            run(await_answers(self), self.epoch, self.waiter, NEVER, until)
+            self.do(end_work(self))
         finally:
             self.do(close_channels(self))

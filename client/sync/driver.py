@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from typing import cast
 
 from redelivery.client.session.epoch import Bare, Wired
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
+from redelivery.transports.flows import Until
 from redelivery.transports.seam import (
     Arrival,
     Flow,
@@ -18,7 +17,6 @@ from redelivery.transports.seam import (
     T,
     Transport,
     Waiter,
-    Wish,
 )
 from redelivery.transports.wire.clock import monotonic, session_time
 from redelivery.transports.wire.threads.guard import later, uninterruptible
@@ -44,6 +42,9 @@ def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: f
             if isinstance(wish, Pending):
                 limit = timeout if until == NEVER else min(timeout, until - monotonic())
                 error = _wait_for(wish, wired.transport, waiter, limit)
+            elif isinstance(wish, Until):
+                limit = min(wish.deadline - session_time(), until - monotonic())
+                error = _wait_for(wish.answer, wired.transport, waiter, limit)
             else:
                 error = _fulfil(wish, wired, waiter)
             wish = next(flow) if error is None else flow.throw(error)
@@ -55,59 +56,6 @@ def _drive(flow: Flow[T], wired: Wired, waiter: Waiter, timeout: float, until: f
     except BaseException:  # an interrupt
         _give_up(flow)
         raise
-
-
-def run_for(
-    begin: Callable[[], Flow[T]],
-    wired: Wired,
-    waiter: Waiter,
-    timeout: float,
-    pause: float,
-    leave: Callable[[Flow[T]], None],
-    until: float = NEVER,
-) -> None:
-    """As `run`, and at ``pause`` (monotonic seconds), or at an interrupt, the rest of the flow is left to another.
-
-    An interrupt is not thrown into the flow, the rest of which ``leave`` is called with. ``begin``: takes the flow from
-    where it stands.
-    """
-
-    def kept(flow: Flow[T], wish: Wish, error: RequestTimeoutError) -> bool:
-        """Check whether a wait that has ended without an answer is another one's from now on."""
-        if not isinstance(error, InterruptedWait) and monotonic() < pause:
-            return False
-        leave(_rest(flow, wish, lambda *_: False))
-        return True
-
-    def drive() -> None:
-        with suppress(_LeftError):
-            _drive(_rest(begin(), None, kept), wired, waiter, timeout, min(until, pause))
-
-    uninterruptible(drive)
-
-
-class _LeftError(JMSError):
-    """The flow goes on without this thread."""
-
-
-def _rest(flow: Flow[T], wish: Wish | None, leave: Callable[[Flow[T], Wish, RequestTimeoutError], bool]) -> Flow[T]:
-    """A flow from what it wishes on (None: from its beginning), until ``leave`` says that it is another one's."""
-    try:
-        wish = next(flow) if wish is None else wish
-        while True:
-            try:
-                yield wish
-            except RequestTimeoutError as error:
-                if leave(flow, wish, error):
-                    raise _LeftError from None
-                wish = flow.throw(error)
-            except BaseException as error:  # noqa: BLE001  # it is the flow's
-                wish = flow.throw(error)
-            else:
-                wish = next(flow)
-    except StopIteration as end:
-        value: T = end.value
-        return value
 
 
 def close_transport(transport: Transport) -> None:

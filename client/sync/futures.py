@@ -1,19 +1,26 @@
-"""The future of an asynchronous send."""
+"""Asynchronous sends, and their futures."""
 
 from __future__ import annotations
 
 import threading
 import time
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, cast
+from typing import Any, Final, Unpack, cast
 
-from redelivery.client.operations.resend import Deferrable, away
+from redelivery.client.operations.prepare import SendOptions
+from redelivery.client.operations.resend import Deferrable, Repeatable, away
 from redelivery.client.operations.send import in_doubt_send, not_sent, refused_send
 from redelivery.client.session.state import SessionState
+from redelivery.client.shells.producer import BaseProducer
+from redelivery.client.sync.core import SessionCore
+from redelivery.model.content.headers import SYNONYMS, SendKeywords
+from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConnectionLostError, InDoubtError, JMSError
 from redelivery.model.messages import Message
+from redelivery.model.suggestions import suggesting
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.transports.flows import NotSent
 from redelivery.transports.seam import NO_ANSWER, Pending
@@ -162,7 +169,7 @@ class SendFuture(Future[Message]):
 
 
 class Expiry:
-    """Ends the sends of a session that wait for a connection, when their time is over.
+    """Ends the sends of a producer that wait for a connection, when their time is over.
 
     One thread looks after them, as long as there are some.
     """
@@ -197,3 +204,65 @@ class Expiry:
                 time.sleep(_NEWS)
             else:
                 pending.expire(not_sent(*self._why))
+
+
+class SendsAsync(BaseProducer):
+    """A producer that need not wait: an asynchronous send is for threads, as tasks await it."""
+
+    _core: SessionCore
+
+    def __init__(self, core: SessionCore, options: SendOptions) -> None:
+        super().__init__(core, options)
+        self._expiry = Expiry(core.options.reconnect)
+
+    @abstractmethod
+    def _send(self, message: Message, pending: Pending | None) -> Pending | None:
+        """Send it; ``pending``: whose answer nobody waits for."""
+
+    @suggesting(SYNONYMS)
+    def send_async(
+        self, body_or_message: object, destination: Destination | str | None = None, **options: Unpack[SendKeywords]
+    ) -> Future[Message]:
+        """`send` without waiting: the future is done when the broker has confirmed or refused.
+
+        Where the connection is away and comes back, the message leaves with the next one, before what is sent later;
+        the future fails with ConnectionLostError when the `timeout` of the ReconnectPolicy is over. While 1,000 of a
+        session wait for that, this call waits as well, for as long.
+
+        Bad arguments raise here; whatever the broker says is in the future.
+        """
+        return self._core.inside("send_async", lambda: self._send_async(body_or_message, destination, options))
+
+    def _send_async(
+        self, body_or_message: object, destination: Destination | str | None, options: SendKeywords
+    ) -> Future[Message]:
+        core = self._core
+        message = self._prepare(body_or_message, destination, options)
+        pending = self._answer()
+        future = SendFuture(message, pending, core)
+        try:
+            core.unanswered.watch(pending)
+            if core.tracer is None:
+                sent = self._send(message, pending)
+            else:
+                with core.tracer.sending(message):
+                    sent = self._send(message, pending)
+            future.pending = pending = sent or pending
+        except JMSError as error:
+            future.refuse(error)
+            if not isinstance(error, ConnectionLostError) or not core.comes_back:
+                raise
+        except BaseException:  # an interrupt
+            core.unanswered.unwatch(pending)
+            raise
+        if isinstance(pending, Deferrable) and pending.waits:
+            self._expiry.add(pending, core.epoch.lost)
+        return future
+
+    def _answer(self) -> Pending:
+        """Of an asynchronous send."""
+        core = self._core
+        if not self._identifies and (self._transacted or not self._comes_back):
+            return Pending()
+        kind = Repeatable if self._identifies else Deferrable
+        return kind(lambda: core.comes_back)

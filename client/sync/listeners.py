@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from redelivery.client.ledger import ConsumerState, Received
 from redelivery.client.lifecycle import SessionStage
 from redelivery.client.operations.acknowledge import dispatched
 from redelivery.client.operations.attach import attach_late
 from redelivery.client.operations.listen import Comebacks, dispatch, returned
+from redelivery.client.operations.orders import catch_up
 from redelivery.client.operations.reattach import await_return
 from redelivery.client.session.inbox import CloseAsked
 from redelivery.client.session.state import ended
@@ -24,6 +25,7 @@ from redelivery.transports.wire.clock import session_time
 from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 log = logging.getLogger(__name__)
+MessageListener: TypeAlias = Callable[[Message], None]
 _STEP: Final = 0.1  # seconds until our thread is woken once more
 
 
@@ -36,7 +38,7 @@ class ListenerLoop:
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._listeners: dict[ConsumerState, tuple[Callable[[Message], object], Receipt]] = {}
+        self._listeners: dict[ConsumerState, tuple[MessageListener, Receipt]] = {}
         self._comebacks = Comebacks(core)
         self._turn = 0
         self._thread: threading.Thread | None = None
@@ -50,9 +52,7 @@ class ListenerLoop:
         """True: the caller is one of our callbacks."""
         return self._core.listens
 
-    def set_listener(
-        self, consumer: ConsumerState, callback: Callable[[Message], object] | None, receipt: Receipt
-    ) -> None:
+    def set_listener(self, consumer: ConsumerState, callback: MessageListener | None, receipt: Receipt) -> None:
         """Set, change or (None) remove the listener of one consumer."""
         core = self._core
 
@@ -92,8 +92,11 @@ class ListenerLoop:
 
         return core.inside_patiently(action, turn)
 
-    def close_consumer(self, consumer: ConsumerState) -> None:
-        """Close one consumer from any thread; deferred by the ledger where it holds something."""
+    def close_consumer(self, consumer: ConsumerState, *, in_callback: bool) -> None:
+        """Close one consumer from any thread; deferred by the ledger where it holds something.
+
+        ``in_callback``: for one of our callbacks, which this must not wait for.
+        """
         core = self._core
         core.inbox.notify(CloseAsked(consumer))  # the holder of the session sees it at once, if it waits
         if core.life.stage in (SessionStage.CLOSED, SessionStage.LOST) or core.lost is not None:
@@ -102,26 +105,26 @@ class ListenerLoop:
         def close() -> None:
             core.make_way()
             self._listeners.pop(consumer, None)
-            core.take_in()
-            core.carry_out()
+            core.do(catch_up(core))
 
         core.inside_patiently("close", close)
-        if not self._listeners:
+        if not self._listeners and not in_callback:
             self._end_thread()
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait for a running callback; True where none is running any more. True at once inside a callback."""
         return self.in_callback or self._idle.wait(timeout)
 
-    def end(self, timeout: float) -> bool:
-        """End the thread; True where it ended in time."""
+    def end(self, timeout: float) -> None:
+        """End the thread, as soon as its callback returns; one that does not return in time is left to itself."""
         self._listeners.clear()
         self._core.waiter.wake()
         thread = self._thread
         if thread is None or thread is threading.current_thread():
-            return True
+            return
         thread.join(timeout)
-        return not thread.is_alive()
+        if thread.is_alive():
+            log.warning("close: a listener did not return within close_timeout; it is left to itself")
 
     def _serve(self) -> None:
         core = self._core

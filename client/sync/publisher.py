@@ -11,7 +11,7 @@ from redelivery.client.connection.replies import PAUSE, Replies, check_sent, rep
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.shells.publisher import BasePublisher
 from redelivery.client.sync.consumer import Consumer
-from redelivery.client.sync.core import Closing
+from redelivery.client.sync.made import Closing
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
 from redelivery.model.content.headers import SYNONYMS, SendKeywords

@@ -13,7 +13,7 @@ from tests.client.shell import Bench
 
 import redelivery
 from redelivery import ConfigError, IllegalStateError, InvalidDestinationError, UnsupportedError
-from redelivery.client.sync.core import Closing
+from redelivery.client.sync.made import Closing
 
 
 def test_what_is_closed_cannot_be_entered_again(bench: Bench) -> None:

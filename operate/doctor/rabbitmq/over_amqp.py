@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redelivery.client.connections.sync import Connection
-from redelivery.client.sync.session import described
+from redelivery.client.operations.destinations import describe
+from redelivery.client.sync.session import Session
 from redelivery.model.destinations import Queue
 from redelivery.operate.doctor.findings import Finding
 from redelivery.operate.doctor.observed import ObservedQueue
@@ -36,8 +37,13 @@ def described_queues(connection: Connection, names: Iterable[str]) -> Described:
         JMSError: the broker does not answer, or refuses.
     """
     with connection.session() as session:
-        asked = ((name, described(session, Queue(name))) for name in names)
+        asked = ((name, _described(session, Queue(name))) for name in names)
         return {name: each for name, each in asked if each is not None}
+
+
+def _described(session: Session, queue: Queue) -> Mapping[str, Any] | None:
+    core = session._core
+    return session._loop.inside("describe", lambda: core.do(describe(core, queue)))
 
 
 def described_states(found: Described) -> dict[str, ObservedQueue]:
