@@ -12,7 +12,7 @@ from functools import wraps
 from getpass import getpass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
 
@@ -115,19 +115,15 @@ def options_of(given: dict[str, Any]) -> ConnectionKeywords:
     Raises:
         ConfigError: a file cannot be read, is empty or does not fit; or an option has no effect.
     """
-    options: ConnectionKeywords = {}
-    if given["connect_timeout"] is not None:
-        options["connect_timeout"] = given["connect_timeout"]
-    if given["user"] is not None:
-        options["username"] = given["user"]
-    if given["password_file"] is not None:
-        options["password"] = _password(given["password_file"])
-    if given["dialect"] is not None:
-        options["dialect"] = given["dialect"]
-    if given["management"] is not None:
-        options["management"] = given["management"]
-    if given["vhost"] is not None:
-        options["vhost"] = given["vhost"]
+    values: dict[str, Any] = {
+        "connect_timeout": given["connect_timeout"],
+        "username": given["user"],
+        "password": None if given["password_file"] is None else _password(given["password_file"]),
+        "dialect": given["dialect"],
+        "management": given["management"],
+        "vhost": given["vhost"],
+    }
+    options = cast(ConnectionKeywords, {name: value for name, value in values.items() if value is not None})
     if any(given[name] is not None for name in ("ca", "cert", "key")):
         options["tls"] = _tls(given["ca"], given["cert"], given["key"])
     return options

@@ -51,7 +51,8 @@ def replay_canaries(
     sent = work.move(replace(work.planned, ids=work.planned.ids[:count]))
     if not sent:
         raise nothing_in(work.selection.queue)
-    with Watching(sent, seconds, wanted=not work.as_json) as shown:
+    shown = Watching(sent, seconds, wanted=not work.as_json)
+    with shown:
         watch = Watch(connection, work.selection.queue, targets, run, sent, seconds, others=max(0, before - sent))
         watch.until_handled(shown.show)
     work.plan_again()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import TypeVar
 
 from rich.console import Console
@@ -17,7 +16,7 @@ from redelivery.operate.letters.canary import Progress as Canaries
 _T = TypeVar("_T")
 
 
-class Counting:
+class Counting(Progress):
     """A context in which letters are counted: how many, how many a second, and how long the rest will take.
 
     Args:
@@ -27,17 +26,17 @@ class Counting:
     """
 
     def __init__(self, what: str, total: int | None, wanted: bool = True) -> None:
-        columns: list[ProgressColumn] = [TextColumn("{task.description}"), _Count(), _Rate()]
+        columns: list[ProgressColumn] = [TextColumn("{task.description}"), TextColumn("{task.completed:,.0f}"), _Rate()]
         if total is not None:
-            columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate()]
+            columns[1:2] = [BarColumn(), MofNCompleteColumn()]
             columns.append(TimeRemainingColumn(elapsed_when_finished=True))
         shows = wanted and sys.stderr.isatty()
-        self._progress = Progress(*columns, console=Console(stderr=True), disable=not shows, transient=total is None)
-        self._task = self._progress.add_task(what, total=total)
+        super().__init__(*columns, console=Console(stderr=True), disable=not shows, transient=total is None)
+        self._task = self.add_task(what, total=total)
 
     def show(self, done: int) -> None:
         """So many are done."""
-        self._progress.update(self._task, completed=done)
+        self.update(self._task, completed=done)
 
     def of(self, letters: Iterable[_T]) -> Iterator[_T]:
         """The same letters, counted as they pass."""
@@ -45,48 +44,22 @@ class Counting:
             yield each
             self.show(number)
 
-    def __enter__(self) -> Counting:
-        self._progress.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-
-class Watching:
+class Watching(Status):
     """A context in which canaries are watched: how many are still waiting, and how long until it is decided."""
 
     def __init__(self, count: int, wait: float, wanted: bool = True) -> None:
         canaries = "1 canary" if count == 1 else f"{count} canaries"
-        self._sent = f"{canaries} sent; what follows is replayed when they have been handled"
-        console = Console(stderr=True)
-        self._shows, self._wanted = wanted and sys.stderr.isatty(), wanted
-        self._status = Status(self._sent, console=console)
-        self._wait = wait
+        sent = f"{canaries} sent; what follows is replayed when they have been handled"
+        shows = wanted and sys.stderr.isatty()
+        super().__init__(sent, console=Console(stderr=True, quiet=not shows))
+        if wanted and not shows:
+            print(f"{sent}: gone for {wait:g} s, and not back", file=sys.stderr)
 
     def show(self, progress: Canaries) -> None:
         """So many are where they were sent to."""
         left = "" if progress.waiting else f", {progress.left:.0f} s until they can no longer be back"
-        self._status.update(f"canaries: {progress.gone} taken, {progress.waiting} waiting{left}")
-
-    def __enter__(self) -> Watching:
-        if self._shows:
-            self._status.start()
-        elif self._wanted:
-            print(f"{self._sent}: gone for {self._wait:g} s, and not back", file=sys.stderr)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._status.stop()
-
-
-class _Count(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.completed:,.0f}")
+        self.update(f"canaries: {progress.gone} taken, {progress.waiting} waiting{left}")
 
 
 class _Rate(ProgressColumn):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import count
+from functools import partial
 from typing import Any, Final
 
 from redelivery.client.connections.sync import Connection
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import ObservedQueue
-from redelivery.operate.management.artemis import ArtemisManagement
+from redelivery.operate.management.artemis import ArtemisManagement, is_listed, listed, managed
 from redelivery.operate.management.opening import management_of
 from redelivery.policies.brokers.artemis.names import NAMES
 from redelivery.policies.brokers.artemis.rules import AddressEntry, ArtemisRules
 from redelivery.policies.destinations.address_settings import AddressSettings
 
 _SECONDS: Final = 5.0  # for an answer
-_QUEUES: Final = 1000  # of one answer
 _FIELDS: Final = {
     "deadLetterAddress": "dead-letter-address",
     "expiryAddress": "expiry-address",
@@ -68,22 +67,9 @@ def artemis_queues(connection: Connection) -> dict[str, ObservedQueue]:
     Raises:
         JMSError: the broker does not answer, or refuses (it needs the permissions ``send`` and ``manage``).
     """
-    return {
-        each["name"]: ObservedQueue(
-            each["name"], int(each["messageCount"]), int(each["consumerCount"]), each.get("address")
-        )
-        for each in _listed(connection)
-        if each.get("temporary") != "true" and each.get("internalQueue") != "true"
-    }
-
-
-def _listed(connection: Connection) -> Iterator[dict[str, str]]:
-    wanted = json.dumps({"field": "", "operation": "", "value": ""})
-    for page in count(1):
-        rows = json.loads(_artemis(connection, "listQueues", [wanted, page, _QUEUES]))["data"]
-        yield from rows
-        if len(rows) < _QUEUES:
-            return
+    ask = partial(_artemis, connection)
+    found = map(managed, filter(is_listed, listed(lambda *asked: ask("listQueues", list(asked)))))
+    return {each.name: ObservedQueue(each.name, each.messages or 0, each.consumers, each.address) for each in found}
 
 
 def artemis_rules(connection: Connection, addresses: Iterable[str]) -> ArtemisRules:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from itertools import count
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ class ArtemisManagement:
 
     def queues(self) -> Iterator[ManagedQueue]:
         """See `Management`."""
-        return (managed(each) for each in self._listed("", "", "") if not _is_hidden(each))
+        return (managed(each) for each in self._listed() if is_listed(each))
 
     def queue(self, name: str) -> ManagedQueue | None:
         """See `Management`; ``settings`` are those of its address."""
@@ -116,14 +116,9 @@ class ArtemisManagement:
             )
         return found[0]
 
-    def _listed(self, field: str, operation: str, value: str) -> Iterator[dict[str, str]]:
-        wanted = json.dumps({"field": field, "operation": operation, "value": value})
-        for page in count(1):
-            said = self.call("listQueues(java.lang.String,int,int)", wanted, page, _PAGE, doing="listing the queues")
-            rows = json.loads(said)["data"]
-            yield from rows
-            if len(rows) < _PAGE:
-                return
+    def _listed(self, *wanted: str) -> Iterator[dict[str, str]]:
+        ask = partial(self.call, "listQueues(java.lang.String,int,int)", doing="listing the queues")
+        return listed(ask, *wanted)
 
     def _row(self, name: str) -> dict[str, str] | None:
         address, separator, queue = name.partition(_SEPARATOR)
@@ -228,8 +223,21 @@ def managed(row: Mapping[str, str], settings: Mapping[str, Any] | None = None) -
     )
 
 
-def _is_hidden(row: Mapping[str, str]) -> bool:
-    return "true" in (row.get("temporary"), row.get("internalQueue"))
+def listed(
+    ask: Callable[[str, int, int], str], field: str = "", operation: str = "", value: str = ""
+) -> Iterator[dict[str, str]]:
+    """The rows of all queues of which the field is so, page by page; ``ask``: the operation ``listQueues``."""
+    wanted = json.dumps({"field": field, "operation": operation, "value": value})
+    for page in count(1):
+        rows = json.loads(ask(wanted, page, _PAGE))["data"]
+        yield from rows
+        if len(rows) < _PAGE:
+            return
+
+
+def is_listed(row: Mapping[str, str]) -> bool:
+    """False: it is temporary, or the broker's own."""
+    return "true" not in (row.get("temporary"), row.get("internalQueue"))
 
 
 def _literal(text: str) -> str:

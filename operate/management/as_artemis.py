@@ -28,7 +28,6 @@ _OWN: Final = "applicationProperties."  # of AMQP, where each name says its sect
 _NOTES: Final = ("messageAnnotations.", "extraProperties.")
 _PROPERTIES: Final = "properties."
 _AMQP: Final = "AMQP"
-_AMQP_TYPE: Final = "x-opt-jms-msg-type"
 _TEXT: Final = 3  # kinds of bodies, as its clients number them
 _BYTES: Final = (0, 4)
 _DATA: Final = re.compile(r"Data\{(.*)\}", re.DOTALL)

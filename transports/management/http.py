@@ -13,19 +13,17 @@ import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, Final, cast
 
 from redelivery.model.errors import (
     ConnectError,
-    InvalidDestinationError,
     JMSError,
     ProtocolError,
     RequestTimeoutError,
-    SecurityError,
 )
 from redelivery.transports.management.address import ManagementAddress
+from redelivery.transports.management.answers import REFUSALS, ManagementAnswer, refused
 from redelivery.transports.wire.clock import monotonic
 from redelivery.transports.wire.signatures import protocol_of
 from redelivery.transports.wire.tls import tls_problem
@@ -34,28 +32,20 @@ _PORTS: Final = {"http": 80, "https": 443}
 _LARGEST: Final = 512 << 20  # bytes of an answer
 _PIECE: Final = 1 << 16
 _SHOWN: Final = 200  # characters of an answer that are shown in an error
-_REFUSALS: Final[Mapping[int, type[JMSError]]] = {
-    401: SecurityError,
-    403: SecurityError,
-    404: InvalidDestinationError,
-}
 _WITHOUT_WORDS: Final = (401, 403, 429)  # are of who asks, not of the path
 _OTHER_PORT: Final = "its management has a port of its own"
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """HTTP's status, and the body: what JSON says; None where it is empty."""
+class HttpAnswer(ManagementAnswer):
+    """The body: what JSON says."""
 
-    status: int
-    body: Any
+    __slots__ = ()
 
-    def refusal(self, doing: str) -> JMSError | None:
-        """Why it is a refusal, in the broker's words; None: it is none."""
+    def refusal(self, doing: str, otherwise: type[JMSError] = JMSError) -> JMSError | None:
+        """See `ManagementAnswer`."""
         if self.status < 300:
             return None
-        kind = _REFUSALS.get(self.status, JMSError)
-        return kind(f"{doing}: the broker's management says: {_reason(self.body)} ({self.status})")
+        return refused(self.status, f"{doing}: the broker's management", _reason(self.body), otherwise)
 
 
 class JsonClient:
@@ -82,9 +72,7 @@ class JsonClient:
             ConnectError, RequestTimeoutError, ProtocolError: as `ask`.
         """
         answer = self.ask(method, path, body, more_time=more_time)
-        refusal = answer.refusal(doing or f"{method} {path}")
-        if refusal is not None:
-            raise refusal
+        answer.check(doing or f"{method} {path}")
         return answer.body
 
     def ask(self, method: str, path: str, body: Any = None, *, more_time: float = 0.0) -> HttpAnswer:
@@ -164,7 +152,7 @@ class JsonClient:
         try:
             return json.loads(said)
         except (ValueError, RecursionError):
-            if response.status in _REFUSALS and response.status != 404:  # some answer so before they say who they are
+            if response.status in REFUSALS and response.status != 404:  # some answer so before they say who they are
                 return response.reason
             kind = (response.getheader("Content-Type") or "no content type").partition(";")[0]
             raise ProtocolError(

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from redelivery.model.errors import InvalidDestinationError, JMSError, ProtocolError, SecurityError
+from redelivery.model.errors import JMSError, ProtocolError, SecurityError
 from redelivery.transports.management.address import ManagementAddress
+from redelivery.transports.management.answers import REFUSALS
 from redelivery.transports.management.http import HttpAnswer, JsonClient
 
 _SHOWN: Final = 200  # characters of an error of the broker
@@ -22,11 +23,6 @@ _ABSENT: Final = 404
 _TOO_MANY: Final = 429
 _SPECIAL: Final = re.compile(r'["*?\\\n]')
 _JAVA: Final = re.compile(r"^(?:[\w.$]+(?:Exception|Error) ?: ?)+")  # classes before what they say
-_REFUSALS: Final[Mapping[int, type[JMSError]]] = {
-    401: SecurityError,
-    403: SecurityError,
-    404: InvalidDestinationError,
-}
 _NOT_ALLOWED: Final = ("java.lang.SecurityException", "java.lang.IllegalAccessException")
 
 
@@ -120,8 +116,5 @@ def _of_origin(answer: HttpAnswer) -> bool:
 
 def _refused(said: Mapping[str, Any], doing: str) -> JMSError:
     status, error = said["status"], " ".join(str(said.get("error") or "nothing").split())
-    kind = _REFUSALS.get(status, JMSError)
-    if said.get("error_type") in _NOT_ALLOWED:
-        kind = SecurityError
-    said_why = _JAVA.sub("", error)[:_SHOWN]
-    return kind(f"{doing}: the broker's management says: {said_why} ({status})")
+    kind = SecurityError if said.get("error_type") in _NOT_ALLOWED else REFUSALS.get(status, JMSError)
+    return kind(f"{doing}: the broker's management says: {_JAVA.sub('', error)[:_SHOWN]} ({status})")

@@ -89,30 +89,9 @@ class RabbitApi:
         """Delete what is ready on a queue."""
         self.client.call("DELETE", self._path("queues", name, "contents"), doing=f"purging queue://{name}")
 
-    def exchange(self, name: str) -> Json | None:
-        """An exchange: ``type``, ``durable``, ``arguments``, …; None: it is not there."""
-        return self._found(self._path("exchanges", name), f"looking for the exchange {name}")
-
-    def declare_exchange(self, name: str, kind: str = "direct", *, arguments: Mapping[str, Any] | None = None) -> bool:
-        """Make a durable exchange; False: it was there. Raises OtherwiseError: it is there as another kind."""
-        body: Json = {"type": kind, "durable": True, "auto_delete": False, "arguments": dict(arguments or {})}
-        doing = f"declaring the exchange {name}"
-        answer = self.client.ask("PUT", self._path("exchanges", name), body)
-        if answer.status == _CRASHED and self.exchange(name) is not None:
-            raise OtherwiseError(f"{doing}: it is there otherwise than as {kind} with {body['arguments']}")
-        return self._made(answer, doing)
-
-    def delete_exchange(self, name: str) -> None:
-        """Delete an exchange. Raises InvalidDestinationError: it is not there."""
-        self.client.call("DELETE", self._path("exchanges", name), doing=f"deleting the exchange {name}")
-
     def bindings(self, queue: str) -> list[Json]:
         """The bindings of a queue: ``source`` (empty: the default exchange), ``routing_key``, ``arguments``."""
         return self._list(self._path("queues", queue, "bindings"), f"the bindings of queue://{queue}")
-
-    def bindings_from(self, exchange: str) -> list[Json]:
-        """The bindings of which an exchange is the source: ``destination``, ``destination_type``, ``routing_key``."""
-        return self._list(self._path("exchanges", exchange, "bindings", "source"), f"the bindings of {exchange}")
 
     def bind(self, exchange: str, queue: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:
         """Bind a queue to an exchange; harmless where it is bound so."""
@@ -162,9 +141,7 @@ class RabbitApi:
         answer = self.client.ask("GET", path)
         if answer.status == 404:
             return None
-        refusal = answer.refusal(doing)
-        if refusal is not None:
-            raise refusal
+        answer.check(doing)
         return self._dict(answer.body, "name")
 
     def _list(self, path: str, doing: str) -> list[Json]:

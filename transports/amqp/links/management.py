@@ -17,12 +17,13 @@ from urllib.parse import quote
 import proton
 from cproton_ffi import ffi, lib
 
-from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityError
+from redelivery.model.errors import InvalidDestinationError, JMSError
 from redelivery.transports.amqp.codec.encoding import write, write_list, write_map, write_text
 from redelivery.transports.amqp.links.dispositions import ACCEPTED
 from redelivery.transports.amqp.links.endpoints import Endpoint, Found, LinkTable
 from redelivery.transports.amqp.links.senders import Parts, Sender
 from redelivery.transports.amqp.links.sessions import AmqpSession
+from redelivery.transports.management.answers import ManagementAnswer
 from redelivery.transports.seam import Flow, Pending, Waiter
 
 Body: TypeAlias = Mapping[str, Any] | None
@@ -32,23 +33,6 @@ _BACK: Final = "$me"  # how a request names the link that its answer comes by
 _TOPICS: Final = "amq.topic"  # the exchange
 _CREDIT: Final = 100
 _numbers: Final = count(1)
-_REFUSALS: Final[Mapping[int, type[JMSError]]] = {401: SecurityError, 403: SecurityError, 404: InvalidDestinationError}
-
-
-class ManagementAnswer:
-    """The broker's answer: HTTP's status, and the body."""
-
-    __slots__ = ("body", "status")
-
-    def __init__(self, status: int, body: Any) -> None:
-        self.status = status
-        self.body = body
-
-    def error(self, doing: str) -> JMSError | None:
-        """Why it is a refusal, in the broker's words; None: it is none."""
-        if self.status < 300:
-            return None
-        return _REFUSALS.get(self.status, JMSError)(f"{doing}: the broker says: {self.body} ({self.status})")
 
 
 class ManagementNode:
@@ -75,9 +59,7 @@ class ManagementNode:
             JMSError: the broker ended the session instead, or refuses.
         """
         answer = yield from self.answer(method, path, body, writing, waiter)
-        refusal = answer.error(f"{method} {path}")
-        if refusal is not None:
-            raise refusal
+        answer.check(f"{method} {path}")
         return answer
 
     def answer(self, method: str, path: str, body: Body, writing: Writing, waiter: Waiter) -> Flow[ManagementAnswer]:
@@ -115,7 +97,7 @@ class ManagementNode:
     def _made(self, name: str, answer: ManagementAnswer | JMSError, found: Found) -> None:
         error = answer if isinstance(answer, JMSError) else None
         if isinstance(answer, ManagementAnswer) and answer.status != 409:  # another one has made it meanwhile
-            error = answer.error(f"making queue://{name}")
+            error = answer.refusal(f"making queue://{name}")
         if error is None:  # of which kind it is, the virtual host has said
             self.ask("GET", queue_path(name), None, lambda queue: self._looked_up(name, queue, found, make=True))
         else:

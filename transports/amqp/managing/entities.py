@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError, JMSError, SecurityError
+from redelivery.model.errors import ConfigError, IllegalStateError, InvalidDestinationError
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
 from redelivery.transports.amqp.managing.requests import Requests
 from redelivery.transports.dialects.amqp import EntityNode
 from redelivery.transports.flows import Flow, Waiter
+from redelivery.transports.management.answers import refused
 from redelivery.transports.management.declaring import NO_LIMIT, Declaration, Queues
 
 _OWN: Final = ("name", "type", "id")  # what the destination and the broker say
 _EXISTS: Final = 409
 _ABSENT: Final = 404
-_FORBIDDEN: Final = (401, 403)
 
 
 class EntityQueues(Queues):
@@ -54,7 +54,7 @@ class EntityQueues(Queues):
             if other:
                 raise InvalidDestinationError(f"{doing}: the broker says: {said} ({code}), and {', '.join(other)}")
             return False
-        self._check(code, said, doing)
+        _check(code, said, doing)
         made = answer.body if isinstance(answer.body, Mapping) else {}
         wrong = [name for name in attributes if name not in made]
         if wrong:  # it passes over what it does not know
@@ -72,7 +72,7 @@ class EntityQueues(Queues):
             raise InvalidDestinationError(f"{doing}: there is no such queue")
         if self._node.needed in said:
             raise IllegalStateError(f"{doing}: the broker says: {said} ({code})")
-        self._check(code, said, doing)
+        _check(code, said, doing)
         return None if held is None else int(held)
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class EntityQueues(Queues):
         code, said = _status(answer)
         if code == _ABSENT:
             return None
-        self._check(code, said, f"looking for {queue}")
+        _check(code, said, f"looking for {queue}")
         return answer.body if isinstance(answer.body, Mapping) else {}
 
     def _ask(self, operation: str, queue: Queue | None, body: Mapping[str, Any], **more: object) -> Flow[Any]:
@@ -106,16 +106,15 @@ class EntityQueues(Queues):
         properties = {"type": self._node.queue, "operation": operation, **where, **more}
         return (yield from self._requests.ask(properties, dict(body)))
 
-    def _check(self, code: int, said: str, doing: str) -> None:
-        if code < 300:
-            return
-        kind: type[JMSError] = SecurityError if code in _FORBIDDEN else InvalidDestinationError
-        raise kind(f"{doing}: the broker says: {said} ({code})")
-
 
 def _status(answer: Any) -> tuple[int, str]:
     properties = answer.properties or {}
     return int(properties.get("statusCode") or 500), str(properties.get("statusDescription") or "nothing")[:500]
+
+
+def _check(code: int, said: str, doing: str) -> None:
+    if code >= 300:
+        raise refused(code, f"{doing}: the broker", said, InvalidDestinationError)
 
 
 def _differences(asked: Mapping[str, Any], has: Mapping[str, Any]) -> list[str]:

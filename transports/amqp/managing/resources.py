@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from redelivery.model.destinations import Queue
-from redelivery.model.errors import InvalidDestinationError, JMSError, SecurityError
+from redelivery.model.errors import InvalidDestinationError
 from redelivery.transports.amqp.connection.protocol import AmqpProtocol
-from redelivery.transports.amqp.links.management import ManagementAnswer, ManagementNode, queue_path
+from redelivery.transports.amqp.links.management import ManagementNode, queue_path
 from redelivery.transports.flows import Flow, Waiter
+from redelivery.transports.management.answers import ManagementAnswer
 from redelivery.transports.management.declaring import Declaration
 from redelivery.transports.management.x_arguments import ArgumentQueues, arguments_of
 
@@ -35,7 +36,7 @@ class ResourceQueues(ArgumentQueues):
         """See `Queues.make`."""
         body = {"durable": True, "arguments": arguments_of(wanted)}
         answer = yield from self._ask("PUT", wanted.queue, body)
-        _check(answer, f"declaring {wanted.queue}")
+        answer.check(f"declaring {wanted.queue}", InvalidDestinationError)
         return answer.status == 201
 
     def remove(self, queue: Queue) -> Flow[int | None]:
@@ -43,7 +44,7 @@ class ResourceQueues(ArgumentQueues):
         if (yield from self._look_up(queue)) is None:  # the broker would not say so
             raise InvalidDestinationError(f"deleting {queue}: there is no such queue")
         answer = yield from self._ask("DELETE", queue, None)
-        _check(answer, f"deleting {queue}")
+        answer.check(f"deleting {queue}", InvalidDestinationError)
         held = answer.body.get("message_count") if isinstance(answer.body, Mapping) else None
         return int(held or 0)
 
@@ -52,16 +53,9 @@ class ResourceQueues(ArgumentQueues):
         answer = yield from self._ask("GET", queue, None)
         if answer.status == 404:
             return None
-        _check(answer, f"looking for {queue}")
+        answer.check(f"looking for {queue}", InvalidDestinationError)
         return answer
 
     def _ask(self, method: str, queue: Queue, body: Mapping[str, Any] | None) -> Flow[ManagementAnswer]:
         nodes = cast(ManagementNode, self._protocol.nodes)
         return (yield from nodes.answer(method, queue_path(queue.name), body, self._protocol.writing, self._waiter))
-
-
-def _check(answer: ManagementAnswer, doing: str) -> None:
-    if answer.status < 300:
-        return
-    kind: type[JMSError] = SecurityError if answer.status in (401, 403) else InvalidDestinationError
-    raise kind(f"{doing}: the broker says: {answer.body} ({answer.status})")

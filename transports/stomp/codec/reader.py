@@ -22,7 +22,6 @@ MAX_HEAD: Final = 256 << 10
 MAX_BODY: Final = 100 << 20  # ActiveMQ's own limit (maxDataLength)
 
 _SMALL: Final = 4 << 10  # bytes of a read below which it is copied to the one before: each part has its overhead
-_SMALL_REST: Final = 64 << 10  # bytes up to which a frame under way is simply looked at again
 _LINE_ENDS: Final = frozenset(b"\r\n")
 _CR, _M, _R = b"\rMR"
 _blank_line = re.compile(rb"\n\r?\n")
