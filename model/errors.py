@@ -97,8 +97,11 @@ class InDoubtError(JMSError):
     """The answer to a commit or to a confirmed send did not arrive: it may or may not have happened.
 
     ``transaction_id`` is the broker's or our name of the transaction, None for a plain send;
-    ``sent`` and ``received`` are the messages concerned.
+    ``sent`` and ``received`` are the messages concerned. ``redelivered_by_client``: only the sends are in doubt (over
+    STOMP on a broker that acknowledges outside of transactions), so what was received is redelivered by the policy.
     """
+
+    redelivered_by_client = False
 
     def __init__(
         self,

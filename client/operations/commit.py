@@ -38,7 +38,7 @@ def _commit(s: SessionState, action: str) -> Flow[None]:
         ConnectionLostError: the connection was lost before; nothing was committed.
         TransactionRolledBackError: the deliveries are redelivered, by the policy; or by the broker, where the
             connection was lost since the transaction began.
-        InDoubtError: they are forgotten; ``sent`` and ``received`` are filled in.
+        InDoubtError: they are forgotten, unless `redelivered_by_client`; ``sent`` and ``received`` are filled in.
         JMSError: in CLIENT mode: the broker has ended the consumer of some of them.
     """
     s.take_in()  # what was released is not covered
@@ -169,7 +169,8 @@ def _sent_as_a_whole(s: SessionState, sent: tuple[Message, ...]) -> Flow[bool]:
 
 def _not_committed(s: SessionState, covered: tuple[Received, ...], error: BaseException) -> None:
     """Have the ledger know that a commit failed."""
-    if isinstance(error, TransactionRolledBackError) and not error.redelivered_by_broker:
+    rolled_back = isinstance(error, TransactionRolledBackError) and not error.redelivered_by_broker
+    if rolled_back or (isinstance(error, InDoubtError) and error.redelivered_by_client):
         _fail(s, error)
         return
     s.ledger.settled(covered)  # by an error of another kind nobody knows

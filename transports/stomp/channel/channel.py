@@ -205,8 +205,9 @@ class StompChannel(Channel):
         idle = [each for each in self._windows.values() if each.idle(ours)]
         try:
             yield from flow
-        except InDoubtError:  # they may be acknowledged: released at the end, RabbitMQ would hang up on us
-            settle(self._windows, self._redelivered, ours)
+        except InDoubtError as error:  # they may be acknowledged: released at the end, RabbitMQ would hang up on us
+            if not error.redelivered_by_client:
+                settle(self._windows, self._redelivered, ours)
             raise
         if self._windows:
             settle(self._windows, self._redelivered, ours)

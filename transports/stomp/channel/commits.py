@@ -8,7 +8,8 @@
    undoes all; afterwards it is in doubt what is acknowledged.
 5. One delivery and nothing else needs no transaction where its ACK, answered, is as good as a COMMIT.
 6. Where an ACK in a transaction counts at once, or COMMIT is not atomic, the ACKs wait until every SEND is confirmed. A
-   crash in between leaves the sends done and brings the deliveries again: twice, never lost.
+   crash in between leaves the sends done and brings the deliveries again: twice, never lost. So does an answer to
+   COMMIT that does not come.
 """
 
 from __future__ import annotations
@@ -103,8 +104,12 @@ def _commit_then_acknowledge(
     if committed:
         name = work.name
         written = work.commit(receipt)
-        yield from _end(context, work, work.close(), written, pending, receipt)
-        yield from _late_confirmations(late, name)
+        try:
+            yield from _end(context, work, work.close(), written, pending, receipt)
+            yield from _late_confirmations(late, name)
+        except InDoubtError as error:  # of the sends; where the connection is there, no delivery is acknowledged
+            error.redelivered_by_client = bool(asked) and not isinstance(error.__cause__, ConnectionLostError)
+            raise
     if asked:
         yield from _acknowledge(context, work, first, asked[-1], committed=committed)
 
