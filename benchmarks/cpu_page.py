@@ -70,7 +70,7 @@ class Record:
         return self.threads(case) - (self.threads(beyond) if beyond in self.taken else 0.0)
 
     def reached(self, case: str) -> bool | None:
-        """Whether its target is; None where there is none, and where what it is of is not a measurement."""
+        """Return True: its target is; None: there is none, or what it is of is not a measurement."""
         target, needed = MESSAGE[case].get("target"), (case, MESSAGE[case].get("beyond"))
         if target is None or any(self.apart(each) > APART for each in needed if each in self.taken):
             return None

@@ -31,7 +31,7 @@ COUNTED: Final = {"stomp": ("SEND", "ACK"), "amqp": ("transfers", "accepted")}  
 
 
 class Names(NamedTuple):
-    """How a raw client must name a queue.
+    """The names of a queue for a raw client.
 
     ``prefix``: of a destination; ``existing``: of one that is there already, where that differs. ``capability``: of an
     AMQP terminus. ``send``, ``subscribe``: headers of STOMP; ``host``: of its CONNECT.

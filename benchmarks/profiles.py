@@ -1,4 +1,4 @@
-"""Where our side of a case spends its time, under a profiler: for the pages, and for a reader of the terminal.
+"""Profiles of our side of a case: for the pages, and for a reader of the terminal.
 
 A profiler makes calls dearer than they are: the shares say where to look, and `benchmarks.cpu` whether it helped. The
 benchmark's own functions, the peer in its thread among them, are left out, and so are waits.

@@ -195,5 +195,5 @@ def send_blocking(place: Place, queue: str, count: int) -> Spent:
 
 
 def mechanisms(place: Place) -> str:
-    """How to log in."""
+    """Return the way to log in."""
     return "PLAIN" if urlsplit(place.url).username else "ANONYMOUS"

@@ -40,12 +40,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as the other we are: the quotient of the medians."""
+        """Our speed by theirs: the quotient of the medians."""
         return self.ours.median / self.theirs.median
 
     @property
     def cpu_ratio(self) -> float | None:
-        """How many times as much processor time the other takes; None where it was not measured."""
+        """Their processor time by ours; None where it was not measured."""
         return None if self.ours.cpu is None or self.theirs.cpu is None else self.theirs.cpu / self.ours.cpu
 
     @property
@@ -58,14 +58,14 @@ class Row:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the targets of speed and of processor time are; None where there is none."""
+        """True: the targets of speed and of processor time are; None: there is none."""
         pairs = ((self.ratio, self.target), (self.cpu_ratio, self.cpu_target))
         found = [value >= target for value, target in pairs if value is not None and target is not None]
         return all(found) if found else None
 
     @property
     def peer_bound(self) -> bool:
-        """Whether it is a bare loop that is hardly faster than we are: then the peer sets the pace."""
+        """True: a bare loop is hardly faster than we are, so that the peer sets the pace."""
         return self.name == BARE and self.theirs.median < PEER_BOUND * self.ours.median
 
 
@@ -78,7 +78,7 @@ class Measure:
     unit: str
 
     def reached(self, key: str) -> bool | None:
-        """Whether its limit is kept; None where there is none."""
+        """True: its limit is kept; None: there is none."""
         if key in AT_MOST:
             return self.value <= AT_MOST[key]
         return self.value >= AT_LEAST[key] if key in AT_LEAST else None
@@ -103,7 +103,7 @@ class Stored:
 
     @property
     def spread(self) -> float:
-        """How far the parts are apart, of the ratio: 0.1 for 10 %."""
+        """The distance between the parts, of the ratio: 0.1 for 10 %."""
         return (max(self.ratios) - min(self.ratios)) / self.ratio
 
     @property
@@ -113,7 +113,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Where the time of a case goes in which another client is ahead.
+    """A case in which another client is ahead, and the functions that take the time.
 
     ``waiting``: the share of the time in which our process had nothing to do. ``functions``: the shares of the
     processor time, by function, largest first.

@@ -48,7 +48,7 @@ class Plan(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether the page of the documentation may be written."""
+        """True: the page of the documentation may be written."""
         return not (self.only or self.fake_only) and self.scale >= 1
 
     def wants(self, name: str) -> bool:

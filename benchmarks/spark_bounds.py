@@ -1,4 +1,4 @@
-"""What the source's process needs of memory, files and time: ``python -m benchmarks.spark_bounds URL``.
+"""``python -m benchmarks.spark_bounds URL``: memory, files and time that the source's process needs.
 
 Each case runs the reader of `receiver=driver` as Spark calls it, in a process of its own, so that its memory is that of
 the source alone: the figures of docs/spark.md. ``latency`` is the exception: it runs Spark, with `receiver=executor`.

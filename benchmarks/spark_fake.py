@@ -125,7 +125,7 @@ class FakeReceiver:
 
 
 class Made:
-    """What one message is read from."""
+    """The source of one message."""
 
     __slots__ = ("message_id",)
 

@@ -1,4 +1,4 @@
-"""What scripts that write pages have in common: options, runs of tests, and a page that is written or only checked.
+"""Options, runs of tests and pages of the scripts that write pages: a page is written, or only checked.
 
 `--check` writes nothing: the exit code is 1 where a page of docs/ is not what its script makes of the code and, if it
 is a record of a run, of the numbers that stand there. `make check` checks every page.
@@ -60,7 +60,7 @@ def between(page: str, begin: str, end: str, text: str) -> str:
 
 
 def passes(*arguments: str, environment: Mapping[str, str], quiet: bool = False) -> bool:
-    """Whether pytest passes with these arguments. ``quiet``: it says how it ended only."""
+    """Return True: pytest passes with these arguments. ``quiet``: the end of what it prints is enough."""
     command = [sys.executable, "-m", "pytest", *arguments]
     variables = {**os.environ, "REDELIVERY_FORM": "all", **environment}
     done = subprocess.run(command, cwd=HOME, env=variables, check=False, capture_output=quiet, text=True)  # noqa: S603  # our own tests

@@ -58,7 +58,7 @@ class Feed:
         self.block = bytearray() if self.large else bytearray(frame(start + self.body, channel) * self.step)
 
     def next(self, number: int, window: int) -> tuple[int, list[memoryview]]:
-        """How many deliveries may go now, and their frames; ``number`` is the first one's, ``window`` in frames."""
+        """Return the number of deliveries that may go now, and their frames; ``window``: in frames."""
         taken = min(self.step, self.limit - self.used, self.left, window // self.frames)
         if taken <= 0:
             return 0, []

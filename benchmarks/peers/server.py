@@ -50,7 +50,7 @@ class Server(ABC):
 
     @abstractmethod
     def counts(self) -> dict[str, int]:
-        """What came over the connection."""
+        """Return the numbers of what came over the connection."""
 
     def serve(self) -> None:
         """Until the client is gone; then one line of JSON says what came."""

@@ -49,7 +49,7 @@ class Feed:
         self.block = b"" if self.size >= LARGE else b"".join(head + self.body + b"\0\n" for head in self.heads)
 
     def next(self) -> Iterable[bytes]:
-        """What may be written now; nothing where the window is full or all is sent."""
+        """Return what may be written now; nothing where the window is full or all is sent."""
         left = self.count - self.sent
         if left <= 0 or self.sent - (self.counts[b"ACK"] - self.acked_before) > self.window - min(self.step, left):
             return ()

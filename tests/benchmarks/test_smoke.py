@@ -201,11 +201,12 @@ def test_the_session_outside_spark_takes_each_message_into_segments(tmp_path: Pa
 @LONG
 @pytest.mark.together("Spark")
 @pytest.mark.timeout(600)
-def test_without_a_broker_the_batches_run() -> None:
-    from benchmarks.spark_cases import fake
+def test_without_a_broker_the_batches_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import spark_cases
     from benchmarks.spark_session import spark_session
 
+    monkeypatch.setattr(spark_cases, "SIZES", (1_000,))
     with spark_session() as spark:
-        found = dict(fake(spark, 1, 0.01))
+        found = dict(spark_cases.fake(spark, 1, 0.01))
     assert {"spark-fake", "spark-fake-1-1000", "spark-messages", "spark-empty", "spark-idle"} <= set(found)
     assert min(each.value for each in found.values()) > 0
