@@ -38,40 +38,16 @@ _ALL: Final = (  # what differs from letter to letter, and what stands for it
     (re.compile(r"(?:#|'')(?:,? (?:#|''))+|#(?:[.:,/+-]#)+"), "#"),
 )
 # These are no names, and no part of one, unless other texts have a name in their place.
-_PLAIN: Final = frozenset(
-    (
-        *(
-            "a",
-            "an",
-            "and",
-            "are",
-            "as",
-            "at",
-            "be",
-            "been",
-            "but",
-            "by",
-            "can",
-            "cannot",
-            "could",
-            "did",
-            "do",
-            "does",
-        ),
-        *("for", "from", "had", "has", "have", "if", "in", "into", "is", "it", "its", "may", "must", "no", "not", "of"),
-        *("off", "on", "or", "out", "over", "should", "since", "so", "than", "that", "the", "their", "then", "there"),
-        *("this", "to", "too", "under", "until", "was", "were", "when", "where", "which", "while", "who", "will"),
-        *("with", "within", "without", "would", "est", "ist", "nicht", "pas", "und", "{}", "-", "–", ":", "=", "->"),  # noqa: RUF001  # as others write it
-    )
-)
+_PLAIN_WORDS: Final = """
+a an and are as at be been but by can cannot could did do does for from had has have if in into is it its may
+must no not of off on or out over should since so than that the their then there this to too under until was
+were when where which while who will with within without would est ist nicht pas und {} - – : = ->
+"""  # noqa: RUF001  # as others write it
+_PLAIN: Final = frozenset(_PLAIN_WORDS.split())
 _FOLDED: Final = frozenset(("#", "''", "{}"))
 # After these there is what is the matter, not who.
-_STATES: Final = frozenset(
-    (
-        *("are", "be", "been", "being", "became", "becomes", "cannot", "is", "isn't", "not", "remains", "was", "were"),
-        *("wasn't", "est", "ist"),
-    )
-)
+_STATES_WORDS: Final = "are be been being became becomes cannot is isn't not remains was were wasn't est ist"
+_STATES: Final = frozenset(_STATES_WORDS.split())
 _NO_NAMES: Final = ("ed", "ing", "able", "ible")
 
 
