@@ -81,7 +81,7 @@ async def close_session(made: Scene) -> None:
     await made.session.close()
 
 
-async def _close_until(made: Scene) -> None:
+async def close_until(made: Scene) -> None:
     await made.session._close_until(asyncio.get_running_loop().time() + SOON)
 
 
