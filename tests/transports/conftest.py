@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.traces import runner
+from tests.transports.sides import side  # noqa: F401  # a fixture
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from redelivery.model.errors import (
     SecurityError,
     UnsupportedError,
 )
-from redelivery.testing.brokers.ports import free_ports
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 
@@ -246,14 +245,6 @@ def test_a_peer_that_hangs_up_is_an_error_that_says_so(script: Callable[[PeerEnd
         Client(peer.port, **LOGIN)
 
 
-def test_nobody_there_and_no_such_host() -> None:
-    port = free_ports(["nobody"])["nobody"]
-    with pytest.raises(ConnectError, match="refused"):
-        Client(port)
-    with pytest.raises(ConnectError, match="was not found"):
-        Client(port, host="no-such-host.invalid")
-
-
 def test_the_password_is_nowhere_to_be_seen(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
@@ -285,17 +276,6 @@ def test_a_failed_login_leaves_no_socket_and_no_thread() -> None:
         with pytest.raises(SecurityError):
             Client(peer.port, **LOGIN)
         assert closed.wait(2)
-        assert not _housekeepers()
-
-
-@pytest.mark.usefixtures("alone")
-def test_no_thread_outlives_the_connection() -> None:
-    with ScriptedPeer(greet) as peer:
-        with Client(peer.port, heartbeat=5.0):
-            pass
-        deadline = time.monotonic() + 2
-        while _housekeepers() and time.monotonic() < deadline:
-            time.sleep(0.01)
         assert not _housekeepers()
 
 

@@ -14,8 +14,7 @@ from tests.transports.amqp_peer import PeerEnd, ScriptedPeer
 from tests.transports.amqp_sessions import Client, Session
 from tests.transports.scripted import TIMEOUT, text
 
-from redelivery.client.sync.driver import close_transport
-from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
+from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Pending
 
@@ -25,37 +24,6 @@ ARTEMIS = "apache-activemq-artemis"
 def greet(end: PeerEnd) -> None:
     end.log_in()
     end.goodbye()
-
-
-@pytest.mark.parametrize("phase", ["close", "nothing"])
-def test_closing_is_bounded_against_a_silent_peer_and_harmless_twice(phase: str) -> None:
-    ended = threading.Event()
-
-    def script(end: PeerEnd) -> None:
-        end.log_in()
-        if phase == "close":
-            end.take("close")
-        ended.wait(TIMEOUT)
-
-    with ScriptedPeer(script) as peer:
-        client = Client(peer.port, close_timeout=0.2)
-        began = time.monotonic()
-        client.close()
-        client.close()
-        client.transport.abort()
-        assert 0.15 < time.monotonic() - began < TIMEOUT
-        ended.set()
-        assert client.lost == []
-        with pytest.raises(ConnectionLostError, match="was closed"):
-            client.transport.wait(client.transport.new_waiter(), 1)
-
-
-def test_closing_a_connection_that_was_never_opened_is_harmless() -> None:
-    transport = Client(1, opened=False).transport
-    close_transport(transport)
-    transport.abort()
-    with pytest.raises(IllegalStateError, match="not open"):
-        transport.wait(transport.new_waiter(), 0)
 
 
 def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from redelivery.model.errors import (
     ProtocolError,
     SecurityError,
 )
-from redelivery.testing.brokers.ports import free_ports
 
 LOGIN: dict[str, Any] = {"username": "ann", "password": "s3cr3tpw"}
 
@@ -196,14 +194,6 @@ def test_a_peer_that_hangs_up_is_an_error_that_says_so() -> None:
         Client(broker.port)
 
 
-def test_nobody_there_and_no_such_host() -> None:
-    port = free_ports(["nobody"])["nobody"]
-    with pytest.raises(ConnectError, match="refused"):
-        Client(port)
-    with pytest.raises(ConnectError, match="was not found"):
-        Client(port, host="no-such-host.invalid")
-
-
 def test_version_1_1_is_spoken_where_there_is_no_more() -> None:
     acks: list[bytes] = []
 
@@ -241,21 +231,6 @@ def test_the_passcode_is_nowhere_to_be_seen(caplog: pytest.LogCaptureFixture) ->
     seen.append("".join(traceback.format_exception(caught.value)))
     seen.append(caplog.text)
     assert not [each for each in seen if LOGIN["password"] in each]
-
-
-@pytest.mark.usefixtures("alone")
-def test_no_thread_outlives_the_connection() -> None:
-    with ScriptedBroker(greet) as broker:
-        with Client(broker.port, heartbeat=5.0):
-            pass
-        deadline = time.monotonic() + 2
-        while _housekeepers() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not _housekeepers()
-
-
-def _housekeepers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("redelivery-housekeeping")]
 
 
 def strict(*, hosted: str | None, versions: tuple[str, ...]) -> Callable[[BrokerEnd], None]:

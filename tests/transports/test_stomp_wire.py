@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
 
 import pytest
 from tests.transports.scripted import SHARING, TIMEOUT, BrokerEnd, Client, ScriptedBroker, text
 
-from redelivery.client.sync.driver import close_transport
-from redelivery.model.errors import ConnectionLostError, IllegalStateError, JMSError, ProtocolError
+from redelivery.model.errors import ConnectionLostError, JMSError, ProtocolError
 from redelivery.model.modes import AckMode
 from redelivery.transports.seam import Pending
 
@@ -21,35 +18,6 @@ from redelivery.transports.seam import Pending
 def greet(end: BrokerEnd) -> None:
     end.log_in()
     end.goodbye()
-
-
-def test_closing_is_bounded_against_a_silent_broker_and_harmless_twice() -> None:
-    ended = threading.Event()
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        end.take("DISCONNECT")
-        ended.wait(TIMEOUT)
-
-    with ScriptedBroker(script) as broker:
-        client = Client(broker.port, close_timeout=0.2)
-        began = time.monotonic()
-        client.close()
-        client.close()
-        client.transport.abort()
-        assert 0.15 < time.monotonic() - began < TIMEOUT
-        ended.set()
-        assert client.lost == []
-        with pytest.raises(ConnectionLostError, match="was closed"):
-            client.transport.wait(client.transport.new_waiter(), 1)
-
-
-def test_closing_a_connection_that_was_never_opened_is_harmless() -> None:
-    transport = Client(1, opened=False).transport
-    close_transport(transport)
-    transport.abort()
-    with pytest.raises(IllegalStateError, match="not open"):
-        transport.wait(transport.new_waiter(), 0)
 
 
 def test_closing_wakes_whoever_waits(pool: ThreadPoolExecutor) -> None:
@@ -177,41 +145,6 @@ def test_two_full_pipes_do_not_wait_for_each_other() -> None:
         assert len(session.receive().body()) == size
 
 
-def test_a_confirmation_comes_though_nobody_reads() -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        for _ in range(20):
-            end.answer(end.take("SEND"))
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker, Client(broker.port) as client:
-        session = client.session()
-        for _ in range(20):
-            answers: SimpleQueue[Pending] = SimpleQueue()
-            session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
-            assert answers.get(timeout=TIMEOUT).error is None
-
-
-def test_a_confirmation_comes_though_the_one_who_read_has_left(pool: ThreadPoolExecutor) -> None:
-    answer = threading.Event()
-
-    def script(end: BrokerEnd) -> None:
-        end.log_in(SHARING)
-        frame = end.take("SEND")
-        answer.wait(TIMEOUT)
-        end.answer(frame)
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker, Client(broker.port) as client:
-        reading = pool.submit(client.session().receive, 0.3)
-        session = client.session()
-        answers: SimpleQueue[Pending] = SimpleQueue()
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=answers.put), batched=True)
-        assert reading.result(TIMEOUT) is None
-        answer.set()
-        assert answers.get(timeout=TIMEOUT).error is None
-
-
 @pytest.mark.parametrize("waiting", [False, True], ids=["nobody waits", "somebody waits"])
 def test_batched_sends_leave_together(waiting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def script(end: BrokerEnd) -> None:
@@ -241,43 +174,6 @@ def test_batched_sends_leave_together(waiting: bool, monkeypatch: pytest.MonkeyP
             assert time.monotonic() < deadline, "no answer came"
             client.transport.wait(session.waiter, 0.05)
         assert not any(each.error for each in sends)
-
-
-def test_a_callback_that_raises_harms_nobody() -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in()
-        for _ in range(2):
-            end.answer(end.take("SEND"))
-        end.goodbye()
-
-    def fail(_: Pending) -> None:
-        raise ZeroDivisionError
-
-    with ScriptedBroker(script) as broker, Client(broker.port) as client:
-        session = client.session()
-        session.channel.send(text(), transacted=False, pending=Pending(on_done=fail), batched=True)
-        assert session.send(text()) is None
-        assert client.lost == []
-
-
-def test_a_child_after_fork_leaves_the_parent_s_connection_alone() -> None:
-    def script(end: BrokerEnd) -> None:
-        end.log_in(heart_beat="1000,1000")
-        end.answer(end.take("SEND"))
-        end.goodbye()
-
-    with ScriptedBroker(script) as broker, Client(broker.port, heartbeat=1.0) as client:
-        session = client.session()
-        child = os.fork()
-        if child == 0:  # no assert here: it would be pytest's twice
-            try:
-                session.send(text())
-            except ConnectionLostError as error:
-                client.close()
-                os._exit(0 if "before fork()" in str(error) else 2)
-            os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert session.send(text()) is None
 
 
 @pytest.mark.parametrize("batched", [True, False])
