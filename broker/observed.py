@@ -1,4 +1,4 @@
-"""Of what the engine notifies, as events for the observer that the application has given: `redelivery.model.events`."""
+"""Makes events of what the engine notifies, for the application's observer: `redelivery.model.events`."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ def _optional(text: str | None) -> Destination | None:
 
 
 def _folding(connection: Connection, selection: Selection) -> Folding:
-    """Of all letters among which the groups are found, so that their fingerprints are the same here."""
+    """Fold all letters among which the groups are found, so that their fingerprints are the same here."""
     return Folding(map(failure, replace(selection, group=None, members=None, limit=None).browse(connection)))
 
 

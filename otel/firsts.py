@@ -14,7 +14,7 @@ _REMEMBERED: Final = 10_000  # messages
 
 
 class FirstDeliveries:
-    """By message id: those of this process that are neither consumed nor dead letters yet, the latest ones."""
+    """First deliveries by message id: of this process, neither consumed nor dead letters yet, the latest ones."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

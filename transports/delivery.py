@@ -183,7 +183,7 @@ class Delivery(ABC, Generic[C]):
 
 
 class SessionEvents(Protocol):
-    """Of what a channel notifies its session."""
+    """The notifications of a channel to its session."""
 
     inbox: deque[Delivery]
     waiter: Waiter

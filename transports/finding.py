@@ -22,7 +22,7 @@ _ARGUMENTS: Final = f"by the queue's arguments; {_POLICY}"
 
 
 class Finder(Protocol):
-    """Of one connection."""
+    """Finds what destinations are, for one connection."""
 
     def must_find(self, destination: Destination | None) -> bool:
         """Check whether nothing is known of the destination yet, and something must be."""
@@ -106,7 +106,7 @@ def found(finder: Finder | None, destination: Destination | None) -> Flow[None]:
 def return_limit(
     names: ReturnLimits, arguments: Mapping[str, Any], policy: Mapping[str, Any] | None = None
 ) -> ReturnLimit | None:
-    """Of a queue of the kind that counts, by its arguments and its policy; None: it gives nothing up.
+    """The limit of a queue of the kind that counts, by its arguments and its policy; None: it gives nothing up.
 
     ``policy``: None where it cannot be seen.
     """
@@ -122,7 +122,8 @@ def return_limit(
 
 
 def supposed_limit(names: ReturnLimits, refusal: str) -> ReturnLimit:
-    """Of a queue of which nothing is known but how it was refused to be made with other arguments; empty: it was not.
+    """The limit of a queue of which only is known how it was refused to be made with other arguments; empty: it was
+    not.
 
     A queue that has an exchange for its dead letters is refused for that, whatever else it has.
     """

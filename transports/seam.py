@@ -76,7 +76,7 @@ __all__ = [
 
 
 class ConnectionEvents(Protocol):
-    """Of what a transport notifies its connection."""
+    """The notifications of a transport to its connection."""
 
     def on_lost(self, error: JMSError) -> None:
         """The connection is gone; called once, after every pending answer has failed. Not called for our own close."""

@@ -60,7 +60,7 @@ class ClientSocket(ClientStep):
 
     @abstractmethod
     def _mark_written(self, size: int) -> None:
-        """So many bytes of it have left."""
+        """Note that so many bytes of it have left."""
 
     # the same for both
 

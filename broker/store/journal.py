@@ -1,4 +1,4 @@
-"""Of what the engine notifies a store, and what a store gives it at its start. Pure: nothing here waits or does I/O."""
+"""The notifications of the engine to a store, and the store's contents at its start. Pure: no wait, no I/O."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Journal(Protocol):
         """The message is consumed, dead-lettered, expired or dropped."""
 
     def counted(self, entry: Entry, redeliveries: int, until: int = 0) -> None:
-        """So many deliveries of it count if the broker is started again, and until then it waits for the next one."""
+        """Note that so many of its deliveries count after a restart of the broker; ``until`` then it waits."""
 
     def delayed(self, number: int, message: StoredMessage) -> None:
         """A message waits for its delivery time, here alone."""

@@ -340,7 +340,7 @@ class SqliteStore:
 
 
 def _page(entries: Iterator[Entry]) -> list[Entry]:
-    """As many as make a page."""
+    """The entries that make a page."""
     page, size = [], 0
     for entry in entries:
         page.append(entry)

@@ -41,7 +41,7 @@ def count_letters(spark: Any, url: str, queue: str, folder: str) -> dict[str, An
 
 
 def main() -> None:
-    """Until the answer is given, or nobody asks any more."""
+    """Run until the answer is given, or nobody asks any more."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     answer = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the JVM would keep the pipe of our answer open
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _short(error: str) -> str:
-    """Of Spark's text the line that says what was wrong: an error of ours, without its module; else the first one."""
+    """The line of Spark's text that says what was wrong: an error of ours, without its module; else the first one."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("redelivery.")]
     return re.sub(r"^redelivery\.[\w.]*\.(?=\w+: )", "", (ours or lines or ["it said nothing"])[0])

@@ -35,7 +35,7 @@ class Counting(Progress):
         self._task = self.add_task(what, total=total)
 
     def show(self, done: int) -> None:
-        """So many are done."""
+        """Show that so many are done."""
         self.update(self._task, completed=done)
 
     def of(self, letters: Iterable[_T]) -> Iterator[_T]:
@@ -57,7 +57,7 @@ class Watching(Status):
             print(f"{sent}: gone for {wait:g} s, and not back", file=sys.stderr)
 
     def show(self, progress: Canaries) -> None:
-        """So many are where they were sent to."""
+        """Show that so many are where they were sent to."""
         left = "" if progress.waiting else f", {progress.left:.0f} s until they can no longer be back"
         self.update(f"canaries: {progress.gone} taken, {progress.waiting} waiting{left}")
 

@@ -128,14 +128,14 @@ def _of_version(config: BrokerPolicies, meta: ConnectionMetaData) -> BrokerPolic
 
 
 def _usual_prefetch(meta: ConnectionMetaData) -> int:
-    """Of a consumer here where nobody says how much: less where the queue counts whatever goes back to it."""
+    """The prefetch of a consumer here where nobody says it: less where the queue counts whatever goes back to it."""
     version = tuple(map(int, re.findall(r"\d+", meta.provider_version)[:2]))
     counts = meta.provider_name == "RabbitMQ" and (4, 0) <= version < (4, 3)
     return AMQP_4.counted_prefetch if counts else _PREFETCH
 
 
 def _prefetch(url: str, client: BrokerPolicies | None, usual: int = _PREFETCH) -> int:
-    """Of a consumer of the client; without one, of one that is connected by this URL."""
+    """The prefetch of a consumer of the client; without one, of one that is connected by this URL."""
     policies = client or _of_url(url)
     if policies is not None and policies.rules.prefetch is not None:
         number = policies.rules.prefetch.for_destination(OTHERS)
@@ -190,7 +190,7 @@ def _of_broker_j(connection: Connection, asked: list[str], unchecked: list[str])
 
 
 def _first(listed: tuple[str, ...], asked: list[str], what: str, unchecked: list[str]) -> list[str]:
-    """As many as are looked at of what the broker lists and nobody asked for."""
+    """The queues, as many as are looked at, that the broker lists and nobody asked for."""
     others = [each for each in listed if each not in asked]
     if len(others) > MOST:
         unchecked.append(f"{what.format(len(others) - MOST)}: name those that matter by --queue")
@@ -209,7 +209,7 @@ def _file_of(connection: Connection) -> str:
 def _described(
     connection: Connection, queues: tuple[Destination, ...], client: RedeliveryPolicy | None, unchecked: list[str]
 ) -> tuple[list[Finding], BrokerPolicies | None]:
-    """Of the queues that are asked for, where a broker says their arguments, and not its policies."""
+    """Check the queues that are asked for, where a broker says their arguments, and not its policies."""
     named = [each.name for each in queues if isinstance(each, Queue)]
     if not named or not describes_queues(connection):
         return [], None

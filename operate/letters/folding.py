@@ -53,9 +53,7 @@ _NO_NAMES: Final = ("ed", "ing", "able", "ible")
 
 @dataclass(frozen=True, slots=True)
 class LetterFailure:
-    """Why a letter is there: ``origin``; the ``kind`` of its exception, or ""; its ``text`` without what is known to
-    differ.
-    """
+    """The reason why a letter is there: ``origin``; its exception's ``kind``, or ""; ``text`` without what differs."""
 
     origin: Destination | None
     kind: str
@@ -150,7 +148,7 @@ def _fold(failures: Sequence[LetterFailure]) -> dict[LetterFailure, str]:
 
 
 def _best(found: LetterFailure, counted: Counter[int]) -> str:
-    """With one name, if that makes it like others; with two, if that makes it like three times as many."""
+    """Fold one name, if that makes it like others; two, if that makes it like three times as many."""
     best: dict[int, tuple[int, int, str]] = {}
     for way in _ways(found.words):
         count = counted[hash(way.text)]

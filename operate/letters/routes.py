@@ -36,7 +36,7 @@ class NoWayError(JMSError):
 
 
 def back(to: Destination | None, run: str) -> Route:
-    """To where it came from, or to ``to``, as it was before it failed: without what made it a dead letter."""
+    """The route to where it came from, or to ``to``, as it was before it failed: without what made it a dead letter."""
 
     def leave(letter: Message) -> Leaving:
         if letter.properties.get(REPLAYED) == run:
@@ -55,7 +55,7 @@ def back(to: Destination | None, run: str) -> Route:
 
 
 def elsewhere(to: Destination) -> Route:
-    """To another queue, with all that it says."""
+    """The route to another queue, with all that the letter says."""
     return lambda letter: Leaving(letter.copy(), to, letter.priority, letter.persistent)
 
 

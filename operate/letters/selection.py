@@ -76,7 +76,7 @@ class Selection:
 
 
 def _value(message: Message, name: str) -> Value:
-    """Of a header or property, for a selector."""
+    """The value of a header or property, for a selector."""
     match name:
         case "JMSMessageID":
             return message.message_id

@@ -156,7 +156,7 @@ class _WholeProperties:
         self._counted: dict[tuple[str, str], Counter[str]] = {}
 
     def properties(self, shown: Mapping[str, Any], *, counted: bool) -> dict[str, Value]:
-        """Of a message; ``counted``: it is one of those. Raises UnsupportedError: one cannot be made whole."""
+        """The message's properties; ``counted``: it is one of those. Raises UnsupportedError: one cannot be whole."""
         found = properties_of(shown)
         whole = {}
         for name, value in found.items():

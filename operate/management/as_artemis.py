@@ -172,7 +172,7 @@ def _header_of(name: str) -> str:
 
 
 def _reply_to(properties: Mapping[str, Value]) -> object:
-    """Of AMQP, an address, of which an annotation says whether it is a topic's."""
+    """The reply address of AMQP, of which an annotation says whether it is a topic's."""
     written, address = properties.get("JMSReplyTo"), properties.get(_PROPERTIES + "replyTo")
     if written is not None or address is None:
         return written

@@ -71,7 +71,7 @@ def browsed(
 
 
 def keep(connection: Connection, queue: Destination) -> None:
-    """From now on look into this queue by the management once, and show what was seen then again."""
+    """Look into this queue by the management once, from now on, and show what was seen then again."""
     _kept.setdefault(connection, {}).setdefault(queue.name, None)
 
 

@@ -84,7 +84,7 @@ class RabbitManagement:
         return Cost(counts=True, says=f"{says}, and delivery {limit + 1} that is released {fate}")
 
     def delivery_limit(self, queue: ManagedQueue) -> int | None:
-        """Of a quorum queue: the lower one of its argument and policies, or this version's own; None: none."""
+        """The limit of a quorum queue: the lower of its argument and policies, or this version's own; None: none."""
         asked = (arguments_of(queue).get(_LIMIT), queue.settings.get(_LIMIT))
         given = [each for each in asked if isinstance(each, int) and not isinstance(each, bool)]
         if given:

@@ -45,7 +45,7 @@ class Commits:
         return (numbers[-1] if numbers else 0), (numbers[-1 - retain] if len(numbers) > retain else 0)
 
     def record(self, seq: int) -> dict[str, str | None] | None:
-        """By part the attempt whose segment the batch used; None: it is not committed, or long ago."""
+        """The attempt, by part, whose segment the batch used; None: it is not committed, or long ago."""
         found: dict[str, str | None] | None = read_json(self._store, _name(seq))
         return found
 

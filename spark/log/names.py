@@ -82,7 +82,7 @@ def segment_names(files: list[str], *, lost: bool = False) -> list[SegmentName]:
 
 
 def unconfirmed(files: list[str]) -> list[str]:
-    """Of a listing the files of segments that have no ``.ok``: usually very few of very many."""
+    """The files of segments, in a listing, that have no ``.ok``: usually very few of very many."""
     marked = {f"{name[:-3]}.arrow" for name in files if name.endswith(".ok")}
     return [name for name in files if name.endswith(".arrow") and name not in marked]
 
@@ -99,7 +99,7 @@ def leading_number(name: str) -> int:
 
 
 def to_json(value: Any) -> bytes:
-    """As the small files are written."""
+    """Encode a value as the small files are written."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 

@@ -71,7 +71,7 @@ class UncommittedIds:
         }
 
     def keys(self, segment: SegmentName) -> tuple[Key, ...]:
-        """Of the rows of a segment; none of one that is gone, or damaged, which is reported when it is read."""
+        """The keys of a segment's rows; none of one that is gone, or damaged, which is reported when it is read."""
         try:
             reader = self._store.open_arrow(segment.data)
             return () if reader is None else tuple(segment_keys(reader))

@@ -165,7 +165,7 @@ class Wal:
         return self.store.get(name) == bytes(data)
 
     def check_published(self, seq: int, part: int, attempt: str) -> None:
-        """With receiver=executor it is called between `publish` and the session's commit.
+        """Check, with receiver=executor between `publish` and the session's commit, that this attempt is the one used.
 
         Raises:
             FencedError: the batch was committed before and without this segment, which is withdrawn; roll back.
@@ -222,7 +222,7 @@ class Wal:
         return self.store.exists(f"{SEGMENTS}/{key}.ok")
 
     def keys(self, name: SegmentName) -> tuple[Key, ...]:
-        """Of a segment's rows; none if it is gone or damaged."""
+        """The keys of a segment's rows; none if it is gone or damaged."""
         return self._uncommitted.keys(name)
 
     def begin_window(self, segment: InDoubtSegment) -> InDoubtSegment:

@@ -54,7 +54,7 @@ class _Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BrowseOptions(_Options):
-    """Of ``spark.read``."""
+    """The options of ``spark.read``."""
 
     destination: Destination
     selector: str | None
@@ -68,7 +68,8 @@ class BrowseOptions(_Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SinkOptions(_Options):
-    """Of ``df.write`` and ``df.writeStream``. ``ttl``: seconds, 0 for never; ``max_reconnect_time``: seconds.
+    """The options of ``df.write`` and ``df.writeStream``. ``ttl``: seconds, 0 for never; ``max_reconnect_time``:
+    seconds.
 
     ``destination``: None where a column must name it.
     """
@@ -92,7 +93,7 @@ class SinkOptions(_Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SourceOptions(_Options):
-    """Of ``spark.readStream``; every duration in seconds.
+    """The options of ``spark.readStream``; every duration in seconds.
 
     ``dead_letter_queue``: a queue's name, None for the broker's own (copies: ``ActiveMQ.DLQ``).
     ``available_now_max_time``: None for no limit. ``max_redeliveries``: -1 for no limit.

@@ -34,7 +34,7 @@ class BrokerOptions(Protocol):
 
     @property
     def password(self) -> str | None:
-        """With what."""
+        """The password of the user."""
 
     @property
     def dialect(self) -> str:

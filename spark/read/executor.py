@@ -94,7 +94,7 @@ class ExecutorStreamReader(JmsStreamReader):
         return {"v": 1, "wal": self.wal.identity, **self._probe.report(), "lostSegments": self.lost}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[SharePartition]:
-        """As the offset says. Raises BatchFailedError after `maxBatchAttempts`."""
+        """The partitions that the offset says. Raises BatchFailedError after `maxBatchAttempts`."""
         first, last = self._own(start), self._own(end)
         if first.seq == last.seq:
             return []
@@ -209,7 +209,7 @@ class _SegmentsInDoubt:
     share: SharePartition
 
     def in_doubt(self) -> Mapping[str, Sequence[Key]]:
-        """Of other tasks and batches."""
+        """The segments in doubt of other tasks and batches."""
         return {name: each.keys for name, each in self.wal.in_doubt(self.share.seq, self.share.parts).items()}
 
     def confirmed(self, name: str) -> bool:

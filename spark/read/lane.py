@@ -103,7 +103,7 @@ class LaneReceiver:
         self.receiver = BatchReceiver(options, self._chain, prefetch=options.prefetch, stopped=control.stopped)
 
     def run(self) -> None:
-        """Until `LaneControl.stop`.
+        """Receive until `LaneControl.stop`.
 
         Raises:
             JMSError: of `BatchReceiver.receive`, a store that fails, or another query on the same walLocation.

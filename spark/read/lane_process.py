@@ -68,7 +68,7 @@ class ProcessLane:
         self._write({"hold": hold, "pace": pace})
 
     def counts(self) -> Mapping[str, int]:
-        """As the child said last."""
+        """The counts that the child said last."""
         return self._counts
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ class ProcessLane:
                 return  # it has ended
 
     def join(self, timeout: float) -> None:
-        """Until it has ended; it is killed when the time is up."""
+        """Wait until it has ended; it is killed when the time is up."""
         try:
             self._process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -28,13 +28,13 @@ class ReceiverLane(Protocol):
         """See `LaneControl`."""
 
     def counts(self) -> Mapping[str, int]:
-        """Of `BatchReceiver`."""
+        """The counts of `BatchReceiver`."""
 
     def stop(self) -> None:
         """Have it end."""
 
     def join(self, timeout: float) -> None:
-        """Until it has ended, or time is up, in seconds; then it is ended the hard way, if there is one."""
+        """Wait until it has ended, or time is up, in seconds; then it is ended the hard way, if there is one."""
 
 
 class Lanes:
@@ -194,7 +194,7 @@ class Lanes:
             self._adjust(self._wanted[1])
 
     def _measured(self, seq: int) -> Extent:
-        """Of a segment that another lane wrote. One that is gone or damaged has no rows: reading it reports that."""
+        """The extent of another lane's segment. One that is gone or damaged has no rows: reading it reports that."""
         try:
             reader = self._wal.reader(seq, 0)
             return Extent() if reader is None else segment_extent(reader)
@@ -232,7 +232,7 @@ class ThreadLane:
         self._control.set(hold=hold, pace=pace)
 
     def counts(self) -> Mapping[str, int]:
-        """Of `BatchReceiver`."""
+        """The counts of `BatchReceiver`."""
         return dict(self._lane.receiver.counts)
 
     def stop(self) -> None:

@@ -78,7 +78,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.options.max_messages_per_batch)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """From now on the end is where the queue is empty, or where `availableNowMaxTime` has passed."""
+        """End, from now on, where the queue is empty, or where `availableNowMaxTime` has passed."""
         limit = self.options.available_now_max_time
         self.deadline = float("inf") if limit is None else monotonic() + limit
 

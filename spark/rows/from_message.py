@@ -114,7 +114,7 @@ def broken_row_of(message: Message, error: str, *, variant: bool) -> Row:
 
 
 def _digest(message: Message, sent: int | None) -> bytes:
-    """Of what can be read of it: a converter may change its mind about a body, the sender's does not change."""
+    """The digest of what can be read: a converter may change its mind about a body, the sender's does not change."""
     try:
         raw, kind = body_bytes(message.body)
     except MessageFormatError:

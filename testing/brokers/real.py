@@ -89,7 +89,7 @@ class RealBroker:
 
 
 def missing(name: str) -> str | None:
-    """Why the broker cannot be had here, in one line; None: it can. Starts nothing."""
+    """The reason why the broker cannot be had here, in one line; None: it can. Starts nothing."""
     if os.environ.get(_variable(name)):
         return None
     spec = SPECS[name]

@@ -214,7 +214,7 @@ class AmqpTransport(Transport):
 
 
 def _properties(engine: AmqpEngine) -> dict[str, object]:
-    """Of the broker's open."""
+    """The properties of the broker's open."""
     return {str(key): value for key, value in (engine.connection.remote_properties or {}).items()}
 
 

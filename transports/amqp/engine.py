@@ -134,7 +134,7 @@ class AmqpEngine:
         return self._left, size >= _LEAST
 
     def written(self, size: int) -> None:
-        """So many bytes of the last `output` are on their way."""
+        """Note that so many bytes of the last `output` are on their way."""
         self._left = self._left[size:]
 
     @property
@@ -144,7 +144,7 @@ class AmqpEngine:
 
     @property
     def failure(self) -> str | None:
-        """Why the transport failed, in its own words."""
+        """The reason why the transport failed, in its own words."""
         condition = self.transport.condition
         return None if condition is None else f"{condition.name}: {condition.description}"
 

@@ -166,7 +166,7 @@ def messaging_system(name: str) -> str:
 
 
 def queues_of_topics() -> Mapping[str, str]:
-    """By provider, how the name of a queue is written that the broker fills from a topic."""
+    """The way a queue's name is written that the broker fills from a topic, by provider."""
     return {each.provider: each.queue_of_topic for each in _DIALECTS.values() if each.queue_of_topic}
 
 

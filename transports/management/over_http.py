@@ -76,7 +76,7 @@ class HttpQueues(ArgumentQueues):
 
 
 def queues_over_http(dialect: str, version: str, address: ManagementAddress | None, waiter: Waiter) -> Queues | None:
-    """Of a broker whose queues can be declared so; None: of another one, or its management is not named."""
+    """The queues of a broker that can be declared so; None: of another one, or its management is not named."""
     if address is None or dialect != _DIALECT:
         return None
     major = version.partition(".")[0]

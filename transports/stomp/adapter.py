@@ -169,7 +169,7 @@ class StompTransport(Transport):
             raise
 
     def _log_in_beside(self, connect_timeout: float | None = None) -> Flow[Login]:
-        """To the same broker, without a client id, which is taken, and without heart-beats."""
+        """Log in to the same broker, without a client id, which is taken, and without heart-beats."""
         within = self.options.connect_timeout if connect_timeout is None else connect_timeout
         options = replace(self.options, client_id=None, heartbeat=0.0, connect_timeout=within)
         return self._shake_hands(options, self._opened().address)

@@ -38,7 +38,7 @@ _LOOKS: Final = 3  # at a queue: of a thousand refusals RabbitMQ 4.3 says two wi
 
 
 class QueueFinder:
-    """Of one connection.
+    """Finds what destinations are, for one connection.
 
     Args:
         log_in: opens a further connection.

@@ -218,7 +218,7 @@ class WireConnection(Generic[P]):
         self.leader.orphan(error)
 
     def _drain(self) -> JMSError | None:
-        """Why not all of it has left; None where it has."""
+        """Write all; the reason why not all of it has left, None where it has."""
         if self._drainer == threading.get_ident():  # in a signal handler: the wait that it has interrupted goes on
             return self.lost
         with self._draining:
@@ -275,7 +275,7 @@ class WireConnection(Generic[P]):
         return None
 
     def _explained(self, error: JMSError) -> JMSError:
-        """With that this process was silent for too long, where it was: the peer may have hung up for that."""
+        """Explain that this process was silent for too long, where it was: the peer may have hung up for that."""
         self._note_silence(monotonic())
         if not self._silence or self.closing or monotonic() - self._ticked > max(_JUST_NOW, self._silence):
             return error

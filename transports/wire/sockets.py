@@ -251,7 +251,7 @@ def go_on(deadline: float) -> Flow[None]:
 
 
 def until_writable(stream: Stream, deadline: float) -> Flow[None]:
-    """Until the system may take more. Raises TimeoutError after the deadline."""
+    """Wait until the system may take more. Raises TimeoutError after the deadline."""
     if monotonic() >= deadline:
         raise TimeoutError
     yield Writable(stream, deadline)

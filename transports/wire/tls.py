@@ -12,7 +12,7 @@ _WANTED: Final = (
 
 
 def tls_problem(error: ssl.SSLError) -> str:
-    """Why there is no TLS."""
+    """The reason why there is no TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not trusted ({error.verify_message})"
     if error.reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}:

@@ -43,7 +43,7 @@ class ArtemisBroker:
         self.counts_first = rules.persist_delivery_count_before_delivery
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
-        """With the time to live that ``expiry-delay``, ``min-`` and ``max-expiry-delay`` and ``no-expiry`` give it."""
+        """Give it the time to live of ``expiry-delay``, ``min-`` and ``max-expiry-delay`` and ``no-expiry``."""
         settings = self._settings_for(message.destination)
         expiration = message.expiration
         if settings.no_expiry:
@@ -61,7 +61,7 @@ class ArtemisBroker:
         return message if expiration == message.expiration else replace(message, expiration=expiration)
 
     def keeps_unrouted(self, topic: Destination) -> bool:
-        """With ``send-to-dla-on-no-route``."""
+        """Obey ``send-to-dla-on-no-route``."""
         return self._settings_for(topic).send_to_dla_on_no_route
 
     def queue_of(self, name: str, queues: Collection[str]) -> str:

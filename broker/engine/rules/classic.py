@@ -51,7 +51,7 @@ class ClassicBroker:
         self._audits: dict[object, OrderedDict[str, None]] = {}
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:  # noqa: ARG002  # it changes nothing
-        """As it came."""
+        """Keep the message as it came."""
         return message
 
     def keeps_unrouted(self, topic: Destination) -> bool:  # noqa: ARG002  # Artemis asks it
@@ -97,7 +97,7 @@ class ClassicBroker:
             log.warning("%d messages dropped so far by discardingDLQBrokerPlugin", self._discarded)
 
     def _of_subscriber(self, failure: Failure, decision: CopyTo) -> CopyTo:
-        """With ``destinationPerDurableSubscriber`` each durable subscription has a destination of its own."""
+        """Give each durable subscription a destination of its own, with ``destinationPerDurableSubscriber``."""
         if self._rules is None or failure.subscriber is None:
             return decision
         rules = self._rules.dead_letters_for(failure.message.destination)

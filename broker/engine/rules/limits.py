@@ -59,7 +59,7 @@ class CountingBroker:
         self._charges = CHARGES[rules.broker]
 
     def arriving(self, message: StoredMessage, now: int) -> StoredMessage:
-        """With the time to live that the queue's maximum and minimum give it."""
+        """Give it the time to live by the queue's maximum and minimum."""
         lifetime = self._lifetime_of(message.destination.name)
         expiration = message.expiration
         if lifetime.least is not None and expiration:

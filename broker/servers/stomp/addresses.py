@@ -19,7 +19,7 @@ _REMOTE: Final = (("/remote-temp-queue/", TemporaryQueue), ("/remote-temp-topic/
 
 
 class Addresses:
-    """Of one client, which is called ``name``; on the listener's thread, but for `write`."""
+    """The addresses of one client, which is called ``name``; on the listener's thread, but for `write`."""
 
     def __init__(self, core: Core, name: str) -> None:
         self._core = core

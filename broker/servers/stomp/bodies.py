@@ -17,7 +17,7 @@ _decoder = getincrementaldecoder("utf-8")
 
 
 class PartsReader(FrameCutter[Parts]):
-    """Of a large body the parts are left as they came."""
+    """Reads frames, and leaves the parts of a large body as they came."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ def check_text(parts: Iterable[bytes | bytearray]) -> None:
 
 
 def not_text(error: UnicodeDecodeError, before: int = 0) -> MessageFormatError:
-    """Why a text body is refused; ``before``: so many of its bytes were decoded before these."""
+    """The error that refuses a text body; ``before``: so many of its bytes were decoded before these."""
     return MessageFormatError(
         f"the text body is not UTF-8 ({error.reason} at byte {before + error.start}): send bytes with a content-length"
     )

@@ -55,7 +55,7 @@ def rabbit_rules(management: RabbitManagement, unchecked: list[str]) -> BrokerPo
 
 
 def _default_kind(management: RabbitManagement) -> str | None:
-    """Of queues that do not say their type, None where the user may not see it; all queues that there are say it."""
+    """The type of queues that do not say theirs, None where the user may not see it; all existing queues say it."""
     try:
         found = _asked(management, "vhosts")
     except SecurityError:

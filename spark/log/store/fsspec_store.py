@@ -149,7 +149,7 @@ def _creates(file_system: Any) -> bool:
 
 
 def _http_status(error: OSError) -> int | None:
-    """Of the server's answer that botocore gives its errors."""
+    """The HTTP status of the server's answer that botocore gives its errors."""
     response = getattr(error.__cause__, "response", None) or {}
     status: int | None = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
     return status

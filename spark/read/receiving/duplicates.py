@@ -31,7 +31,7 @@ class SegmentsInDoubt(Protocol):
 
 
 class Duplicates:
-    """Of one session, in one thread.
+    """The duplicates of one session, in one thread.
 
     Args:
         known: the segments.
@@ -48,7 +48,7 @@ class Duplicates:
         self._gone: Counter[Key] = Counter()  # dropped, and no longer at the broker
 
     def places(self, keys: Sequence[Key]) -> list[int]:
-        """Of the keys, those to drop."""
+        """The places of the keys that are to be dropped."""
         segments = self._known.in_doubt()
         if not segments:
             return []

@@ -243,5 +243,5 @@ class AmqpChannel(Channel):
         self._sending.forget(queue)
 
     def room(self) -> Flow[None]:
-        """Until the broker has given credit for half of what may wait, and the system has taken what is written."""
+        """Wait until the broker gives credit for half of what may wait, and the system has taken what is written."""
         return self._sending.room()

@@ -88,7 +88,7 @@ def _stop(context: AmqpChannelContext, receivers: Sequence[Receiver]) -> Flow[No
 
 
 def _answered(asked: Sequence[Pending]) -> Flow[None]:
-    """Until they are done; an error is that the link has ended, which is reported elsewhere."""
+    """Wait until they are done; an error is that the link has ended, which is reported elsewhere."""
     for each in asked:
         if not each.done:
             yield each

@@ -225,6 +225,6 @@ class Sending:
             raise last.error
 
     def report_refusal(self, pending: Pending) -> None:
-        """Of a send that no call waits for."""
+        """Report the refusal of a send that no call waits for."""
         if pending.error is not None and not isinstance(pending.error, NO_ANSWER):
             self._report(pending.error)

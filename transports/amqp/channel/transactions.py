@@ -207,7 +207,7 @@ class Transactions:
                 each.withdraw(sends, each.no_credit())
 
     def _take_back(self, coordinator: Coordinator, transaction: bytes, asked: Pending) -> JMSError | None:
-        """Of a commit that is waited for no longer, and that waits for credit itself: why; and it will be undone."""
+        """Take back, to be undone, a commit that nobody waits for and that waits for credit itself; the reason."""
         if not asked.done:
             with suppress(ConnectionLostError):
                 self._withdraw((coordinator,), (asked,))
@@ -217,7 +217,7 @@ class Transactions:
         return asked.error if isinstance(asked.error, ResourceAllocationError) else None
 
     def _gone(self) -> JMSError | None:
-        """Why the transaction is gone that something was sent in; None: it is not."""
+        """The reason why the transaction is gone that something was sent in; None: it is not."""
         return None if self._entered is None else self._entered.ended
 
     def _check_all(self, deliveries: Sequence[AmqpDelivery]) -> None:

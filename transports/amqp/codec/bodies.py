@@ -125,7 +125,7 @@ def _stream(items: list[Any]) -> list[Value]:
 
 
 def _check_nested(item: object) -> None:
-    """Of what JMS has not, but a client of AMQP may have written: it can be read, as JSON can."""
+    """Check what JMS has not, but a client of AMQP may have written: it can be read, as JSON can."""
     if isinstance(item, dict):
         _map(item)
     elif isinstance(item, list):

@@ -103,7 +103,7 @@ def _start(persistent: bool, priority: int, kind: int | None, destination: Desti
 def _usual(
     persistent: bool, priority: int, kind: int | None, destination: Destination, address: str
 ) -> tuple[bytes, bytes]:
-    """Of a message of nothing but `_PLAIN`: all before its properties, and these between its id and its creation."""
+    """The bytes of a message of nothing but `_PLAIN`: before its properties, and these between id and creation."""
     to, content_type = _key(address, "destination"), _content_type(kind)
     return (
         _start(persistent, priority, kind, destination) + _PROPERTIES,

@@ -37,12 +37,12 @@ _SAID: Final = {
 
 
 def said_outcome(code: int | None) -> str:
-    """By its name, and what it means for a message that was sent and is not accepted."""
+    """The outcome by its name, and what it means for a message that was sent and is not accepted."""
     return "no outcome, so it is not known to be stored" if not code else _SAID.get(code, f"outcome {code:#x}")
 
 
 class Condition:
-    """Why a peer refuses: a name such as ``amqp:not-found``, and its own words."""
+    """The reason of a peer's refusal: a name such as ``amqp:not-found``, and its own words."""
 
     __slots__ = ("description", "name")
 
@@ -59,7 +59,7 @@ def condition_of(raw: Any) -> Condition | None:
 
 
 def refusal(handle: Any) -> Condition | None:
-    """Why the peer has rejected a delivery."""
+    """The reason why the peer has rejected a delivery."""
     return condition_of(lib.pn_disposition_condition(lib.pn_delivery_remote(handle)))
 
 

@@ -36,7 +36,7 @@ _numbers: Final = count(1)
 
 
 class ManagementNode:
-    """Of one connection; for the holder of the connection's lock where nothing else is said."""
+    """The management node of one connection; for the holder of the connection's lock where nothing else is said."""
 
     def __init__(self, table: LinkTable) -> None:
         self._table = table
@@ -197,7 +197,7 @@ class ReplyLink(Endpoint):
 
 
 class Answers(ReplyLink):
-    """Of the methods of HTTP."""
+    """The link that answers of the methods of HTTP come by."""
 
     __slots__ = ("asked",)
 
@@ -226,7 +226,7 @@ def not_there(name: str) -> InvalidDestinationError:
 
 
 def queue_path(name: str) -> str:
-    """Of a queue at the management node, and its address: percent-encoded UTF-8."""
+    """The path of a queue at the management node, and its address: percent-encoded UTF-8."""
     return f"/queues/{quote(name, safe='')}"
 
 

@@ -26,7 +26,7 @@ _CANNOT_LOOK: Final = (
 
 
 class Prober:
-    """Of one connection; for the holder of the connection's lock."""
+    """Probes nodes for one connection; for the holder of the connection's lock."""
 
     def __init__(self, table: LinkTable, dialect: AmqpDialect) -> None:
         self._table = table

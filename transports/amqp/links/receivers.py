@@ -249,7 +249,7 @@ class Receiver(Endpoint):
                 self.give_credit()
 
     def give_credit(self) -> None:
-        """As much as the window allows: for what was dispatched since the last time, or will never be whole."""
+        """Give the credit that the window allows: for what was dispatched since the last time, or is never whole."""
         if self.ended is None and self.drained is None and self.wanted and not self.link.spec.pulls:
             limit = self.window + self.seen
             self.ack_threshold = limit - self.window + self.step
@@ -258,7 +258,7 @@ class Receiver(Endpoint):
 
     @property
     def spent(self) -> bool:
-        """Of a link that pulls: whether what was asked for has been dispatched, or most of it where more may come."""
+        """Check, for a link that pulls, that what was asked for is dispatched, or most of it where more may come."""
         return self.granted <= self.seen + self.link.ahead // 2
 
     def pull(self) -> None:

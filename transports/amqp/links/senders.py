@@ -134,12 +134,12 @@ class Sender(Endpoint):
         return [each for each in list(self.unanswered.values())[len(self.unanswered) - inside :] if each in sends]
 
     def say_stuck(self, sends: Collection[Pending]) -> None:
-        """Of these, what has credit and has not left all the same: the peer takes nothing in this session."""
+        """Say which of these have credit and have not left all the same: the peer takes nothing in this session."""
         for each in self._inside(sends):
             each.error = each.error or RequestTimeoutError(f"{self.what}: it waits here still: {_ALARM}")
 
     def no_credit(self) -> ResourceAllocationError:
-        """Why what is withdrawn was not sent."""
+        """The reason why what is withdrawn was not sent."""
         return ResourceAllocationError(
             f"no credit: nothing was sent: {self.what}: the broker takes no more there now (a full address, or nobody "
             "who consumes)"

@@ -14,7 +14,7 @@ _numbers: Final = count(1)
 
 
 class AmqpSession(Endpoint):
-    """If the peer ends it, all its links are ended."""
+    """A session of AMQP. If the peer ends it, all its links are ended."""
 
     __slots__ = ("_ends_late", "links", "number")
 

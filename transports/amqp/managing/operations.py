@@ -157,7 +157,7 @@ class _ExistsError(InvalidDestinationError):
 
 
 def _names(queue: Queue) -> tuple[str, str]:
-    """Of its address, and its own."""
+    """The names of the queue's address, and its own."""
     address, separator, name = queue.name.partition(_SEPARATOR)
     return address, name if separator else address
 

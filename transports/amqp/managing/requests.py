@@ -22,7 +22,7 @@ _numbers: Final = count(1)
 
 
 class Requests:
-    """Of one call of the application's, in a session of its own, which a refusal may end.
+    """The requests of one call of the application's, in a session of its own, which a refusal may end.
 
     Args:
         protocol: of the connection.

@@ -77,7 +77,7 @@ class StompChannel(Channel):
             yield from self._unsubscribe(undo, subscriptions)
 
     def browse_more(self, link: Link) -> Flow[bool]:
-        """Until a message comes, or the broker's mark of the end."""
+        """Wait until a message comes, or the broker's mark of the end."""
         return cast(BrowseSubscription, self._subscriptions[link][0].events).browse_more(self._outbox)
 
     def dispatched(self, delivery: Delivery) -> None:
@@ -189,7 +189,7 @@ class StompChannel(Channel):
         return self._outbox.congested
 
     def room(self) -> Flow[None]:
-        """Until the system has taken what is written."""
+        """Wait until the system has taken what is written."""
         return self._context.drained()
 
     def commit(self, deliveries: Sequence[Delivery]) -> Flow[None]:

@@ -109,7 +109,7 @@ class StompFields:
         return MappingProxyType(self._own(found)), left_out
 
     def _kind(self) -> bytes | None:
-        """Of the body, where something says it: ours, or the sender's client."""
+        """The kind of the body, where something says it: ours, or the sender's client."""
         head, header = self.head, self.format.dialect.kind_header
         kind = raw_value(head, _KIND_KEY) if _KIND_KEY in head else None
         return _foreign_kind(raw_value(head, b"\n%b:" % header.encode())) if kind is None and header else kind
@@ -147,7 +147,7 @@ class StompFields:
             return payload  # nothing says what it is
 
     def charset(self) -> str | None:
-        """Of the text that the content type says; empty: it says bytes; None: nothing says anything."""
+        """The charset of the text that the content type says; empty: it says bytes; None: nothing says anything."""
         opaque = self.format.dialect.opaque_bodies
         try:
             said = self.text(b"\ncontent-type:")

@@ -20,7 +20,7 @@ class Decoding(Protocol):
         """Decoded as its sender means it. Raises MessageFormatError."""
 
     def charset(self) -> str | None:
-        """Of the text that its content type says; empty: it says bytes; None: nothing says anything."""
+        """The charset of the text that its content type says; empty: it says bytes; None: nothing says anything."""
 
 
 class StompBody(RawBody):
@@ -56,7 +56,7 @@ class StompBody(RawBody):
 
     @property
     def charset(self) -> str | None:
-        """Of the text that its content type says, which a copy has too."""
+        """The charset of the text that its content type says, which a copy has too."""
         return self._message.charset()
 
     def sent(self) -> Body:

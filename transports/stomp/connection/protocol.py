@@ -33,7 +33,7 @@ class StompProtocol:
 
     @property
     def version(self) -> str:
-        """Of STOMP, as agreed on."""
+        """The version of STOMP, as agreed on."""
         return self._engine.version
 
     @property

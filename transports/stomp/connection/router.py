@@ -118,7 +118,7 @@ class Router:
 
     @property
     def hint(self) -> str:
-        """Why the broker may have closed the connection, where we know."""
+        """The reason why the broker may have closed the connection, where we know."""
         return self._dialect.maps_lacking if self._first_map in self.receipts else self._amqp
 
     def forget(self, receipt: bytes) -> None:

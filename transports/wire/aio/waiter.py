@@ -54,7 +54,7 @@ class _Wait(asyncio.Future[None]):
         return cancelled
 
     def go_on(self) -> None:
-        """In this step; no task may be running."""
+        """Go on in this step; no task may be running."""
         if self._resume is not None:
             (fn, context), self._resume = self._resume, None
             if context is None:
@@ -63,7 +63,7 @@ class _Wait(asyncio.Future[None]):
                 context.run(fn, self)
 
     def go_on_soon(self) -> None:
-        """In the next step of the loop."""
+        """Go on in the next step of the loop."""
         if self._resume is not None:
             (fn, context), self._resume = self._resume, None
             loop = self.get_loop()

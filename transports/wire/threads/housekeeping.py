@@ -46,7 +46,7 @@ class Housekeeper:
         return self._thread is not None
 
     def enter(self, owner: Owner) -> None:
-        """From now on the thread may be needed."""
+        """Note that the thread may be needed from now on."""
         with self._lock:
             self._owners.add(owner)
 
