@@ -17,6 +17,7 @@ from tests.client import (
 )
 from tests.client.gated import Site
 from tests.client.shell import Background
+from tests.conformance.blocking import Shell
 from tests.run.mutants import Fault, caught
 
 import redelivery
@@ -121,6 +122,11 @@ FAULTS = {
 @pytest.fixture
 def protocol() -> str:
     return "stomp"
+
+
+@pytest.fixture
+def shell(opened: ExitStack) -> Shell:
+    return Shell("threads", opened)
 
 
 @pytest.fixture
