@@ -138,6 +138,13 @@ def scheduler(config: pytest.Config, log: Any, path: Path) -> Any:
                 self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
             super()._assign_work_unit(node)
 
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            """As the original, which counts all that a process has ever done with each test that ends."""
+            super().mark_test_complete(node, item_index, duration)
+            scope = self._split_scope(self.registered_collections[node][item_index])
+            if all(self.assigned_work[node][scope].values()):
+                del self.assigned_work[node][scope]
+
         def remove_node(self, node: Any) -> str | None:
             """As the original, which would run the test again that ended the process, and so the next one."""
             units = [unit for unit in self.assigned_work.get(node, {}).values() if not all(unit.values())]

@@ -193,6 +193,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.getfixturevalue(request.param).stomp_url
 
 
+@pytest.mark.short_form
 def test_what_was_confirmed_is_gone_and_what_was_not_is_there(url: str) -> None:
     until = monotonic() + MOST
     first = int(os.environ.get("REDELIVERY_WALK", random.randrange(1 << 30)))  # noqa: S311  # likewise

@@ -251,6 +251,7 @@ def test_a_client_that_reads_nothing_does_not_stop_the_others(broker: EmbeddedBr
         assert [len(message.body) for _, message in slow.receive(200)] == [len(body)] * 200
 
 
+@pytest.mark.short_form
 def test_a_client_that_reads_no_answers_is_read_no_more(broker: EmbeddedBroker) -> None:
     """Its answers would otherwise pile up in the broker without a limit."""
     with raw(broker) as sock:
