@@ -179,7 +179,7 @@ class Receiver(Endpoint):
         if not ours:
             self.release(list(self.unsettled))  # freed, proton would settle them without an outcome
             self.session.links.discard(self)
-            if self.opened:
+            if self.opened and self.wanted:  # otherwise we were about to end it ourselves
                 self.table.notifications.links.append((self.events, self.link, error))
         elif self.dialect.session_end_counts:
             for delivery in self.unsettled:
