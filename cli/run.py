@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from traceback import TracebackException
 
-from redelivery.client.connections.app import App
+from redelivery.client.entry.app import App
 
 
 class NoAppError(Exception):

@@ -1,27 +1,21 @@
-"""Sending from any thread, a producer for each on a session of its own; and requests, which wait for their replies."""
+"""Sending from any thread, a producer for each on a session of its own."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from time import monotonic, sleep
-from typing import Protocol, Unpack
+from time import monotonic
+from typing import Unpack
 
-from redelivery.client.connection.replies import PAUSE, Replies, check_sent, reply_of, request_options
 from redelivery.client.connection.threads import closes_elsewhere
 from redelivery.client.shells.publisher import BasePublisher
-from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.made import Closing
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session
 from redelivery.model.content.headers import SYNONYMS, SendKeywords
 from redelivery.model.destinations import Destination
-from redelivery.model.errors import InDoubtError, InvalidDestinationError
 from redelivery.model.messages import Message
 from redelivery.model.suggestions import suggesting
-from redelivery.transports.seam import Pending
-from redelivery.transports.wire.clock import follow, session_time
-from redelivery.transports.wire.threads.waiter import ThreadWaiter
 
 
 class Publisher(BasePublisher, Closing):
@@ -86,103 +80,3 @@ class Publisher(BasePublisher, Closing):
                 lane = self._lanes.pop(ended)
             self._lanes[thread] = lane
         return lane
-
-
-class RequestingCore(Protocol):
-    """The part of a connection's core that its requests need."""
-
-    def await_connection(self, action: str, until: float) -> None:
-        """Wait while there is none, until ``until`` (see `session_time`)."""
-
-
-class Requesting(Protocol):
-    """The part of a connection that makes what its requests need."""
-
-    def session(self) -> Session:
-        """A new session."""
-
-    def publisher(self) -> Publisher:
-        """A new publisher."""
-
-    def check_open(self, action: str) -> None:
-        """Raise where it is closed or lost."""
-
-    @property
-    def _core(self) -> RequestingCore:
-        """The connection's core."""
-
-
-class Requester:
-    """The requests of one connection: a session that consumes replies from a temporary queue, made by the first one."""
-
-    def __init__(self, replies: Replies) -> None:
-        self._replies = replies
-        self._lock = threading.Lock()  # guards the making of those below
-        self._publisher: Publisher | None = None
-        self._consumer: Consumer | None = None
-
-    def request(
-        self,
-        connection: Requesting,
-        destination: Destination | str,
-        body: object,
-        timeout: float,
-        options: SendKeywords,
-    ) -> Message:
-        """See `Connection.request`."""
-        until = session_time() + timeout
-        correlation_id, options = request_options(options, timeout)
-        waiter = ThreadWaiter()
-        follow(waiter)
-        pending = Pending(waiter)
-        with self._replies.expected(correlation_id, pending):
-            connection._core.await_connection("request", until)
-            self._send(connection, destination, body, options, pending, until)
-            while not pending.done and (left := until - session_time()) > 0:
-                waiter.wait(left)
-        return reply_of(pending, destination, timeout)
-
-    def _send(
-        self,
-        connection: Requesting,
-        destination: Destination | str,
-        body: object,
-        options: SendKeywords,
-        pending: Pending,
-        until: float,
-    ) -> None:
-        while not pending.done:
-            publisher, consumer = self._opened(connection)
-            reply_to = consumer.destination
-            try:
-                keywords: SendKeywords = {**options, "reply_to": reply_to}
-                publisher.send(body, destination, **keywords)
-            except InvalidDestinationError:
-                # it went with a lost connection meanwhile, so nothing was sent
-                if session_time() >= until:
-                    raise
-                if consumer.destination == reply_to and not consumer.closed:  # its session has not come back yet
-                    if not consumer._core.temporaries.replaced(reply_to):
-                        raise
-                    sleep(PAUSE)
-            except InDoubtError as error:
-                check_sent(error)
-                return
-            else:
-                return
-
-    def _opened(self, connection: Requesting) -> tuple[Publisher, Consumer]:
-        with self._lock:
-            connection.check_open("request")
-            if self._publisher is None:
-                self._publisher = connection.publisher()
-            if self._consumer is None or self._consumer.closed:
-                session = connection.session()
-                try:
-                    self._consumer = session.consumer(session.temporary_queue())
-                    self._consumer.listen(self._replies.arrived)
-                except BaseException:
-                    self._consumer = None
-                    session.close()
-                    raise
-            return self._publisher, self._consumer

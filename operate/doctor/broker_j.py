@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import ObservedQueue

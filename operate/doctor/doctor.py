@@ -9,8 +9,8 @@ from dataclasses import replace
 from time import sleep
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
-from redelivery.client.connections.sync_factory import connect
+from redelivery.client.entry.sync import Connection
+from redelivery.client.entry.sync_factory import connect
 from redelivery.client.options import ConnectionKeywords
 from redelivery.model.capabilities import ConnectionMetaData
 from redelivery.model.destinations import Destination, Queue, destination

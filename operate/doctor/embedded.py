@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redelivery.broker.registry import running
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.operate.doctor.observed import ObservedQueue
 from redelivery.policies.brokers.classic.rules import ClassicRules, DeadLetterRules, PolicyEntry
 from redelivery.policies.brokers.policies import BrokerPolicies

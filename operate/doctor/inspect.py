@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Queue
 from redelivery.model.errors import ConnectionLostError, JMSError, UnsupportedError
 from redelivery.operate.doctor.broker_j import broker_j_names, broker_j_queues, broker_j_time

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import JMSError
 from redelivery.model.messages import Message
 from redelivery.operate.doctor.observed import ObservedQueue

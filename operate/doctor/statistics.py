@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Queue, Topic
 from redelivery.model.errors import RequestTimeoutError
 from redelivery.operate.doctor.observed import ObservedQueue

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Topic
 from redelivery.model.errors import JMSError, UnsupportedError
 from redelivery.model.messages import Message

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.client.sync.consumer import Consumer
 from redelivery.client.sync.producer import Producer
 from redelivery.client.sync.session import Session

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import ConfigError
 from redelivery.model.messages import Message

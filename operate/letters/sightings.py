@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination
 from redelivery.operate.letters.routes import REPLAYED
 from redelivery.operate.letters.selection import Selection

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.destinations import Destination, Queue
 from redelivery.model.errors import InvalidDestinationError, UnsupportedError
 from redelivery.model.messages import Message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.operate.management.artemis import ArtemisManagement
 from redelivery.operate.management.classic import ClassicManagement
 from redelivery.operate.management.interface import Management

@@ -7,8 +7,8 @@ import threading
 from typing import Final, Protocol
 
 import redelivery
-from redelivery.client.connections.sync import Connection
-from redelivery.client.connections.sync_core import ConnectionCore
+from redelivery.client.entry.sync import Connection
+from redelivery.client.entry.sync_core import ConnectionCore
 from redelivery.client.options import merge_options
 from redelivery.model.errors import ConnectError, ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.policies.dead_letters import DeadLetterStrategy

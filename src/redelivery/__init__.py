@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from redelivery import policies as policies
 
     __version__: str
-    from redelivery.client.connections.app import App
-    from redelivery.client.connections.sync import Connection
-    from redelivery.client.connections.sync_factory import ConnectionFactory, connect
     from redelivery.client.containers.outcomes import DeadLetter, Drop, Retry
     from redelivery.client.containers.sync import ListenerContainer
+    from redelivery.client.entry.app import App
+    from redelivery.client.entry.sync import Connection
+    from redelivery.client.entry.sync_factory import ConnectionFactory, connect
     from redelivery.client.sync.browser import QueueBrowser
     from redelivery.client.sync.consumer import Consumer
     from redelivery.client.sync.producer import Producer
@@ -128,13 +128,13 @@ __all__ = [
 
 # Imported when first asked for: pytest loads our plug-in, and so this module, in every run of every user.
 _HOMES = {
-    "redelivery.client.connections.app": ("App",),
+    "redelivery.client.entry.app": ("App",),
     "redelivery.client.containers.outcomes": ("DeadLetter", "Drop", "Retry"),
     "redelivery.client.containers.sync": ("ListenerContainer",),
     "redelivery.client.sync.browser": ("QueueBrowser",),
-    "redelivery.client.connections.sync": ("Connection",),
+    "redelivery.client.entry.sync": ("Connection",),
     "redelivery.client.sync.consumer": ("Consumer",),
-    "redelivery.client.connections.sync_factory": ("ConnectionFactory", "connect"),
+    "redelivery.client.entry.sync_factory": ("ConnectionFactory", "connect"),
     "redelivery.client.sync.producer": ("Producer",),
     "redelivery.client.sync.publisher": ("Publisher",),
     "redelivery.client.sync.session": ("Session",),

@@ -19,9 +19,9 @@ from redelivery.client.aio.made import Message
 from redelivery.client.aio.producer import Producer
 from redelivery.client.aio.publisher import Publisher
 from redelivery.client.aio.session import Session
-from redelivery.client.connections.aio import Connection
-from redelivery.client.connections.aio_factory import ConnectionFactory, connect
 from redelivery.client.containers.aio import ListenerContainer
+from redelivery.client.entry.aio import Connection
+from redelivery.client.entry.aio_factory import ConnectionFactory, connect
 
 __all__ = [
     "Connection",

@@ -60,7 +60,7 @@ def test_both_have_the_same_files() -> None:
     assert files("sync") ^ files("aio") == set(FILES)
 
 
-@pytest.mark.parametrize("page", ["{}/publisher", "connections/{}", "containers/{}"])
+@pytest.mark.parametrize("page", ["{}/publisher", "entry/{}", "containers/{}"])
 def test_a_page_has_the_same_methods_in_the_same_order_in_both(page: str) -> None:
     threads, tasks = (order(CLIENT / f"{page.format(shell)}.py") for shell in ("sync", "aio"))
     assert threads == tasks

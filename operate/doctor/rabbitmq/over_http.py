@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from redelivery.client.connections.sync import Connection
+from redelivery.client.entry.sync import Connection
 from redelivery.model.errors import JMSError, SecurityError
 from redelivery.operate.doctor.rabbitmq.reported import Feature, Reported
 from redelivery.operate.management.opening import management_of

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar, Unpack
 
-from redelivery.client.connections import aio_factory as aio
-from redelivery.client.connections import sync_factory as sync
 from redelivery.client.containers.lanes import AIO_MAKERS, MAKERS
 from redelivery.client.containers.running import run_connected, run_connected_awaited
 from redelivery.client.containers.settings import (
@@ -17,6 +15,8 @@ from redelivery.client.containers.settings import (
     ContainerKeywords,
     check_settings,
 )
+from redelivery.client.entry import aio_factory as aio
+from redelivery.client.entry import sync_factory as sync
 from redelivery.client.options import CONNECTION_DEFAULTS, CONNECTION_SYNONYMS, ConnectionKeywords, merge_options
 from redelivery.model.callables import COROUTINE, check_runs, deferred, name_of
 from redelivery.model.destinations import Destination

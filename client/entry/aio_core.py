@@ -17,7 +17,8 @@ from typing import Any, Final, cast
 
 from redelivery.client.aio.core import SessionCore
 from redelivery.client.aio.driver import NEVER, check_loop, close_transport, run
-from redelivery.client.aio.publisher import Requester
+from redelivery.client.aio.publisher import Publisher
+from redelivery.client.aio.requester import Requester
 from redelivery.client.aio.session import Session
 from redelivery.client.arguments import seconds
 from redelivery.client.connection.reconnecting import Driven, ReconnectingConnection
@@ -64,6 +65,11 @@ class ConnectionCore(ReconnectingConnection):
         """For `connect`. Raises as that; a cancelled one closes its socket."""
         self.opened(await run(self.dialer.open(again=False), self.dialer, cast(LoopWaiter, self.dialer.parked), NEVER))
         self._seek_priority()
+
+    async def publisher(self) -> Publisher:
+        """See Connection."""
+        self.check_open("publisher")
+        return Publisher(self.session, self.check_open, self.url)
 
     async def start(self) -> None:
         """See Connection."""
@@ -161,7 +167,7 @@ class ConnectionCore(ReconnectingConnection):
                     await self._there.wait()
         self.check_open(action)
 
-    async def session(self, ack_mode: AckMode | int | str) -> Session:
+    async def session(self, ack_mode: AckMode | int | str = AckMode.AUTO) -> Session:
         """See Connection."""
         self._check_loop("session")
         until = session_time() + self.options.request_timeout

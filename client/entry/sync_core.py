@@ -23,7 +23,8 @@ from redelivery.client.options import ConnectionOptions
 from redelivery.client.sync.core import SessionCore
 from redelivery.client.sync.driver import NEVER, close_transport, run
 from redelivery.client.sync.listeners import ListenerExit
-from redelivery.client.sync.publisher import Requester
+from redelivery.client.sync.publisher import Publisher
+from redelivery.client.sync.requester import Requester
 from redelivery.client.sync.session import Session
 from redelivery.model.errors import ConnectionLostError, JMSError, RequestTimeoutError
 from redelivery.model.events import ConnectionClosed
@@ -83,6 +84,11 @@ class ConnectionCore(ReconnectingConnection):
             break
         log.debug("%s: a session, %s", self.url, mode.name)
         return session
+
+    def publisher(self) -> Publisher:
+        """See Connection."""
+        self.check_open("publisher")
+        return Publisher(self.session, self.check_open, self.url, self.options.close_timeout)
 
     def start(self) -> None:
         """See Connection."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack
 
 from redelivery.client.aio.made import Made
-from redelivery.client.connections.aio import Connection
-from redelivery.client.connections.aio_core import ConnectionCore
+from redelivery.client.entry.aio import Connection
+from redelivery.client.entry.aio_core import ConnectionCore
 from redelivery.client.options import (
     CONNECTION_DEFAULTS,
     CONNECTION_SYNONYMS,
@@ -20,7 +20,15 @@ from redelivery.model.suggestions import suggesting
 
 
 class ConnectionFactory:
-    """Options checked once, for many connections; immutable. As `redelivery.ConnectionFactory`."""
+    """Options checked once, for many connections; immutable and thread-safe.
+
+    Args:
+        url: ``vm://name``, ``stomp://host:61613``, ``stomp+ssl://host:61614``; query options are ActiveMQ's.
+        options: username, password, redelivery_policy, prefetch, …: see `redelivery.client.options.ConnectionKeywords`.
+
+    Raises:
+        ConfigError: an option is unknown, malformed or contradicts another; the text names it.
+    """
 
     @unseen
     @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
@@ -28,11 +36,15 @@ class ConnectionFactory:
         self._options = merge_options(url, **options)
 
     def create_connection(self, *, start: bool = True) -> Made[Connection]:
-        """A new connection: ``await`` it, or ``async with``; started unless ``start=False``.
+        """A new connection: ``await`` it, or ``async with``. It is started unless ``start=False``.
+
+        With ``start=False`` it sends, but does not deliver: JMS's stopped connection.
 
         Raises, when awaited:
-            ConnectError, SecurityError, InvalidClientIDError, ProtocolError: as
-                `redelivery.ConnectionFactory.create_connection`.
+            ConnectError: there is no such broker, or it did not answer within connect_timeout.
+            SecurityError: the login was refused.
+            InvalidClientIDError: the client id is in use.
+            ProtocolError: what answers does not speak the protocol; the text says what it looks like.
         """
         check_flag("start", start)
         return Made(_open(self._options, start=start))
@@ -44,7 +56,10 @@ class ConnectionFactory:
 @unseen
 @suggesting(CONNECTION_SYNONYMS, CONNECTION_DEFAULTS)
 def connect(url: str, *, start: bool = True, **options: Unpack[ConnectionKeywords]) -> Made[Connection]:
-    """Connect: ``await`` it, or ``async with``. The options and errors are `redelivery.connect`'s."""
+    """Connect: ``await`` it, or ``async with``. It delivers unless ``start=False``.
+
+    The options and errors are ConnectionFactory's.
+    """
     factory = ConnectionFactory(url, **options)
     del url, options  # see `unseen`
     return factory.create_connection(start=start)
