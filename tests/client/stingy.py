@@ -21,6 +21,7 @@ class Stingy:
         bodies: of the messages that came, in their order; of a transaction's when it was discharged.
         credit: what a new link of a sender gets at once.
         coordinates: the same for the coordinator's.
+        settled: the number of acknowledgements that have come.
         answers: whether what comes is accepted; else it is left unanswered.
     """
 
@@ -33,7 +34,7 @@ class Stingy:
         self.refuses, self.refused = False, 0  # links
         self.peer = ScriptedPeer(self._serve)
         self.url = f"amqp://127.0.0.1:{self.peer.port}"
-        self._brought = 0
+        self._brought = self.settled = 0
         self._transactions: dict[bytes, list[object]] = {}
 
     def __enter__(self) -> Stingy:
@@ -80,6 +81,7 @@ class Stingy:
         with suppress(OSError):
             while True:
                 frame = end.take()
+                self.settled += frame.name == "disposition"
                 place = frame.channel, int(frame.fields.get("handle") or 0)
                 if frame.name == "begin":
                     end.begun(frame)
