@@ -93,9 +93,17 @@ AMQP: Rows = {
     ("rabbitmq", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
     ("rabbitmq", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
     ("rabbitmq", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
+    (
+        "rabbitmq",
+        "released_is_unrouted",
+    ): f"{_QUEUES_OF}what_no_queue_takes_has_no_destination",
     ("rabbitmq 4", "exchange_prefix"): f"{_NAMES}an_exchange_and_a_key_are_published_to_and_bound_to",
     ("rabbitmq 4", "spellings"): f"{_NAMES}a_queue_in_the_broker_s_spelling_is_that_queue",
     ("rabbitmq 4", "makes_queues"): f"{_NAMES}a_queue_that_is_not_there_is_not_made",
+    (
+        "rabbitmq 4",
+        "released_is_unrouted",
+    ): f"{_QUEUES_OF}what_no_queue_takes_has_no_destination",
     ("rabbitmq 4", "bare_rejection"): "transports/test_rabbitmq_full_live.py::test_a_full_queue_that_rejects_is_named",
     ("rabbitmq 4", "stream"): f"{_QUEUES_OF}a_stream_is_said_to_be_one",
     ("rabbitmq 4", "limits"): f"{_LIMITS}twenty_one_lost_connections_are_said_before_the_message_goes",

@@ -9,7 +9,7 @@ import pytest
 from tests.transports.test_rabbitmq_queues_live import Site
 
 import redelivery
-from redelivery import InDoubtError, JMSError, Queue, ReconnectPolicy, ResourceAllocationError
+from redelivery import InDoubtError, InvalidDestinationError, Queue, ReconnectPolicy, ResourceAllocationError
 from redelivery.testing.brokers.real import RealBroker
 
 
@@ -62,12 +62,12 @@ def test_over_stomp_it_ends_one_connection_for_each_send(site: Site) -> None:
     assert seen.count("ConnectionLost") == 3
 
 
-def test_what_nobody_stores_is_an_error(site: Site) -> None:
+def test_what_no_queue_takes_has_no_destination(site: Site) -> None:
     if site.protocol == "stomp":
         pytest.skip("over STOMP nothing says so")
     with redelivery.connect(site.url) as connection, connection.session() as session:
         producer = session.producer(Queue(f"/exchange/amq.direct/{uuid4().hex}"))
-        with pytest.raises(JMSError, match="it was not stored"):
+        with pytest.raises(InvalidDestinationError, match="no queue takes what is sent there: it was not stored"):
             producer.send("lost")
 
 

@@ -130,6 +130,7 @@ class AmqpDialect:
         topic_waits_for_credit: what is published to a topic before its consumer has given credit is not for it.
         rejected_is_poison: the outcome `rejected` surely dead-letters (elsewhere it only counts, or deletes).
         bare_rejection: what it means that a message is rejected without a reason: there is no room; empty: nothing.
+        released_is_unrouted: a send is answered with `released` where no queue takes it.
         modified: the outcome `modified` is understood; otherwise `released` stands for it.
         drain: a drained link is answered.
         drain_overlaps: a drain may be answered by the end of the one before, or missed while that ends.
@@ -182,6 +183,7 @@ class AmqpDialect:
     topic_waits_for_credit: bool = False
     rejected_is_poison: bool = False
     bare_rejection: str = ""
+    released_is_unrouted: bool = False
     modified: bool = True
     drain: bool = True
     drain_overlaps: bool = False

@@ -53,6 +53,7 @@ class LinkTable:
         "most_sessions",
         "notifications",
         "patience",
+        "released_is_unrouted",
         "removed",
         "sessions",
         "space",
@@ -65,6 +66,7 @@ class LinkTable:
     ) -> None:
         self.client_id = client_id
         self.bare_rejection = ""  # see `AmqpDialect`
+        self.released_is_unrouted = False
         self.patience = patience
         self.expire_at = expire_at
         self.engine = engine

@@ -14,6 +14,7 @@ from cproton_ffi import ffi, lib
 from redelivery.model.destinations import Destination
 from redelivery.model.errors import (
     ConnectionLostError,
+    InvalidDestinationError,
     JMSError,
     ProtocolError,
     RequestTimeoutError,
@@ -219,6 +220,8 @@ class Sender(Endpoint):
             ), None
         if state == REJECTED:
             return self._rejected(refusal(handle)), None
+        if state == RELEASED and self.table.released_is_unrouted:
+            return InvalidDestinationError(f"{self.what}: no queue takes what is sent there: it was not stored"), None
         return JMSError(f"{self.what}: the broker did not take the message: {said_outcome(state)}"), None
 
     def _rejected(self, reason: Condition | None) -> JMSError:
