@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,13 @@ import pytest
 from tests.run.rabbitmq import SITES, broker_of, url_of
 
 import redelivery
-from redelivery import BrokerDeadLetterStrategy, Queue, RedeliveryPolicy, SharedDeadLetterStrategy
+from redelivery import (
+    BrokerDeadLetterStrategy,
+    InvalidDestinationError,
+    Queue,
+    RedeliveryPolicy,
+    SharedDeadLetterStrategy,
+)
 from redelivery.testing.brokers.real import RealBroker
 
 ONCE = RedeliveryPolicy(maximum_redeliveries=1, initial_redelivery_delay=0.01, redelivery_delay=0.01)
@@ -211,3 +218,16 @@ def test_sessions_that_follow_each_other_do_not_hang(site: Site, queue: str) -> 
                 with connection.session() as session:
                     session.producer(Queue(queue)).send("x", persistent=False)
                     assert session.consumer(Queue(queue)).receive(timeout=SOON) is not None
+
+
+def test_a_session_that_follows_one_that_the_broker_ended_does_not_hang(site: Site, queue: str) -> None:
+    if site.protocol == "amqp" and not site.is_4:
+        pytest.skip("RabbitMQ 3 makes no temporary queue over AMQP")
+    site.make(queue, durable=True)
+    for _ in range(100):  # without care 2 of 100 hang
+        with redelivery.connect(site.url) as connection, connection.session() as session:
+            gone = session.temporary_queue()
+        with redelivery.connect(site.url, request_timeout=3) as connection, connection.session() as session:
+            with suppress(InvalidDestinationError):  # over STOMP it is made
+                session.producer(gone).send("late")
+            session.producer(Queue(queue)).send("x", persistent=False)

@@ -88,6 +88,7 @@ class AmqpTransport(Transport):
             self._meaning = Meaning(self._dialect.spellings, declares=options.declare)
             table = connection.protocol.table
             table.bare_rejection = self._dialect.bare_rejection
+            table.keeps_sessions = self._dialect.keeps_sessions
             table.released_is_unrouted = self._dialect.released_is_unrouted
             if self._dialect.management:
                 connection.protocol.nodes = ManagementNode(table)

@@ -46,10 +46,12 @@ class LinkTable:
         "bare_rejection",
         "broker",
         "client_id",
+        "ended",
         "endpoints",
         "engine",
         "expire_at",
         "idle",
+        "keeps_sessions",
         "most_sessions",
         "notifications",
         "patience",
@@ -66,6 +68,7 @@ class LinkTable:
     ) -> None:
         self.client_id = client_id
         self.bare_rejection = ""  # see `AmqpDialect`
+        self.keeps_sessions = False
         self.released_is_unrouted = False
         self.patience = patience
         self.expire_at = expire_at
@@ -76,6 +79,7 @@ class LinkTable:
         self.unanswered = 0
         self.sessions = 0
         self.idle: list[Endpoint] = []  # sessions that are kept for links to come
+        self.ended: list[Endpoint] = []  # sessions that the peer has ended, and whose channels are not to be used yet
         self.removed: dict[Destination | None, int] = {}  # queues: sessions of a lower number may know another one
         self.most_sessions: int = engine.transport.channel_max + 1
         space = bytearray(_SPACE)

@@ -21,6 +21,8 @@ class AmqpSession(Endpoint):
     def __init__(self, table: LinkTable) -> None:
         """Raises ResourceAllocationError where the peer allows no more of them: proton would give the connection up."""
         if table.sessions >= table.most_sessions:
+            self._answer_ends(table)
+        if table.sessions >= table.most_sessions:
             raise ResourceAllocationError(
                 f"the broker allows {table.most_sessions} sessions of AMQP on one connection, and all are open: "
                 "use a further connection"
@@ -56,8 +58,24 @@ class AmqpSession(Endpoint):
     def on_opened(self) -> None:
         """See `Endpoint.on_opened`."""
         super().on_opened()
+        self._answer_ends(self.table)
         if self._ends_late:
             self.handle.close()
+
+    def on_closed(self, error: JMSError) -> None:
+        """See `Endpoint.on_closed`. Where a session is not to follow on its channel, the answer waits for the next."""
+        if self.ended is None and self.table.keeps_sessions:
+            self.end(error, ours=False)
+            self.table.ended.append(self)
+        else:
+            super().on_closed(error)
+
+    @staticmethod
+    def _answer_ends(table: LinkTable) -> None:
+        ended, table.ended = table.ended, []
+        for each in ended:
+            each.handle.close()
+            each.forget()
 
     def on_end(self, error: JMSError, ours: bool) -> None:
         """See `Endpoint.on_end`."""
