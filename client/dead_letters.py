@@ -39,7 +39,8 @@ from redelivery.policies.dead_letter_headers import (
     copy_properties,
     dead_letter_properties,
 )
-from redelivery.policies.dead_letters import CopyTo, DeadLetterStrategy, Decision, Discard, Native
+from redelivery.policies.dead_letters import CopyTo, Decision, Discard, Native
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.transports.seam import NO_ANSWER
 
 log = logging.getLogger(MESSAGES)
@@ -77,8 +78,8 @@ class DeadLetters:
     Nothing is said or counted before it is done: the dead-letter queue may refuse.
     """
 
-    def __init__(self, strategy: DeadLetterStrategy, lines: Lines) -> None:
-        self._strategy = strategy
+    def __init__(self, strategies: DeadLetterStrategyMap, lines: Lines) -> None:
+        self._strategies = strategies
         self._lines = lines
         self.dropped = 0  # by a discarding strategy
         self._ledgers: WeakSet[Ledger] = WeakSet()  # that have had one which could not be written
@@ -98,8 +99,9 @@ class DeadLetters:
             MessageFormatError, UnsupportedError: no copy can be made, and the broker is not known to keep it.
         """
         delivery = order.delivery
-        decision = self._strategy.decide(
-            delivery.sent_to(),
+        original = delivery.sent_to()
+        decision = self._strategies.strategy_for(original).decide(
+            original,
             persistent=_persistent(delivery),
             expired=order.expired,
             native_available=capabilities.native_poison,

@@ -13,9 +13,12 @@ from redelivery.client.observing.observed import Observed
 from redelivery.model.callables import check_takes_one
 from redelivery.model.errors import ConfigError, JMSError
 from redelivery.model.events import Observer
+from redelivery.policies.brokers.policies import BrokerPolicies
+from redelivery.policies.connection_rules import connection_rules
 from redelivery.policies.connection_url import ConnectionURL, parse_connection_url
-from redelivery.policies.dead_letters import BrokerDeadLetterStrategy, DeadLetterStrategy
+from redelivery.policies.dead_letters import DeadLetterStrategy
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.reconnect import ReconnectPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -39,7 +42,10 @@ class ConnectionKeywords(TypedDict, total=False):
     redelivery_policies: or a policy by destination: a RedeliveryPolicyMap, or a dict of patterns and policies.
     non_blocking_redelivery: other messages overtake those that wait for their redelivery.
     prefetch: how many unacknowledged messages the broker may push, one number or a PrefetchPolicy.
-    dead_letter_strategy: what becomes of poisoned and expired messages.
+    dead_letter_strategy: what becomes of poisoned and expired messages, of all destinations.
+    dead_letter_strategies: or by destination: a DeadLetterStrategyMap, or a dict of patterns and strategies.
+    policies: instead of these: what ``redelivery.policies.read(path)`` has read of a broker's or client's
+        configuration. What that leaves to the clients is as the URL says.
     vhost: the broker's virtual host; as the URL's path, ``stomp://host/name``, which it overrides.
     declare: False: no queue is made, where this library makes those that are not there (RabbitMQ); to use one that is
         not there is an InvalidDestinationError then. ``queue://orders?declare=false`` says it of one queue.
@@ -72,6 +78,8 @@ class ConnectionKeywords(TypedDict, total=False):
     non_blocking_redelivery: bool | None
     prefetch: int | PrefetchPolicy | None
     dead_letter_strategy: DeadLetterStrategy | None
+    dead_letter_strategies: DeadLetterStrategyMap | Mapping[str, DeadLetterStrategy] | None
+    policies: BrokerPolicies | None
     dialect: str
     declare: bool | None
     vhost: str | None
@@ -109,8 +117,8 @@ CONNECTION_SYNONYMS: Final = {
     "timeout": "connect_timeout",
     "heartbeats": "heartbeat",
     "policy": "redelivery_policy",
-    "policies": "redelivery_policies",
     "dlq": "dead_letter_strategy",
+    "config": "policies",
     "on_error": "exception_listener",
     "management_url": "management",
 }
@@ -126,7 +134,7 @@ class ConnectionOptions:
     redelivery_policies: RedeliveryPolicyMap
     non_blocking_redelivery: bool
     prefetch: PrefetchPolicy
-    dead_letter_strategy: DeadLetterStrategy
+    dead_letter_strategies: DeadLetterStrategyMap
     exception_listener: ExceptionListener | None
     observed: Observed | None
     reconnect: ReconnectPolicy | None
@@ -150,26 +158,13 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     brokers = [parse_connection_url(each) for each in urls]
     parsed = brokers[0]
     given = {**CONNECTION_DEFAULTS, **given}
-    redelivery_policy, redelivery_policies = given.get("redelivery_policy"), given.get("redelivery_policies")
     username, password, client_id = given.get("username"), given.get("password"), given.get("client_id")
-    dialect, tls, prefetch = given["dialect"], given.get("tls"), given.get("prefetch")
-    dead_letter_strategy, exception_listener = given.get("dead_letter_strategy"), given.get("exception_listener")
-    non_blocking_redelivery, observer = given.get("non_blocking_redelivery"), given.get("observer")
+    dialect, tls = given["dialect"], given.get("tls")
+    exception_listener, observer = given.get("exception_listener"), given.get("observer")
     reconnect = given.get("reconnect") or (None if failover is None else failover.reconnect)
     if reconnect is not None:
         _check_reconnect(reconnect, parsed.scheme, listed=failover is not None)
     _check_deduplicate(given["deduplicate_sends"], reconnect)
-    if isinstance(redelivery_policies, Mapping):
-        redelivery_policies = RedeliveryPolicyMap(redelivery_policies)
-    if redelivery_policy is not None and redelivery_policies is not None:
-        raise ConfigError("give redelivery_policy (for all destinations) or redelivery_policies (a map), not both")
-    _check("redelivery_policy", redelivery_policy, RedeliveryPolicy)
-    _check("redelivery_policies", redelivery_policies, RedeliveryPolicyMap)
-    if isinstance(dead_letter_strategy, str):  # the queue's name alone does not say which strategy
-        raise ConfigError(
-            f"dead_letter_strategy must be a DeadLetterStrategy: SharedDeadLetterStrategy({dead_letter_strategy!r})"
-        )
-    _check("dead_letter_strategy", dead_letter_strategy, DeadLetterStrategy)
     _check("tls", tls, SSLContext)
     if tls is not None and not is_encrypted(given.get("management")):  # which may be what it is for
         for each in brokers:
@@ -180,14 +175,22 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
     for name, text in (*texts, ("dialect", dialect)):
         if text is not None and not isinstance(text, str):
             raise ConfigError(f"{name} must be a str, not a {type(text).__name__}")
-    if non_blocking_redelivery is not None:
-        check_flag("non_blocking_redelivery", non_blocking_redelivery)
+    if given.get("non_blocking_redelivery") is not None:
+        check_flag("non_blocking_redelivery", given["non_blocking_redelivery"])
     check_flag("interrupts", given["interrupts"])
     check_exception_listener(exception_listener)
     wait = seconds("request_timeout", given["request_timeout"])
     goodbye = seconds("close_timeout", given["close_timeout"])
-    policies = redelivery_policies or RedeliveryPolicyMap(
-        {}, default=redelivery_policy or parsed.redelivery_policy or RedeliveryPolicy()
+    rules = connection_rules(
+        parsed,
+        policies=given.get("policies"),
+        redelivery_policy=given.get("redelivery_policy"),
+        redelivery_policies=given.get("redelivery_policies"),
+        dead_letter_strategy=given.get("dead_letter_strategy"),
+        dead_letter_strategies=given.get("dead_letter_strategies"),
+        prefetch=given.get("prefetch"),
+        non_blocking_redelivery=given.get("non_blocking_redelivery"),
+        vhost=_virtual_host(parsed, vhost),
     )
     first = TransportOptions(
         scheme=parsed.scheme,
@@ -225,12 +228,10 @@ def merge_options(url: str, **given: Unpack[ConnectionKeywords]) -> ConnectionOp
         reconnect=reconnect,
         deduplicate_sends=given["deduplicate_sends"],
         interrupts=given["interrupts"],
-        redelivery_policies=policies,
-        non_blocking_redelivery=bool(
-            parsed.non_blocking_redelivery if non_blocking_redelivery is None else non_blocking_redelivery
-        ),
-        prefetch=PrefetchPolicy.of(parsed.prefetch if prefetch is None else prefetch),
-        dead_letter_strategy=dead_letter_strategy or BrokerDeadLetterStrategy(),
+        redelivery_policies=rules.redelivery_policies,
+        non_blocking_redelivery=rules.non_blocking_redelivery,
+        prefetch=rules.prefetch,
+        dead_letter_strategies=rules.dead_letter_strategies,
         exception_listener=exception_listener,
         observed=None if observer is None else Observed(observer),
         request_timeout=wait,

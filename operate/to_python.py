@@ -12,6 +12,8 @@ from redelivery.policies.activemq.redelivery_names import BEAN
 from redelivery.policies.brokers.patterns import Losses, no_times, patterns
 from redelivery.policies.brokers.policies import BrokerPolicies
 from redelivery.policies.dead_letters import DeadLetterStrategy
+from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.kinds import changed
 from redelivery.policies.prefetch import PrefetchPolicy
 from redelivery.policies.redelivery import RedeliveryPolicy
@@ -20,26 +22,27 @@ _HIDDEN = ("destination", "pre_dispatch_check_set")
 
 
 def program(policies: BrokerPolicies, losses: Losses) -> str:
-    """Write assignments of ``redelivery_policies`` and ``dead_letter_strategy``, for `redelivery.connect`.
+    """Write assignments of ``redelivery_policies`` and ``dead_letter_strategies``, for `redelivery.connect`.
 
     Of a client's URL also ``prefetch`` and ``non_blocking_redelivery``, where it has them.
     """
-    names, found = policies.redelivery_policies, patterns(policies)
-    default = found[-1].strategy
-    for each in found:
-        if each.strategy != default:
-            losses.add(f"a client has one dead-letter strategy: that of {each.key} is lost ({_call(each.strategy)})")
+    for each in patterns(policies):
         no_times(each, losses)
+    redeliveries, strategies = policies.redelivery_policies, policies.dead_letter_strategies
     lines = [f"# {policies.path} ({policies.broker})", "import redelivery", ""]
-    lines += ["redelivery_policies = redelivery.RedeliveryPolicyMap(", "    {"]
-    lines += [f"        {entry.key!r}: {_call(entry.value)}," for entry in names.entries]
-    lines += ["    },", f"    default={_call(names.default)},", ")"]
-    lines.append(f"dead_letter_strategy = {_call(default)}")
+    lines += ["redelivery_policies = redelivery.RedeliveryPolicyMap(", *_map(redeliveries)]
+    lines += ["dead_letter_strategies = redelivery.DeadLetterStrategyMap(", *_map(strategies)]
     if policies.rules.prefetch is not None:
         lines.append(f"prefetch = {_call(policies.rules.prefetch)}")
     if policies.rules.non_blocking is not None:
         lines.append(f"non_blocking_redelivery = {policies.rules.non_blocking}")
     return "\n".join(lines) + "\n"
+
+
+def _map(values: RedeliveryPolicyMap | DeadLetterStrategyMap) -> list[str]:
+    entries: dict[str, Any] = {entry.key: entry.value for entry in values.entries}  # a key may join several patterns
+    lines = (f"        {key!r}: {_call(each)}," for key, each in entries.items())
+    return ["    {", *lines, "    },", f"    default={_call(values.default)},", ")"]
 
 
 def _call(value: RedeliveryPolicy | DeadLetterStrategy | PrefetchPolicy | None) -> str:

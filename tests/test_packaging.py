@@ -30,7 +30,7 @@ PUBLIC_NAMES = {
     *("Publisher", "ReconnectPolicy", "App", "ListenerContainer", "Retry", "DeadLetter", "Drop"),
     *("Message", "Queue", "Topic", "TemporaryQueue", "TemporaryTopic", "Destination", "Byte", "Short", "Long", "Float"),
     *("RedeliveryPolicy", "RedeliveryPolicyMap", "AddressSettings", "AddressSettingsMap", "PrefetchPolicy"),
-    *("Capabilities", "ConnectionMetaData", "DeadLetterInfo", "DeadLetterStrategy"),
+    *("Capabilities", "ConnectionMetaData", "DeadLetterInfo", "DeadLetterStrategy", "DeadLetterStrategyMap"),
     *("BrokerDeadLetterStrategy", "SharedDeadLetterStrategy", "IndividualDeadLetterStrategy"),
     "DiscardingDeadLetterStrategy",
     *("JMSError", "IllegalStateError", "InvalidDestinationError", "InvalidSelectorError", "InvalidClientIDError"),

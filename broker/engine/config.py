@@ -17,7 +17,7 @@ from redelivery.policies.dead_letters import (
     DeadLetterStrategy,
     SharedDeadLetterStrategy,
 )
-from redelivery.policies.destinations.map import DestinationMap
+from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import Place
 
 
@@ -26,7 +26,8 @@ class BrokerConfig:
     """The options of an EmbeddedBroker.
 
     ``dead_letter_strategy``: what happens to poisoned and expired messages; ActiveMQ.DLQ by default.
-    ``dead_letter_strategies``: the same for some destinations, by pattern ("individual.>", "topic://news.*").
+    ``dead_letter_strategies``: the same for some destinations, by pattern ("individual.>", "topic://news.*"). A
+    DeadLetterStrategyMap brings its own for all others, unless that leaves it to the broker.
     ``rules``: those of a broker's configuration file (``redelivery.policies.read(path).rules``); None: ActiveMQ's, with
     the two above.
     ``memory_limit``: bytes that messages may take, about; a send beyond raises ResourceAllocationError. None: no limit.
@@ -47,20 +48,17 @@ class BrokerConfig:
     users: Mapping[str, str] | None = field(default=None, repr=False)
     amqp_idle_timeout: float = 60.0
     store_synchronous: Literal["full", "normal"] = "full"
-    _strategies: DestinationMap[DeadLetterStrategy] = field(init=False, repr=False, compare=False)
+    _strategies: DeadLetterStrategyMap = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        given = self.dead_letter_strategies
+        if isinstance(given, DeadLetterStrategyMap) and not isinstance(given.default, BrokerDeadLetterStrategy):
+            object.__setattr__(self, "dead_letter_strategy", given.default)
         _check_strategy("dead_letter_strategy", self.dead_letter_strategy)
         for pattern, strategy in self.dead_letter_strategies.items():
             _check_strategy(f"dead_letter_strategies[{pattern!r}]", strategy)
-        if self.rules is not None and not hasattr(self.rules, "rules_for"):
-            raise ConfigError(
-                f"rules={self.rules!r} are not a broker's rules: pass redelivery.policies.read(path).rules"
-            )
-        if self.rules is not None and self.rules.is_client:
-            raise ConfigError("rules: these are a client's: pass the rules of a broker's configuration file")
-        for queue, condition, place in self.rules.selectors() if self.rules is not None else ():
-            _check_filter(queue, condition, place)
+        if self.rules is not None:
+            _check_rules(self.rules)
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise ConfigError(f"memory_limit={limit!r} is not a number of bytes: pass an int ≥ 0, or None")
@@ -73,11 +71,12 @@ class BrokerConfig:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, MappingProxyType(dict(value)))
-        object.__setattr__(self, "_strategies", DestinationMap(self.dead_letter_strategies))
+        strategies = DeadLetterStrategyMap(self.dead_letter_strategies, default=self.dead_letter_strategy)
+        object.__setattr__(self, "_strategies", strategies)
 
     def strategy_for(self, destination: Destination) -> DeadLetterStrategy:
         """The strategy of the most specific pattern that matches, else the default."""
-        return self._strategies.get(destination) or self.dead_letter_strategy
+        return self._strategies.strategy_for(destination)
 
     def admits(self, username: str | None, password: str | None) -> bool:
         """Check whether a client with this name and password may connect."""
@@ -85,6 +84,15 @@ class BrokerConfig:
             return True
         known = self.users.get(username or "")
         return known is not None and compare_digest(known.encode(), (password or "").encode())
+
+
+def _check_rules(rules: Rules) -> None:
+    if not hasattr(rules, "rules_for"):
+        raise ConfigError(f"rules={rules!r} are not a broker's rules: pass redelivery.policies.read(path).rules")
+    if rules.is_client:
+        raise ConfigError("rules: these are a client's: pass the rules of a broker's configuration file")
+    for queue, condition, place in rules.selectors():
+        _check_filter(queue, condition, place)
 
 
 def _check_filter(queue: str, condition: str, place: Place) -> None:

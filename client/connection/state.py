@@ -38,7 +38,7 @@ class ConnectionState(Adopter):
         self.options = options
         self.life = Lifecycle("connection", CONNECTION, ConnectionStage.CONNECTING)
         self.lines = lines = Lines()
-        dead_letters = DeadLetters(options.dead_letter_strategy, lines)
+        dead_letters = DeadLetters(options.dead_letter_strategies, lines)
         self.shared = Shared(
             options, self.life, dead_letters, Temporaries(), Subscriptions(), lines, History(), Suspects()
         )

@@ -85,7 +85,7 @@ class HostedRules(Rules, Generic[H, Q]):
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return where each queue's dead letters, and what expires, go as a client's strategy; discarded if nowhere."""
         entries = {name: self._strategy(name) for name in self.names()}
-        return DeadLetterStrategyMap(usable({REST: self._strategy_of_others(), **entries}))
+        return DeadLetterStrategyMap(usable(entries), default=self._strategy_of_others())
 
     def _policy(self, queue: str) -> RedeliveryPolicy:
         return policy_at_once(self.maximum_for(queue))

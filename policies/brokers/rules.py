@@ -188,6 +188,15 @@ class Rules(ABC):
         """List what no destination of ours stands for, such as regular expressions: a title, and values by name."""
         return ()
 
+    def for_host(self, name: str | None) -> Self:
+        """Return the rules of one virtual host, where a broker has some; None: of the default one.
+
+        Raises:
+            ConfigError: the file has no such host; the text names those that it has.
+        """
+        del name
+        return self
+
     def of_version(self, version: str) -> Self:
         """Return the rules as a broker of this version obeys them, where the file does not say of which it is."""
         del version

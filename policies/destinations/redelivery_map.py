@@ -16,7 +16,8 @@ class RedeliveryPolicyMap:
     """Immutable. One entry counts as a whole: its unset fields have RedeliveryPolicy's defaults, not another entry's.
 
     Keys and their order: `destination_map`. The policies found carry their key as ``destination``, which appears in
-    the causes of dead letters as it does in ActiveMQ.
+    the causes of dead letters as it does in ActiveMQ. ``default``: for what no entry matches; None: RedeliveryPolicy(),
+    in a connection the policy of its URL.
 
     Raises:
         ConfigError: a key is not a pattern or occurs twice, or a value is not a RedeliveryPolicy; the text names it.
@@ -29,8 +30,8 @@ class RedeliveryPolicyMap:
         entries: Mapping[str, RedeliveryPolicy] | Mapping[str | Destination, RedeliveryPolicy],
         default: RedeliveryPolicy | None = None,
     ) -> None:
-        self._default = RedeliveryPolicy() if default is None else default
-        _check("default", self._default)
+        self._default = default
+        _check("default", self.default)
         plain = DestinationMap(entries)
         named = {}
         for entry in plain.entries:
@@ -41,7 +42,7 @@ class RedeliveryPolicyMap:
     @property
     def default(self) -> RedeliveryPolicy:
         """The policy that counts where no entry matches."""
-        return self._default
+        return RedeliveryPolicy() if self._default is None else self._default
 
     @property
     def entries(self) -> tuple[MapEntry[RedeliveryPolicy], ...]:
@@ -55,7 +56,7 @@ class RedeliveryPolicyMap:
             InvalidDestinationError: the str is not a destination.
         """
         found = self._map.get(target)
-        return self._default if found is None else found
+        return self.default if found is None else found
 
     def explain(self, target: Destination | str) -> Explanation[RedeliveryPolicy]:
         """List the entries that match, in their order, and say why the first one counts.
@@ -63,7 +64,13 @@ class RedeliveryPolicyMap:
         Raises:
             InvalidDestinationError: the str is not a destination.
         """
-        return Explanation(destination(target), self._map.candidates(target), self._default)
+        return Explanation(destination(target), self._map.candidates(target), self.default)
+
+    def with_default(self, default: RedeliveryPolicy | None) -> RedeliveryPolicyMap:
+        """The map that has this default where it was made without one; None: without one, too."""
+        if self._default is not None or default is None:
+            return self
+        return RedeliveryPolicyMap({entry.key: entry.value for entry in self._map.entries}, default=default)
 
     def __repr__(self) -> str:
         keys = ", ".join(repr(key) for key in dict.fromkeys(entry.key for entry in self._map.entries))

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     )
     from redelivery.policies.destinations.address_settings import AddressSettings, AddressSettingsMap
     from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
+    from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
     from redelivery.policies.prefetch import PrefetchPolicy
     from redelivery.policies.reconnect import ReconnectPolicy
     from redelivery.policies.redelivery import RedeliveryPolicy
@@ -86,6 +87,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetterInfo",
     "DeadLetterStrategy",
+    "DeadLetterStrategyMap",
     "Destination",
     "DiscardingDeadLetterStrategy",
     "Drop",
@@ -175,6 +177,7 @@ _HOMES = {
     "redelivery.policies.reconnect": ("ReconnectPolicy",),
     "redelivery.policies.redelivery": ("RedeliveryPolicy",),
     "redelivery.policies.destinations.redelivery_map": ("RedeliveryPolicyMap",),
+    "redelivery.policies.destinations.strategy_map": ("DeadLetterStrategyMap",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

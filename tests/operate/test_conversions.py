@@ -113,7 +113,7 @@ def as_meant(to: str, source: str, destination: str) -> Meant:
             first = meant.delays if source != "uri" else (meant.delays[0],) * len(meant.delays)
             return Meant(meant.deliveries, first, _created(source, destination, meant, to))
         case "python":
-            return meant._replace(dead=of_others.dead if source != "qpid" else f"{destination}_DLQ")
+            return meant._replace(dead=f"{destination}_DLQ") if source == "qpid" else meant
         case "uri":
             return of_others._replace(dead="the broker's dead-letter queue")
     return meant
@@ -134,11 +134,13 @@ def read_back(text: str, to: str, destination: str) -> Meant:
     if to == "python":
         namespace: dict[str, Any] = {}
         exec(compile(text, "converted", "exec"), namespace)  # noqa: S102  # our own text
-        policies, strategy = namespace["redelivery_policies"], namespace["dead_letter_strategy"]
+        policies, strategies = namespace["redelivery_policies"], namespace["dead_letter_strategies"]
         assert isinstance(policies, redelivery.RedeliveryPolicyMap)
         policy = policies.policy_for(destination)
         delays = tuple(policy.delay(number) for number in range(1, policy.maximum_redeliveries + 1))
-        return Meant(policy.maximum_redeliveries + 1, delays, copied_to(strategy, destination))
+        return Meant(
+            policy.maximum_redeliveries + 1, delays, copied_to(strategies.strategy_for(destination), destination)
+        )
     if to == "json":
         named = json.loads(text)["destinations"]
         said = next(named[each] for each in (destination, f"queue://{destination}", OTHER) if each in named)

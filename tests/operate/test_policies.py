@@ -131,7 +131,7 @@ def test_every_format_converts_to_every_other_and_what_comes_out_can_be_read(sou
         namespace: dict[str, Any] = {}
         exec(compile(text, "converted", "exec"), namespace)  # noqa: S102  # our own text
         assert isinstance(namespace["redelivery_policies"], redelivery.RedeliveryPolicyMap)
-        assert isinstance(namespace["dead_letter_strategy"], redelivery.DeadLetterStrategy)
+        assert namespace["dead_letter_strategies"] == SOURCES[source].dead_letter_strategies
     elif to == "uri":
         read_url(text.strip())
     elif to != "json":

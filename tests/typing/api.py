@@ -20,6 +20,9 @@ def connections() -> None:
         assert_type(other.client_id, str | None)
         assert_type(other.metadata.provider_name, str)
     redelivery.connect("vm://x", redelivery_policies={"orders.>": RedeliveryPolicy()})
+    redelivery.connect("vm://x", dead_letter_strategies={"orders.>": redelivery.SharedDeadLetterStrategy("Dead")})
+    redelivery.connect("vm://x", policies=redelivery.policies.read("broker.xml"))
+    redelivery.connect("vm://x", policies="broker.xml")  # type: ignore[arg-type]  # what it says is to be read first
     redelivery.connect(7)  # type: ignore[arg-type]  # a URL is a str
     redelivery.connect("vm://x", retries=3)  # type: ignore[call-arg]  # there is no such option
 

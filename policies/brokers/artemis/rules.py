@@ -210,10 +210,9 @@ class ArtemisRules(Rules):
         So is what expires, without an expiry address.
         """
         entries = {key: self._strategy(self.settings_for(entry.match)) for key, entry in self._by_key().items()}
-        entries = usable({REST: self._strategy(AddressSettings()), **entries})
-        return DeadLetterStrategyMap(
-            with_overlaps(entries, lambda key: self._strategy(self.settings_for(self.match_of(key))))
-        )
+        default = entries.pop(REST, None) or self._strategy(AddressSettings())
+        shared = with_overlaps(usable(entries), lambda key: self._strategy(self.settings_for(self.match_of(key))))
+        return DeadLetterStrategyMap(shared, default=default)
 
     def names(self) -> tuple[str, ...]:
         """List the matches, and the queues that the file makes."""

@@ -23,7 +23,6 @@ from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
 from redelivery.policies.files.places import NOWHERE, Place, Setting
 from redelivery.policies.redelivery import RedeliveryPolicy
 
-_ALL: Final = ">"
 _CLIENT: Final = (
     "the broker sets no limit: a client that gives up (poison acknowledgement) makes it a dead letter, "
     "by its own RedeliveryPolicy"
@@ -233,7 +232,7 @@ class ClassicRules(Rules):
         """
         plugin = self.redelivery
         if plugin is None:
-            return RedeliveryPolicyMap({})
+            return RedeliveryPolicyMap({})  # without a default: it is the client's own
         entries = {each.pattern: each.policy for each in plugin.entries}
         return RedeliveryPolicyMap(usable(entries), default=plugin.default.policy if plugin.default else None)
 
@@ -241,15 +240,15 @@ class ClassicRules(Rules):
         """Return the strategy of each pattern of an entry, with what the plug-ins drop; the shared one for the rest."""
         default = (self.default_entry.dead_letters if self.default_entry else None) or DEFAULT_DEAD_LETTERS
         resent = self.redelivery
-        strategies = {_ALL: self._with_plugins(default.strategy, resent.default if resent else None)}
 
         def strategy_of(pattern: str) -> DeadLetterStrategy:
             place = read_destination(pattern)
             entry = resent.policy_for(place) if resent else None
             return self._with_plugins(self.dead_letters_for(place).strategy, entry)
 
-        strategies |= {pattern: strategy_of(pattern) for pattern in usable(dict.fromkeys(self.names()))}
-        return DeadLetterStrategyMap(with_overlaps(usable(strategies), strategy_of))
+        strategies = {pattern: strategy_of(pattern) for pattern in usable(dict.fromkeys(self.names()))}
+        for_others = self._with_plugins(default.strategy, resent.default if resent else None)
+        return DeadLetterStrategyMap(with_overlaps(usable(strategies), strategy_of), default=for_others)
 
     def names(self) -> tuple[str, ...]:
         """List the patterns of all entries."""

@@ -53,7 +53,7 @@ class ClientRules(Rules):
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return the broker's own, for all destinations."""
-        return DeadLetterStrategyMap({">": BrokerDeadLetterStrategy()})
+        return DeadLetterStrategyMap({}, default=BrokerDeadLetterStrategy())
 
     def names(self) -> tuple[str, ...]:
         """List nothing: it is for all destinations."""

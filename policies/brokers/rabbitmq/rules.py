@@ -44,6 +44,7 @@ from redelivery.policies.destinations.examples import sample_of
 from redelivery.policies.destinations.patterns import REST
 from redelivery.policies.destinations.redelivery_map import RedeliveryPolicyMap
 from redelivery.policies.destinations.strategy_map import DeadLetterStrategyMap
+from redelivery.policies.redelivery import RedeliveryPolicy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -162,11 +163,14 @@ class RabbitRules(Rules):
 
     def redelivery_policies(self) -> RedeliveryPolicyMap:
         """Return each quorum queue's limit as a client's policy, redelivered at once; a client's default for others."""
-        quorum = [name for name in self.names() if self._queue(name).kind == QUORUM]
-        entries = {name: policy_at_once(self.limit_for(name)) for name in quorum}
+        entries = {
+            name: policy_at_once(self.limit_for(name)) if self._queue(name).kind == QUORUM else None
+            for name in self.names()
+        }
         if self._queue(OTHERS[0]).kind == QUORUM:
-            entries[REST] = policy_at_once(self.limit_for(OTHERS[0]))
-        return RedeliveryPolicyMap(usable(entries))
+            all_of_them = {name: policy or RedeliveryPolicy() for name, policy in entries.items()}
+            return RedeliveryPolicyMap(usable(all_of_them), default=policy_at_once(self.limit_for(OTHERS[0])))
+        return RedeliveryPolicyMap(usable({name: policy for name, policy in entries.items() if policy is not None}))
 
     def dead_letter_strategies(self) -> DeadLetterStrategyMap:
         """Return each queue's dead-letter queue as a client's strategy; discarded where there is none.
@@ -175,9 +179,9 @@ class RabbitRules(Rules):
         that the file does not list have none, but for policies that are for all of these.
         """
         for_others = any(self.for_all(each) for each in self.policies)
-        entries = {REST: self._strategy(OTHERS[0]) if for_others else strategy_to(None)}
-        entries |= {name: self._strategy(name) for name in self.names()}
-        return DeadLetterStrategyMap(usable(entries))
+        entries = {name: self._strategy(name) for name in self.names()}
+        default = self._strategy(OTHERS[0]) if for_others else strategy_to(None)
+        return DeadLetterStrategyMap(usable(entries), default=default)
 
     def names(self) -> tuple[str, ...]:
         """List the queues of the file."""

@@ -1,0 +1,231 @@
+"""A connection by a broker's file: ``policies=``, and ``dead_letter_strategies=``, which is a part of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.shell import Bench, receive
+from tests.policies.readers.documents import address_settings, classic, policy_entries, read, written
+
+import redelivery
+from redelivery import (
+    AckMode,
+    BrokerDeadLetterStrategy,
+    ConfigError,
+    DeadLetterStrategyMap,
+    DiscardingDeadLetterStrategy,
+    IndividualDeadLetterStrategy,
+    PrefetchPolicy,
+    RedeliveryPolicy,
+    RedeliveryPolicyMap,
+    SharedDeadLetterStrategy,
+)
+from redelivery.client.options import merge_options
+from redelivery.policies.brokers.formats import read_url
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "short.#": {"dead_letter_address": "Short.Dead", "max_delivery_attempts": 2},
+    "short.kept": {"dead_letter_address": "Kept.Dead"},
+}
+FILE = address_settings(**SETTINGS)
+STRATEGIES = DeadLetterStrategyMap(
+    {
+        "orders.>": SharedDeadLetterStrategy("Orders.Dead"),
+        "orders.own": IndividualDeadLetterStrategy(queue_prefix="Own."),
+        "queue://news": DiscardingDeadLetterStrategy(report_interval=0),
+        "topic://news": SharedDeadLetterStrategy("News.Dead"),
+    },
+    default=SharedDeadLetterStrategy("Else.Dead"),
+)
+AT_ONCE = RedeliveryPolicy(maximum_redeliveries=0)
+PLACES = ("Orders.Dead", "Own.orders.own", "News.Dead", "Else.Dead", "ActiveMQ.DLQ")
+
+
+def dead(bench: Bench) -> dict[str, list[Any]]:
+    found = {each: [message.body for message in bench.broker.messages(each)] for each in PLACES}
+    return {name: bodies for name, bodies in found.items() if bodies}
+
+
+def test_each_destination_of_a_connection_has_its_own_strategy(bench: Bench) -> None:
+    connection = bench.connect(redelivery_policy=AT_ONCE, dead_letter_strategies=STRATEGIES)
+    for queue in ("orders.a", "orders.own", "news", "else"):
+        bench.send(queue, queue=queue)
+        with connection.session(AckMode.TRANSACTED) as session:
+            receive(session.consumer(queue))
+            session.rollback()
+    assert dead(bench) == {"Orders.Dead": ["orders.a"], "Own.orders.own": ["orders.own"], "Else.Dead": ["else"]}
+
+
+def test_one_batch_has_those_of_each_of_its_messages(bench: Bench) -> None:
+    """A session with several consumers rolls all of them back, and a wildcard consumer has many queues."""
+    session = bench.connect(redelivery_policy=AT_ONCE, dead_letter_strategies=STRATEGIES).session(AckMode.TRANSACTED)
+    consumers = [session.consumer(each) for each in ("orders.*", "else", "topic://news")]
+    for queue in ("orders.a", "orders.own", "else", "topic://news"):
+        bench.send(queue, queue=queue)
+    bodies = sorted(receive(consumers[number]).body for number in (0, 0, 1, 2))
+    assert bodies == ["else", "orders.a", "orders.own", "topic://news"]
+    session.rollback()
+    assert dead(bench) == {
+        "Orders.Dead": ["orders.a"],
+        "Own.orders.own": ["orders.own"],
+        "Else.Dead": ["else"],
+        "News.Dead": ["topic://news"],
+    }
+
+
+def test_a_durable_subscription_has_that_of_its_topic(bench: Bench) -> None:
+    connection = bench.connect(redelivery_policy=AT_ONCE, dead_letter_strategies=STRATEGIES, client_id="c")
+    session = connection.session(AckMode.TRANSACTED)
+    consumer = session.durable_consumer("topic://news", "sub")
+    bench.send("m", queue="topic://news")
+    receive(consumer)
+    session.rollback()
+    assert dead(bench) == {"News.Dead": ["m"]}
+
+
+def test_a_browser_dead_letters_nothing(bench: Bench) -> None:
+    session = bench.connect(redelivery_policy=AT_ONCE, dead_letter_strategies=STRATEGIES).session()
+    bench.send("m", queue="orders.a")
+    assert [each.body for each in session.browser("orders.a")] == ["m"]
+    assert dead(bench) == {}
+
+
+def test_a_container_s_failures_go_where_their_queue_says(bench: Bench) -> None:
+    connection = bench.connect(redelivery_policy=AT_ONCE, dead_letter_strategies=dict(STRATEGIES))
+
+    def fail(message: object) -> None:
+        raise ValueError(message)
+
+    bench.send("m", queue="orders.own")
+    with connection.listener_container("orders.own", fail):
+        bench.broker.wait_for("Own.orders.own", depth=1, timeout=10)
+
+
+def test_reading_and_connecting_is_one_line(bench: Bench, tmp_path: Path) -> None:
+    path = written(tmp_path, "broker.xml", FILE)
+    with redelivery.connect(bench.broker.vm_url, policies=redelivery.policies.read(path)) as connection:
+        for queue, attempts in (("short.a", 2), ("short.kept", 2), ("any", 10)):
+            bench.send(queue, queue=queue)
+            with connection.session(AckMode.TRANSACTED) as session:
+                consumer = session.consumer(queue)
+                for number in range(1, attempts + 1):
+                    assert receive(consumer).delivery_count == number
+                    session.rollback()
+                assert consumer.receive(0) is None
+    left = {each: len(bench.broker.messages(each)) for each in ("Short.Dead", "Kept.Dead", "any", "ActiveMQ.DLQ")}
+    assert left == {"Short.Dead": 1, "Kept.Dead": 1, "any": 0, "ActiveMQ.DLQ": 0}
+
+
+def test_asyncio_does_the_same(bench: Bench) -> None:
+    async def fails_once() -> None:
+        async with (
+            redelivery.aio.connect(bench.broker.vm_url, policies=read(FILE)) as connection,
+            connection.session(AckMode.TRANSACTED) as session,
+            session.consumer("short.a") as consumer,
+        ):
+            for _ in range(2):
+                await consumer.receive(timeout=10)
+                await session.rollback()
+
+    bench.send("m", queue="short.a")
+    asyncio.run(fails_once())
+    assert [each.body for each in bench.broker.messages("Short.Dead")] == ["m"]
+
+
+@pytest.mark.parametrize("make", [redelivery.ConnectionFactory, redelivery.aio.ConnectionFactory, redelivery.App])
+def test_whatever_takes_the_options_of_a_connection_takes_these(make: Any) -> None:
+    policies = read(FILE)
+    options = make("stomp://a", policies=policies)._options
+    assert options.dead_letter_strategies == policies.dead_letter_strategies
+    assert options.redelivery_policies.policy_for("short.a").maximum_redeliveries == 1
+    assert make("stomp://a", dead_letter_strategies=STRATEGIES)._options.dead_letter_strategies is STRATEGIES
+    for name in ("policies", "dead_letter_strategies"):
+        with pytest.raises(ConfigError, match=name):
+            make("stomp://a", **{name: 3})
+
+
+def test_an_app_takes_them_over_to_another_broker(bench: Bench) -> None:
+    app = redelivery.App("stomp://a", policies=read(FILE)).connecting(bench.broker.vm_url)
+    assert app._options.dead_letter_strategies == read(FILE).dead_letter_strategies
+
+
+SHARED = SharedDeadLetterStrategy("Dead")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"dead_letter_strategy": SHARED, "dead_letter_strategies": STRATEGIES}, r"dead_letter_strategy .*not both"),
+        ({"policies": read(FILE), "dead_letter_strategy": SHARED}, r"policies= and dead_letter_strategy= were given"),
+        ({"policies": read(FILE), "dead_letter_strategies": STRATEGIES}, r"redelivery_policies=policies\.redelivery_p"),
+        ({"policies": read(FILE), "redelivery_policy": AT_ONCE}, r"dead_letter_strategies=policies\.dead_letter_strat"),
+        ({"policies": read(FILE), "redelivery_policies": {}}, r"file.xml says the same: give policies= alone, or "),
+        ({"policies": "broker.xml"}, r"not a str: policies=redelivery\.policies\.read\('broker\.xml'\)$"),
+        ({"policies": Path("conf/broker.xml")}, r"not a \w*Path: policies=redelivery\.policies\.read\('conf/broker"),
+        ({"policies": read(FILE).rules}, r"not a ArtemisRules: policies=redelivery\.policies\.read\('broker\.xml'\)"),
+        ({"policies": redelivery.policies}, r"policies must be a BrokerPolicies, not a module"),
+        ({"policies": RedeliveryPolicyMap({})}, r"not a RedeliveryPolicyMap: that is redelivery_policies="),
+        ({"policies": STRATEGIES}, r"not a DeadLetterStrategyMap: that is dead_letter_strategies="),
+        ({"dead_letter_strategies": SHARED}, r"not a SharedDeadLetterStrategy: that is dead_letter_strategy="),
+        ({"dead_letter_strategies": read(FILE)}, r"not a BrokerPolicies: that is policies="),
+        ({"dead_letter_strategies": RedeliveryPolicyMap({})}, r"that is redelivery_policies="),
+        (
+            {"dead_letter_strategies": {"orders": AT_ONCE}},
+            r"'orders': RedeliveryPolicy.* is not a dead-letter strategy",
+        ),
+        ({"dead_letter_strategies": {"a.>.b": SHARED}}, r"'a\.>\.b': '>' or '#' can only be the last word"),
+        ({"dead_letter_strategy": STRATEGIES}, r"not a DeadLetterStrategyMap: that is dead_letter_strategies="),
+        ({"dead_letter_strategy": {"orders": SHARED}}, r"must be a DeadLetterStrategy, not a dict"),
+        ({"redelivery_policies": read(FILE)}, r"not a BrokerPolicies: that is policies="),
+        ({"redelivery_policies": STRATEGIES}, r"not a DeadLetterStrategyMap: that is dead_letter_strategies="),
+        ({"redelivery_policy": RedeliveryPolicyMap({})}, r"not a RedeliveryPolicyMap: that is redelivery_policies="),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_to_write(options: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        merge_options("stomp://a", **options)
+
+
+URL = "stomp://a?jms.redeliveryPolicy.maximumRedeliveries=7&jms.prefetchPolicy.all=9&jms.nonBlockingRedelivery=true"
+PLUGIN = """
+<plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyMap><redeliveryPolicyEntries>
+  <redeliveryPolicy queue="resent" maximumRedeliveries="2"/>
+</redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPolicyMap></redeliveryPlugin></plugins>
+"""
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        (read(FILE), {"short.a": 1, "any": 9}),
+        (classic(policy_entries('<policyEntry queue="a"/>')), {"a": 7, "any": 7}),
+        (classic(PLUGIN), {"resent": 2, "any": 7}),
+        (read('{"queues": [{"name": "q", "arguments": {"x-queue-type": "quorum"}}], "policies": []}'), {"any": 7}),
+        (read_url("tcp://a:1?jms.redeliveryPolicy.maximumRedeliveries=3"), {"any": 3}),
+    ],
+)
+def test_the_url_says_what_a_file_leaves_to_the_client(policies: Any, expected: dict[str, int]) -> None:
+    options = merge_options(URL, policies=policies)
+    found = {each: options.redelivery_policies.policy_for(each).maximum_redeliveries for each in expected}
+    assert found == expected
+    assert (options.prefetch, options.non_blocking_redelivery) == (PrefetchPolicy.of(9), True)
+
+
+def test_the_url_says_what_a_map_has_no_default_for() -> None:
+    given = {"orders": AT_ONCE}
+    for policies, expected in ((given, 7), (RedeliveryPolicyMap(given), 7), (RedeliveryPolicyMap(given, AT_ONCE), 0)):
+        found = merge_options(URL, redelivery_policies=policies).redelivery_policies
+        assert found.policy_for("orders").maximum_redeliveries == 0
+        assert found.policy_for("else").maximum_redeliveries == expected
+
+
+def test_a_client_s_configuration_has_its_prefetch_too_unless_it_is_given() -> None:
+    policies = read_url("tcp://a:1?jms.prefetchPolicy.queuePrefetch=5&jms.nonBlockingRedelivery=false")
+    options = merge_options(URL, policies=policies)
+    assert (options.prefetch, options.non_blocking_redelivery) == (PrefetchPolicy(queue=5), False)
+    assert options.dead_letter_strategies.strategy_for("orders") == BrokerDeadLetterStrategy()
+    options = merge_options(URL, policies=policies, prefetch=1, non_blocking_redelivery=True)
+    assert (options.prefetch, options.non_blocking_redelivery) == (PrefetchPolicy.of(1), True)
